@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
 from rankrls.export import to_json, to_onnx
-from rankrls.metrics import evaluate
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import auto_rankrls
 from rankrls.models._pipelines import names_of_features
@@ -126,23 +125,6 @@ def test_an_error_is_corrected_upwards() -> None:
     assert model.best_score_ >= own
 
 
-def test_the_nested_figure_is_that_of_choices_without_each_fold() -> None:
-    from sklearn.model_selection import KFold
-
-    X, y, qid = _data(queries=12)
-    model = AutoRankRLS(n_basis=30, nested=3).fit(X, y, qid=qid)
-    values = []
-    for train, test in KFold(3, shuffle=True, random_state=0).split(np.arange(12)):
-        inside, outside = np.isin(qid, train), np.isin(qid, test)
-        scores = AutoRankRLS(n_basis=30).fit(X[inside], y[inside], qid=qid[inside]).predict(X[outside])
-        values += [
-            evaluate(y[outside][own], scores[own], qid=qid[outside][own], measures=["ndcg@10"])["ndcg@10"]
-            for own in (qid[outside] == q for q in test)
-        ]
-    assert model.nested_score_ == pytest.approx(np.mean(values), abs=1e-9)
-    assert model.nested_score_error_ == pytest.approx(np.std(values, ddof=1) / np.sqrt(12), abs=1e-9)
-
-
 def test_a_model_that_scales_inside_queries_asks_for_them() -> None:
     X, y, qid = _data("line")
     X = _shifted(X, qid)
@@ -191,20 +173,20 @@ def test_no_time_is_said_and_nothing_depends_on_it() -> None:
 
 def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, qid = _data()
-    fit = auto_rankrls._fit
+    fit = SparseRankRLSCV._search
 
-    def failing(model: Any, *rest: Any) -> Any:
-        if model.name == "degree 2":
+    def failing(ranker: Any, *given: Any) -> Any:
+        if ranker.kernel == "polynomial":
             raise InputError("It overflows.")
-        return fit(model, *rest)
+        return fit(ranker, *given)
 
-    monkeypatch.setattr(auto_rankrls, "_fit", failing)
+    monkeypatch.setattr(SparseRankRLSCV, "_search", failing)
     with pytest.warns(InputWarning, match="overflows"):
         model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
     assert model.skipped_ == {"degree 2, raw": "It overflows", "degree 2, standard": "It overflows"}
-    monkeypatch.setattr(auto_rankrls, "_fit", lambda *_: failing(type("M", (), {"name": "degree 2"})))
+    monkeypatch.setattr(auto_rankrls, "RankRLSCV", lambda **given: SparseRankRLSCV(kernel="polynomial"))
     with pytest.raises(InputError, match="overflows"):
-        AutoRankRLS().fit(X, y, qid=qid)
+        AutoRankRLS(n_basis=len(X)).fit(X, y, qid=qid)
 
 
 @pytest.mark.parametrize("kind", ["line", "product", "wave"])
@@ -264,7 +246,6 @@ def test_several_targets_and_weights_go_to_the_models() -> None:
     ("parameters", "name"),
     [
         ({"rule": "two"}, "rule"),
-        ({"nested": 1}, "nested"),
         ({"n_basis": 0}, "n_basis"),
     ],
 )

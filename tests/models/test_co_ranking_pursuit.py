@@ -337,7 +337,7 @@ def test_nothing_to_take_is_the_zero_function():
             Refusal("views[1]", "scored", parameter="views"),
         ),
         ({"views": ("rbf", {"basis_rows": []})}, Refusal("views[1]['basis_rows']", parameter="views")),
-        ({"views": ("rbf", {"basis_rows": [40]})}, Refusal("views[1]['basis_rows']", "below", parameter="views")),
+        ({"views": ("rbf", {"basis_rows": [99]})}, Refusal("views[1]['basis_rows']", "below", parameter="views")),
         ({"views": ("rbf", {"rows": [0, 30]})}, Refusal("views[1]: Nothing", "compare", parameter="views")),
         ({"views": ("precomputed", "rbf")}, Refusal("square", parameter="X")),
     ],

@@ -13,7 +13,7 @@ from rankrls.cli._report import Report, Table
 from rankrls.io._rows import few
 from rankrls.selection.search import choices_at_edges
 
-_REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators", "nested_score", "nested_score_error")
+_REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
 """Fitted attributes that say what an estimator came to, beside what it chose."""
 _BIAS = "The printed score is the held-out score minus the estimated selection bias"
 

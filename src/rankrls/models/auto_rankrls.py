@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import product
 from time import perf_counter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
-from rankrls._rows import take_items
-from rankrls.metrics import RankingMeasure, resolve_measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import fitting
 from rankrls.models.fitting import check_matrix
@@ -29,7 +27,6 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
-from rankrls.selection.curves import evaluated
 from rankrls.selection.folds import exact_plan, folds_plan
 from rankrls.selection.optimism import Entries
 from rankrls.selection.plans import Plan
@@ -40,27 +37,60 @@ __all__ = ["AutoRankRLS"]
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
 """Gaussian widths to try: gamma times the mean squared distance of two items. With n standardised features, where that
 is 2 n, gamma goes from 0.016 / n to 4 / n."""
-_EXPORTS = {("linear", False): "all", ("linear", True): "no", ("basis", False): "onnx", ("basis", True): "no"}
 
 
-@dataclass
-class _Model:
-    """A family of functions on features of one scale, and what it reached."""
+def _gamma_of_products(X: Any, weights: Any) -> float:
+    """One over the mean squared norm of a row."""
+    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
+    return 1.0 / (float(np.average(squares, weights=weights)) or 1.0)
 
-    name: str
+
+def _gammas_of_distances(X: Any, weights: Any) -> tuple[float, ...]:
+    """Widths over the mean squared distance of two rows, which is twice the sum of the columns' variances."""
+    variances = StandardScaler(with_mean=False).fit(X, sample_weight=weights).var_
+    return tuple(width / (2.0 * float(variances.sum()) or 1.0) for width in _WIDTHS)
+
+
+class _Family(NamedTuple):
+    """A family of functions.
+
+    Attributes
+    ----------
+    kernel : dict
+        Parameters of the ranker.
+    gamma : callable, optional
+        Its gamma, or several to choose from, for given features and weights of rows.
+    exports : str
+        To what its models can be exported.
+    """
+
+    kernel: dict[str, Any]
+    gamma: Callable[[Any, Any], Any] | None
+    exports: str
+
+
+_FAMILIES = {
+    "linear": _Family({}, None, "all"),
+    "degree 2": _Family({"kernel": "polynomial", "degree": 2}, _gamma_of_products, "onnx"),
+    "gaussian": _Family({"kernel": "rbf"}, _gammas_of_distances, "onnx"),
+}
+"""By growing complexity."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Tried:
+    """A family on features of one scale, fitted: an estimator or a pipeline, and what its search found."""
+
+    family: str
     scale: str
-    ranker: Any
-    scaler: Any
-    seconds: float = 0.0
+    estimator: Any
+    results: Results
+    seconds: float
 
-    @property
-    def called(self) -> str:
-        return f"{self.name}, {self.scale}"
-
-    @property
-    def exports(self) -> str:
-        """To what the model can be exported: "all" engines, "onnx", or "no"."""
-        return _EXPORTS["linear" if self.name == "linear" else "basis", self.scale == "query"]
+    def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
+        """One of its models."""
+        gamma = float(choices.get("gamma", np.nan))
+        return {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
 
 
 @estimator
@@ -88,9 +118,6 @@ class AutoRankRLS(Ranker):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows.
-    nested : int, optional
-        Also judge the whole choice by so many outer folds of queries (of rows of one global ranking): the choice is
-        repeated without each fold, and judged on it. Takes ``nested`` times as long again.
     random_state : int, Generator or RandomState, default=0
         For choosing the basis.
     verbose : int, default=0
@@ -109,8 +136,6 @@ class AutoRankRLS(Ranker):
         By how much the chosen model's own held-out value is too good because it was chosen by it. Measured by 200
         repeated splits: the whole choice is made on queries drawn with replacement, and judged on those that were not
         drawn (Tsamardinos et al. 2018). NaN if only an average is known (leave-pair-out), which is then not corrected.
-    nested_score_, nested_score_error_ : float
-        With ``nested``.
     results_ : dict of ndarray
         A row for each model that was tried, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
         ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
@@ -166,7 +191,6 @@ class AutoRankRLS(Ranker):
     within_query: bool = parameter(default=False, check=flag)
     n_basis: int = parameter(default=500, check=number(least=1, whole=True))
     cv: Any = parameter(default=None)
-    nested: int | None = parameter(default=None, check=number(least=2, whole=True, none=True))
     random_state: Any = parameter(default=0)
     verbose: Any = parameter(default=0)
 
@@ -187,10 +211,12 @@ class AutoRankRLS(Ranker):
         check_parameters(self)
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight)
-        plan = self._plan(measure, data)
-        tried, found, skipped = self._try_all(data, plan)
+        plan = (
+            folds_plan(self.cv, measure, data) if self.cv is not None else exact_plan(None, measure, data, [Setting()])
+        )
+        tried, skipped = self._try_all(data, plan)
         fitting.begin(self, data)
-        self._publish(tried, found, plan)
+        self._publish(tried, plan)
         self.skipped_ = skipped
         if skipped:
             warnings.warn(
@@ -200,8 +226,6 @@ class AutoRankRLS(Ranker):
                 ),
                 stacklevel=3,
             )
-        if self.nested is not None:
-            self.nested_score_, self.nested_score_error_ = self._nested(measure, data)
         return self
 
     def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
@@ -241,144 +265,75 @@ class AutoRankRLS(Ranker):
     def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
         return self.predict(X, qid=qid)
 
-    def _plan(self, measure: RankingMeasure, data: LabelledItems) -> Plan:
-        if self.cv is not None:
-            return folds_plan(self.cv, measure, data)
-        return exact_plan(None, measure, data, [Setting()])
-
-    def _models(self, data: LabelledItems) -> Iterator[_Model]:
-        """Every model, the simplest first, with its scaler fitted."""
-        dense = not sparse.issparse(data.X)
-        scalers: dict[str, Any] = {"raw": None, "standard": StandardScaler(with_mean=dense)}
-        if self.within_query and data.n_queries > 1:
-            scalers["query"] = QueryStandardScaler(with_mean=dense)
-        shared = {"scoring": self.scoring}
-        kernels: dict[str, dict[str, Any]] = {"linear": {}, "degree 2": {"kernel": "polynomial", "degree": 2}}
-        kernels["gaussian"] = {"kernel": "rbf", "gamma": _WIDTHS}
-        for name, kernel in kernels.items():
-            for scale, scaler in scalers.items():
-                ranker: Any = RankRLSCV(**shared, **kernel)
-                if kernel and data.n_rows > 2 * int(self.n_basis):
-                    own = {"n_basis": int(self.n_basis), "random_state": self.random_state}
-                    ranker = SparseRankRLSCV(**shared, **kernel, **own)
-                yield _Model(name, scale, ranker, None if scaler is None else clone(scaler))
-
-    def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Model], list[Results], dict[str, str]]:
-        tried: list[_Model] = []
-        found: list[Results] = []
+    def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
+        """Every family on every scale, the simplest first; and why some could not be fitted."""
+        scales = ["raw", "standard", "query"][: 3 if self.within_query and data.n_queries > 1 else 2]
+        tried: list[_Tried] = []
         skipped: dict[str, str] = {}
         failure: ValueError | None = None
-        for model in progress(list(self._models(data)), int(self.verbose), "models"):
+        for family, scale in progress(list(product(_FAMILIES, scales)), int(self.verbose), "models"):
             try:
-                found.append(_fit(model, data, plan))
+                tried.append(self._try(family, scale, data, plan))
             except ValueError as error:
-                skipped[model.called], failure = str(error).rstrip("."), failure or error
-                continue
-            tried.append(model)
-        if not tried:
-            assert failure is not None
+                skipped[f"{family}, {scale}"], failure = str(error).rstrip("."), failure or error
+        if failure is not None and not tried:
             raise failure
-        return tried, found, skipped
+        return tried, skipped
 
-    def _publish(self, tried: list[_Model], found: list[Results], plan: Plan) -> None:
-        sign = 1.0 if plan.greater_is_better else -1.0
+    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> _Tried:
+        """Fit a scaler and then a ranker."""
+        start, X, scaler = perf_counter(), data.X, None
+        if scale == "query":
+            scaler = QueryStandardScaler(with_mean=not sparse.issparse(X)).fit(X, qid=data.layout.codes)
+            X = scaler.transform(X, qid=data.layout.codes)
+        elif scale == "standard":
+            scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=data.weights)
+            X = scaler.transform(X)
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        kernel, gamma, _ = _FAMILIES[family]
+        given = {"scoring": self.scoring, **kernel}
+        if gamma is not None:
+            given["gamma"] = gamma(X, data.weights)
+        ranker: Any = RankRLSCV(**given)
+        if kernel and data.n_rows > 2 * int(self.n_basis):
+            ranker = SparseRankRLSCV(**given, n_basis=int(self.n_basis), random_state=self.random_state)
+        ranker.n_features_in_ = X.shape[1]
+        results = ranker._search(replace(data, X=X), plan, None)
+        estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
+        return _Tried(family, scale, estimator, results, perf_counter() - start)
+
+    def _publish(self, tried: list[_Tried], plan: Plan) -> None:
+        found = [one.results for one in tried]
         entries = Entries.of(found, plan.greater_is_better, self.rule)
         k = entries.chosen()
-        model, results = tried[k], found[k]
-        self.best_estimator_ = _pipeline(model)
-        described = _described(model, results.best_choices, results.best_value)
+        results = found[k]
+        self.best_estimator_ = tried[k].estimator
+        described = tried[k].described(results.best_choices, results.best_value)
         self.best_params_ = {name: value for name, value in described.items() if value == value}  # no gamma, no NaN
         self.best_index_ = sum(len(r.rows) for r in found[:k]) + results.best_index
         self.optimism_ = entries.optimism()
-        self.best_score_ = results.best_score - sign * (0.0 if np.isnan(self.optimism_) else self.optimism_)
+        bias = np.nan_to_num(self.optimism_)
+        self.best_score_ = float(results.best_score - (bias if plan.greater_is_better else -bias))
         self.best_score_error_ = results.best_error
         self.selection_ = f"{plan.description}, the choice of {len(tried)} models"
-        reached = zip(tried, found, *entries.behind(), strict=True)
         rows = [
-            _described(m, r.best_choices, r.best_value)
-            | {"mean_score": r.best_score, "standard_error": r.best_error, "behind": behind, "behind_error": error}
-            | {"seconds": m.seconds, "export": m.exports}
-            for m, r, behind, error in reached
+            one.described(one.results.best_choices, one.results.best_value)
+            | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
+            | {"behind": behind, "behind_error": error, "seconds": one.seconds}
+            | {"export": "no" if one.scale == "query" else _FAMILIES[one.family].exports}
+            for one, behind, error in zip(tried, *entries.behind(), strict=True)
         ]
         self.results_ = _columns(rows) | {"chosen": np.arange(len(tried)) == k}
         self.cv_results_ = _columns(
             [
-                _described(m, choices, value) | {"mean_score": mean, "standard_error": error}
-                for m, r in zip(tried, found, strict=True)
-                for choices, value, mean, error, *_ in r.rows
+                one.described(choices, value) | {"mean_score": mean, "standard_error": error}
+                for one in tried
+                for choices, value, mean, error, *_ in one.results.rows
             ]
         )
-
-    def _nested(self, measure: RankingMeasure, data: LabelledItems) -> tuple[float, float]:
-        """The measure of choices that never saw the queries (or rows) which they are judged on, and its error."""
-        assert self.nested is not None
-        found, ids = [], data.layout.ids
-        for part in folds_plan(int(self.nested), measure, data).parts():
-            assert part.train is not None
-            inner = clone(self).set_params(nested=None, verbose=0)
-            train, test = data.take(part.train), np.asarray(part.watched)
-            qid = [ids[code] for code in data.layout.codes[part.train]] if data.has_qid else None
-            inner.fit(train.X, train.Y[:, 0] if data.one_target else train.Y, qid=qid, sample_weight=train.weights)
-            own = data.layout.codes[test] if data.has_qid else None
-            scores = inner.predict(take_items(data.X, test), qid=own)
-            curve = evaluated(measure, part.data, scores.reshape(len(test), 1, -1))
-            assert curve.values is not None
-            found.append(curve.values)
-        mean, error = mean_and_error(np.vstack(found))
-        return float(mean[0]), float(error[0])
-
-
-def _fit(model: _Model, data: LabelledItems, plan: Plan) -> Results:
-    """Fit a model's scaler and then its ranker."""
-    start = perf_counter()
-    X, weights = data.X, data.weights
-    if model.scale == "query":
-        X = model.scaler.fit_transform(X, qid=data.layout.codes)
-    elif model.scale == "standard":
-        X = model.scaler.fit(X, sample_weight=weights).transform(X)
-    X = sparse.csr_array(X) if sparse.issparse(X) else X
-    ranker = model.ranker
-    if model.name == "degree 2":
-        ranker.set_params(gamma=1.0 / _positive(_mean_square(X, weights)))
-    elif model.name == "gaussian":
-        ranker.set_params(gamma=tuple(width / _positive(_mean_distance(X, weights)) for width in _WIDTHS))
-    ranker.n_features_in_ = X.shape[1]
-    results = ranker._search(replace(data, X=X), plan, None)
-    model.seconds = perf_counter() - start
-    return results
-
-
-def _pipeline(model: _Model) -> Any:
-    if model.scaler is None:
-        return model.ranker
-    return Pipeline([("scale", model.scaler), ("rank", model.ranker)])
-
-
-def _described(model: _Model, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
-    gamma = float("nan") if model.name == "linear" else float(choices["gamma"])
-    return {"model": model.name, "scale": model.scale, "gamma": gamma, "alpha": alpha}
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
     """A table of words and numbers, by column."""
     kinds = {name: object if isinstance(value, str) else np.float64 for name, value in rows[0].items()}
     return {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
-
-
-def _positive(value: float) -> float:
-    return value if value > 0.0 else 1.0
-
-
-def _mean_square(X: Any, weights: Any) -> float:
-    """The mean squared norm of a row."""
-    squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return float(np.average(squares, weights=weights))
-
-
-def _mean_distance(X: Any, weights: Any) -> float:
-    """The mean squared distance of two rows: twice the sum of the columns' variances."""
-    share = np.full(X.shape[0], 1.0) if weights is None else weights
-    mean = (share / share.sum()) @ X
-    if sparse.issparse(X):
-        return 2.0 * max(_mean_square(X, weights) - float(mean @ mean), 0.0)
-    return 2.0 * _mean_square(X - mean, weights)
