@@ -15,7 +15,6 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, InputWarning, Items, RankRLS
 from rankrls.export import to_json
-from rankrls.learners.conditional import kernel_root
 from rankrls.metrics import Measure
 from tests.oracles import gaussian
 
@@ -103,18 +102,6 @@ def test_squared_error_of_pairs_is_that_of_the_held_out_scores(item_kernel, fit_
     qid = np.repeat(np.arange(12), 7)
     expected = Measure("pair_squared_error")(Y.ravel(), model.held_out_scores_.ravel(), qid=qid, per_query=True)
     np.testing.assert_allclose(model.query_scores_, expected, rtol=1e-9)
-
-
-def test_root_of_a_kernel_matrix():
-    R = np.random.default_rng(0).normal(size=(8, 3))
-    for K in (R @ R.T, R.T @ R, np.zeros((4, 4)), np.ones((3, 3))):
-        root = kernel_root(K, "item_kernel")
-        assert root.shape[1] == np.linalg.matrix_rank(K)
-        np.testing.assert_allclose(root @ root.T, K, atol=1e-12)
-    for K in (np.array([[0.0, 1.0], [1.0, 0.0]]), R @ R.T - 0.1 * np.eye(8)):
-        with pytest.raises(InputError) as error:
-            kernel_root(K, "item_kernel")
-        assert error.value.parameter == "item_kernel"
 
 
 def test_it_is_rankrls_on_the_kronecker_product():

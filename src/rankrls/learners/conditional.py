@@ -27,8 +27,6 @@ from rankrls._cached import cached_property
 from rankrls.numerics.eigen import check_semidefinite
 
 Array = NDArray[np.float64]
-_REMAINS = 1e-12
-"""What a factorization may leave of a matrix, as a share of its largest entry."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,21 +65,6 @@ class KernelSide:
     def _cut(cls, values: Array, vectors: Array) -> KernelSide:
         alive = values > len(vectors) * np.finfo(np.float64).eps * values.max(initial=0.0)
         return cls(np.ascontiguousarray(values[alive]), np.ascontiguousarray(vectors[:, alive]))
-
-    @property
-    def root(self) -> Array:
-        """R of which the kernel matrix is ``R R'``."""
-        return np.asarray(self.vectors * np.sqrt(self.values))
-
-
-def kernel_root(K: Array, name: str) -> Array:
-    """R with ``K = R R'``, by Cholesky with pivots, O(m^3); an indefinite matrix is refused as in KernelSide."""
-    factor, order, rank, _ = linalg.lapack.dpstrf(K, lower=1)
-    root = np.empty((len(K), rank))
-    root[order - 1] = np.tril(factor)[:, :rank]
-    if rank < len(K) and np.abs(K - root @ root.T).max() > _REMAINS * np.abs(K).max():
-        check_semidefinite(linalg.eigvalsh(K, check_finite=False), name)
-    return root
 
 
 @dataclass(frozen=True, eq=False)

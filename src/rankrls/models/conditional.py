@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._errors import InputError, InputWarning
 from rankrls._items import Items
 from rankrls._rows import check_finite_features
-from rankrls.kernels import Kernel, check_kernel, resolve_kernel
-from rankrls.learners.conditional import ConditionalRanking, KernelSide, kernel_root
+from rankrls.kernels import check_kernel, resolve_kernel
+from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
-from rankrls.models.fitting import check_features, check_labels, check_matrix, check_square, check_weights
+from rankrls.models import fitting
+from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
 from rankrls.models.inputs.parameters import (
     KernelParameters,
-    check_alphas,
     check_parameters,
     choice,
     estimator,
@@ -29,9 +29,9 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
+from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.curves import Curve
-from rankrls.selection.optimism import Entries
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results
 
@@ -41,17 +41,7 @@ Array = NDArray[np.float64]
 
 
 @estimator
-class PairedKernelParameters(KernelParameters):
-    """The kernels of queries and of items."""
-
-    item_kernel: str = parameter(default="linear")
-    item_gamma: Any = parameter(default=None)
-    item_degree: Any = parameter(default=3)
-    item_coef0: Any = parameter(default=1.0)
-    fit_intercept: bool = parameter(default=False, check=flag)
-
-
-class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
+class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     """Ranks the same items for every query."""
 
     # Items reach fit through pipelines and searches; what is judged there are the items of the training data.
@@ -59,17 +49,11 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
     __metadata_request__predict = {"items": False}  # noqa: RUF012
     __metadata_request__score = {"items": False}  # noqa: RUF012
 
-    n_queries_: int
-    n_items_: int
-    n_features_in_: int
-    dual_coef_: Array
-    coef_: Array
-    intercept_: Array
-    X_fit_: Any
-    items_: Items | None
-    alpha_: float
-    _kernel_: Kernel
-    _item_kernel_: Kernel | None
+    item_kernel: str = parameter(default="linear")
+    item_gamma: Any = parameter(default=None)
+    item_degree: Any = parameter(default=3)
+    item_coef0: Any = parameter(default=1.0)
+    fit_intercept: bool = parameter(default=False, check=flag)
 
     def predict(self, X: Any, *, items: Items | None = None) -> Array:
         """Score items for queries.
@@ -88,16 +72,20 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
         """
         check_is_fitted(self)
         X = check_features(self, X, kernel=self._kernel_.name)
-        scores = np.asarray(X @ self.coef_.T if hasattr(self, "coef_") else self._across(X) @ self.dual_coef_)
+        scores = self._scorer(X)
         if self.items_ is None:
             if items is not None:
                 raise InputError(
                     "This model was fitted without items: it knows the columns of Y only.", parameter="items"
                 )
             return scores + self.intercept_
-        kernel = self._item_kernel_
-        assert kernel is not None
-        across = kernel((self.items_ if items is None else self._given(items)).features, self.items_.features)
+        if items is not None and (items := check_items(items)).features.shape[1] != self.items_.features.shape[1]:
+            raise InputError(
+                f"items have {items.features.shape[1]} features, but those of the training data have "
+                f"{self.items_.features.shape[1]}.",
+                parameter="items",
+            )
+        across = self._item_kernel_((self.items_ if items is None else items).features, self.items_.features)
         return np.asarray(scores @ across.T)
 
     def rank(self, X: Any, *, items: Items | None = None) -> NDArray[np.intp]:
@@ -146,23 +134,13 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
         tags.regressor_tags.poor_score = True
         return tags
 
-    def _across(self, X: Any) -> Array:
-        """The kernel between queries and the training queries."""
-        if self._kernel_.name == "precomputed":
-            return np.asarray(X.toarray() if sparse.issparse(X) else X)
-        return self._kernel_(X, self.X_fit_)
-
-    def _given(self, items: Any) -> Items:
-        """Items to predict for, checked against those of the training data."""
-        items = check_items(items)
-        assert self.items_ is not None
-        if items.features.shape[1] != self.items_.features.shape[1]:
-            raise InputError(
-                f"items have {items.features.shape[1]} features, but those of the training data have "
-                f"{self.items_.features.shape[1]}.",
-                parameter="items",
-            )
-        return items
+    @property
+    def _scorer(self) -> Scorer:
+        """Of queries, a column for each item of the training data."""
+        known = vars(self)
+        return Scorer(
+            self.coef_.T if "coef_" in known else None, known.get("dual_coef_"), self._kernel_, known.get("X_fit_")
+        )
 
     def _problem(self, X: Any, y: Any, items: Any) -> tuple[ConditionalRanking, Any]:
         """Check what ``fit`` was given; the problem, and the queries."""
@@ -176,7 +154,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                 )
         Y, _ = check_labels(self, y)
         X = check_matrix(self, X, reset=True, products=True)
-        check_square(X, self.kernel)
+        fitting.check_square(X, self.kernel)
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
         if Y.shape[1] == 1:
@@ -191,11 +169,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
                 parameter="y",
             )
         self._kernel_ = resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        self._item_kernel_, self.items_ = None, None
-        side = None
-        if items is not None:
-            self.items_ = check_items(items)
-            side = self._item_side(self.items_, Y)
+        self.items_ = None if items is None else check_items(items)
+        side = None if self.items_ is None else self._item_side(self.items_, Y)
         (self.n_queries_, self.n_items_) = Y.shape
         linear = self._kernel_.is_linear
         queries = KernelSide.of_features(X) if linear else KernelSide.of_matrix(self._kernel_(X), "kernel")
@@ -218,15 +193,17 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, PairedKernelParameters):
             )
         given = self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0
         try:
-            check_square(items.features, self.item_kernel)
+            fitting.check_square(items.features, self.item_kernel)
             check_kernel(*given, None)
             kernel = self._item_kernel_ = resolve_kernel(items.features, *given, None)
         except InputError as error:
             name = "items" if error.parameter == "X" else f"item_{error.parameter}"
             raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
-        Z = items.features if kernel.is_linear else kernel_root(kernel(items.features), "item_kernel")
-        root = KernelSide.of_features(Z).root if sparse.issparse(Z) else Z
-        return KernelSide.of_features(root - root.mean(axis=0))
+        if kernel.is_linear and not sparse.issparse(items.features):
+            return KernelSide.of_features(items.features - items.features.mean(axis=0))
+        G = kernel(items.features)
+        G -= G.mean(axis=0)
+        return KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
 
     def _keep(self, problem: ConditionalRanking, X: Any, alpha: float) -> None:
         """Solve for one alpha, and keep the function."""
@@ -417,20 +394,13 @@ class ConditionalRankRLSCV(ConditionalRanker):
                 f"{self.n_queries_} sample{'' if self.n_queries_ == 1 else 's'} has some.",
                 parameter="y",
             )
-        if isinstance(self.alphas, str) and self.alphas == "auto":
-            alphas = problem.grid()
-        else:
-            alphas = np.sort(check_alphas(self.alphas, positive=True))[::-1]
+        alphas = fitting.alphas_of(self, positive=True)
+        alphas = problem.grid() if alphas is None else alphas
         held = (problem.without_each_query(float(alpha)) for alpha in alphas)
         values = np.column_stack([_judged(measure, problem.Y, scores) for scores in held])
         results = Results(measure.greater_is_better, self.rule)
         results.add({}, alphas, Curve(*mean_and_error(values), values))
         self._keep(problem, X, results.best_value)
-        self.alpha_at_edge_ = results.edges["alpha"]
-        self.best_params_, self.best_index_ = {"alpha": results.best_value}, results.best_index
-        self.best_score_, self.best_score_error_ = results.best_score, results.best_error
-        self.optimism_ = Entries.of([results], results.greater_is_better, self.rule).optimism()
-        self.cv_results_, self.query_scores_ = results.table(), results.best_values
-        self.selection_ = f"leave-query-out over {self.n_queries_} queries"
+        fitting.publish(self, results, f"leave-query-out over {self.n_queries_} queries")
         self.held_out_scores_ = problem.without_each_query(self.alpha_)
         return self

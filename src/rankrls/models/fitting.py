@@ -372,7 +372,7 @@ def keep(model: Any, scorer: Scorer, kernel: Kernel) -> None:
         model.X_fit_ = scorer.items
 
 
-def publish(model: Any, results: Results, description: str, data: Comparisons) -> None:
+def publish(model: Any, results: Results, description: str, data: Comparisons | None = None) -> None:
     """Keep what was chosen, and how, as attributes."""
     name = results.parameter
     setattr(model, f"{name}_", results.best_value)
@@ -386,7 +386,7 @@ def publish(model: Any, results: Results, description: str, data: Comparisons) -
     model.selection_ = description
     model.query_scores_ = results.best_values
     model.held_out_scores_ = None
-    if results.best_scores is not None:
+    if results.best_scores is not None and data is not None:
         scores = data.given_rows(results.best_scores)
         model.held_out_scores_ = scores[:, 0] if data.one_target else scores
 
