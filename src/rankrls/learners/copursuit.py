@@ -23,13 +23,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from rankrls._cached import cached_property
+from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
+from rankrls._rows import take_items
+from rankrls.kernels import Kernel
+from rankrls.learners.dictionaries import HeldDictionary, kernel_columns, select_features, sum_of_terms
 from rankrls.learners.paths import CoPursuitPath
-from rankrls.learners.pursuit import StackedViews, View, Walk
+from rankrls.learners.pursuit import StackedViews, View, Walk, pursue_in_turn
 
 MAX_COMBINATIONS = 4_000_000
 """Combinations of one column a view, at most: beyond, one column is shared by the views, or refused."""
@@ -73,7 +81,7 @@ def co_pursue(
     first view first.
     """
     problem = StackedViews(views, nu)
-    sizes = [view.scored.n_columns for view in views]
+    sizes = [view.scored.shape[1] for view in views]
     if not shared and math.prod(sizes) > MAX_COMBINATIONS:
         raise InputError(
             f"All combinations of columns would be {' x '.join(f'{N:,}' for N in sizes)} = "
@@ -83,20 +91,20 @@ def co_pursue(
         )
     walk = Walk(problem, n_basis, backfit=backfit)
     systems = _Systems(problem.systems(shared), size=walk.size)
-    closed = np.zeros(systems.shape, dtype=bool)
+    closed = ~systems.regular
     while walk.n_stages < n_basis:
-        b = problem.spread([problem.product(v, walk.u) for v in range(len(views))], shared)
+        b = problem.right_sides(walk.u, shared)
         gains = np.sqrt(systems.gains(b))
         gains[closed] = 0.0
         while True:
             best = walk.best(gains.ravel())
             if best is None:
                 return walk.path()
-            where = np.unravel_index(best, systems.shape)
+            where = np.unravel_index(best, closed.shape)
             chosen = tuple(int(where[0 if shared else v]) for v in range(len(views)))
             if not backfit:
-                for v, (j, length) in enumerate(zip(chosen, systems.solve(where, b), strict=True)):
-                    walk.step(v, j, length)
+                for v, length in enumerate(np.linalg.solve(systems.A[where], b[where])):
+                    walk.step(v, chosen[v], length)
                 break
             if sum(walk.project(v, j) for v, j in enumerate(chosen)):
                 break
@@ -107,47 +115,224 @@ def co_pursue(
 
 
 class _Systems:
-    """Many small symmetric systems, eliminated once for all right sides: ``A = T D T'`` with unit triangles T.
+    """Many small symmetric systems A, (..., M, M), factorized once for all right sides: ``A = L L'``.
 
-    ``A[v][u]``, u <= v, are arrays that broadcast to ``shape``. A system is singular where a pivot is no more than
-    rounding of its diagonal entry.
+    A system is not regular where a pivot is no more than rounding of its diagonal entry.
     """
 
-    def __init__(self, A: list[list[Array]], *, size: int) -> None:
-        self.size = size
-        self._A = A
-        self.shape = np.broadcast_shapes(*(x.shape for row in A for x in row))
-        rest = [list(row) for row in A]
-        self._pivots: list[Array] = []
-        self._factors: list[list[Array]] = []
-        self._singular = np.zeros(self.shape, dtype=bool)
-        for k in range(len(A)):
-            lost = rest[k][k] <= size * _EPS * A[k][k]
-            self._singular |= lost
-            pivot = np.where(lost, 1.0, rest[k][k])
-            factors = [rest[i][k] / pivot for i in range(k + 1, len(A))]
-            for i in range(k + 1, len(A)):
-                for j in range(k + 1, i + 1):
-                    rest[i][j] = rest[i][j] - factors[i - k - 1] * rest[j][k]
-            self._pivots.append(pivot)
-            self._factors.append(factors)
+    def __init__(self, A: Array, *, size: int) -> None:
+        self.A, self._L, self.regular = A, np.zeros_like(A), np.ones(A.shape[:-2], dtype=bool)
+        L = self._L
+        for k in range(A.shape[-1]):
+            column = A[..., k:, k] - np.einsum("...ij,...j->...i", L[..., k:, :k], L[..., k, :k])
+            self.regular &= column[..., 0] > size * _EPS * A[..., k, k]
+            root = np.sqrt(np.where(self.regular, column[..., 0], 1.0))
+            L[..., k:, k] = column / root[..., None]
+            L[..., k, k] = root
 
-    def gains(self, b: Sequence[Array]) -> Array:
-        """``b' A^-1 b`` of every system, 0 where it is singular."""
-        left = list(b)
-        out = np.zeros(self.shape)
-        for k, pivot in enumerate(self._pivots):
-            out += left[k] ** 2 / pivot
-            for i, factor in enumerate(self._factors[k], start=k + 1):
-                left[i] = left[i] - factor * left[k]
-        out[self._singular] = 0.0
-        return out
+    def gains(self, b: Array) -> Array:
+        """``b' A^-1 b`` of every system for the right sides (..., M); meaningless where a system is not regular."""
+        L, left = self._L, np.empty_like(b)
+        for k in range(b.shape[-1]):
+            known = np.einsum("...j,...j->...", L[..., k, :k], left[..., :k])
+            left[..., k] = (b[..., k] - known) / L[..., k, k]
+        return np.asarray((left**2).sum(axis=-1))
 
-    def solve(self, where: tuple[np.intp, ...], b: Sequence[Array]) -> Array:
-        """``A^-1 b`` of one system, (M,)."""
-        M = len(b)
-        A = np.zeros((M, M))
-        for v in range(M):
-            for u in range(v + 1):
-                A[v, u] = A[u, v] = np.broadcast_to(self._A[v][u], self.shape)[where]
-        return np.linalg.solve(A, np.array([np.broadcast_to(x, self.shape)[where] for x in b]))
+
+@dataclass(frozen=True)
+class ViewPlan:
+    """One view of the data: some of the features, and a kernel on them.
+
+    Attributes
+    ----------
+    features : ndarray of intp, or None for all
+    kernel : Kernel
+    loss_rows, basis_rows : ndarray of bool over all rows, or None
+        The rows that the view is fitted on, and those that it takes its columns from; None is all scored rows.
+    """
+
+    features: NDArray[np.intp] | None
+    kernel: Kernel
+    loss_rows: NDArray[np.bool_] | None
+    basis_rows: NDArray[np.bool_] | None
+
+    def of_rows(self, numbers: NDArray[np.intp]) -> ViewPlan:
+        """The view of some of the rows."""
+        parts = (None if mask is None else mask[numbers] for mask in (self.loss_rows, self.basis_rows))
+        return ViewPlan(self.features, self.kernel, *parts)
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The function of a view after each stage: a sum of columns that were taken.
+
+    Attributes
+    ----------
+    taken : ndarray of intp
+        Numbers of the rows that were taken, or of the features.
+    coefficients : ndarray of shape (stages, taken)
+    kernel : Kernel or None
+        None if features were taken.
+    features : ndarray of intp, or None for all
+        That the kernel looks at, and that the items have.
+    items : array-like or None
+        The rows that were taken; None for features and for a kernel matrix.
+    """
+
+    taken: NDArray[np.intp]
+    coefficients: Array
+    kernel: Kernel | None = None
+    features: NDArray[np.intp] | None = None
+    items: Any = None
+
+    def scores(self, X: Any, stages: Any = slice(None)) -> Array:
+        """Scores of items after some stages, (rows, stages)."""
+        a, X = np.ascontiguousarray(self.coefficients[stages].T), select_features(X, self.features)
+        return sum_of_terms(a, self.kernel, self.items, self.taken, X.shape[1])(X)
+
+
+@dataclass(frozen=True, eq=False)
+class CoPursuit:
+    """Views of all rows and how they are walked, whichever rows are scored.
+
+    Attributes
+    ----------
+    data : LabelledItems
+        All rows; X is dense, CSR or a kernel matrix.
+    unscored : ndarray of bool
+        The rows that never have a label. If there are none, the views agree on the scored rows.
+    views : sequence of ViewPlan
+    n_basis : int
+        Stages at most.
+    nu : float
+    shared, backfit : bool
+        As of :func:`co_pursue`.
+    of_features : bool
+        Whether the columns are the features themselves, taken by one view after the other.
+    disjoint : bool
+        Whether a feature that one view has taken is closed to the others.
+    only : int, optional
+        The view whose function alone is the solution; the mean of all by default.
+    """
+
+    data: LabelledItems
+    unscored: NDArray[np.bool_]
+    views: Sequence[ViewPlan]
+    n_basis: int
+    nu: float
+    shared: bool = True
+    backfit: bool = True
+    of_features: bool = False
+    disjoint: bool = False
+    only: int | None = None
+
+    def candidates(self, scored: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+        """The rows whose columns each view may take, or the features."""
+        if self.of_features:
+            everything = np.arange(self.data.X.shape[1], dtype=np.intp)
+            return [everything if plan.features is None else plan.features for plan in self.views]
+        everyone = np.zeros(len(self.unscored), dtype=bool)
+        everyone[scored] = True
+        masks = [everyone if plan.basis_rows is None else plan.basis_rows for plan in self.views]
+        for v, mask in enumerate(masks):
+            if not mask.any():
+                raise InputError(f"views[{v}] has no row of positive weight in its basis.", parameter="views")
+        if not self.shared:
+            return [np.flatnonzero(mask) for mask in masks]
+        common = np.logical_and.reduce(masks)
+        if not common.any():
+            raise InputError(
+                "The views have no rows in common whose columns they could share. Use shared_basis=False to "
+                "try all combinations of their rows.",
+                parameter="views",
+            )
+        return [np.flatnonzero(common)] * len(self.views)
+
+    def columns(self, plan: ViewPlan, rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> Array:
+        """A view's columns as rows, (candidates, rows)."""
+        Z = self.data.X
+        if self.of_features:
+            X = take_items(Z, rows)[:, candidates]
+            return np.array((X.toarray() if sparse.issparse(X) else X).T, dtype=np.float64, order="C")
+        if plan.kernel.name == "precomputed":
+            return kernel_columns(plan.kernel, Z[rows][:, candidates], None)
+        X = select_features(Z, plan.features)
+        return kernel_columns(plan.kernel, X[rows], X[candidates])
+
+    def terms(self, path: CoPursuitPath, v: int) -> Terms:
+        """The function of a view."""
+        plan, Z = self.views[v], self.data.X
+        taken, coefficients = path.view(v).merged()
+        if self.of_features:
+            return Terms(taken, coefficients)
+        items = None if plan.kernel.name == "precomputed" else select_features(take_items(Z, taken), plan.features)
+        return Terms(taken, coefficients, plan.kernel, plan.features, items)
+
+
+class CoPursuitProblem:
+    """Lower equation (3) stage by stage. Items are numbers of rows, as a matrix of one column."""
+
+    parameter = "n_basis"
+
+    def __init__(self, scored: LabelledItems, *, pursuit: CoPursuit, setting: Setting) -> None:
+        self.pursuit, self.scored, self.setting = pursuit, scored, setting
+
+    @cached_property
+    def walked(self) -> CoPursuitPath:
+        """The whole path, with numbers of rows, or features, in it."""
+        pursuit, rows = self.pursuit, self.scored.X[:, 0].astype(np.intp)
+        candidates, apart, views = pursuit.candidates(rows), rows, list[View]()
+        (agreement,) = self.scored.numeric_graphs(self.setting)
+        if pursuit.unscored.any():  # of rows without labels all pairs are compared
+            apart = np.delete(np.arange(len(pursuit.unscored)), rows)
+            rest = pursuit.data.take(apart, items=False)
+            (agreement,) = rest.numeric_graphs(replace(self.setting, ties="include"))
+        for v, (plan, own) in enumerate(zip(pursuit.views, candidates, strict=True)):
+            inside = np.arange(len(rows)) if plan.loss_rows is None else np.flatnonzero(plan.loss_rows[rows])
+            if not len(inside):
+                raise InputError(f"views[{v}] has no scored row to be fitted on.", parameter="views")
+            (graph,) = self.scored.take(inside).numeric_graphs(self.setting)
+            scored = HeldDictionary.of(pursuit.columns(plan, rows[inside], own), graph)
+            agrees = None
+            if len(candidates) > 1 and pursuit.nu > 0.0:
+                agrees = HeldDictionary.of(pursuit.columns(plan, apart, own), agreement)
+            views.append(View(scored, graph.target[:, 0], agrees))
+        if pursuit.of_features:
+            ids = candidates if pursuit.disjoint else None
+            path = pursue_in_turn(views, pursuit.n_basis, pursuit.nu, backfit=pursuit.backfit, ids=ids)
+        else:
+            path = co_pursue(views, pursuit.n_basis, pursuit.nu, shared=pursuit.shared, backfit=pursuit.backfit)
+        taken = [own[stages] for own, stages in zip(candidates, path.indices.T, strict=True)]
+        return replace(path, indices=np.column_stack(taken).astype(np.intp))
+
+    def path(self, values: Array) -> ViewSolutions:
+        """The functions after some stages; the details are the paths up to there."""
+        path, pursuit = self.walked, self.pursuit
+        used = range(len(pursuit.views)) if pursuit.only is None else [pursuit.only]
+        stages = np.minimum(values.astype(np.intp), path.n_stages)
+        return ViewSolutions(
+            pursuit.data.X,
+            [pursuit.terms(path, v) for v in used],
+            stages,
+            [path.at(int(stage)) for stage in stages],
+        )
+
+    def axis(self) -> Array:
+        """All numbers of stages."""
+        return np.arange(1.0, self.pursuit.n_basis + 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ViewSolutions:
+    """The mean of the views' functions after some stages, for rows of Z by their numbers."""
+
+    Z: Any
+    terms: Sequence[Terms]
+    stages: NDArray[np.intp]
+    details: Sequence[CoPursuitPath]
+
+    def scores(self, numbers: Any) -> Array:
+        """Scores of rows, (rows, stages, 1)."""
+        rows = take_items(self.Z, np.asarray(numbers)[:, 0].astype(np.intp))
+        every = np.mean([np.hstack((np.zeros((rows.shape[0], 1)), part.scores(rows))) for part in self.terms], axis=0)
+        return np.asarray(every[:, self.stages, None])

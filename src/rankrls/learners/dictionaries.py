@@ -1,13 +1,13 @@
 """Dictionaries of functions for matching pursuit: columns k, known by what the preference graph sees of them.
 
-A pursuit asks three things of its dictionary: ``k'Lk`` of every column once, ``K'F'u`` for a residual ``u`` once a
-stage, and ``F k`` of the column that was chosen. Columns are kernel functions of items, or features.
+A pursuit asks three things of its dictionary: ``k'Lk`` of every column once, the ``energies``; ``K'F'u`` for a residual
+``u`` once a stage; and ``F k`` of the column that was chosen. Columns are kernel functions of items, or features.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,39 +17,13 @@ from rankrls.kernels import Kernel
 from rankrls.learners.solutions import centred
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
 from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.scorer import Scorer
 
 Array = NDArray[np.float64]
 
 _UNSEEN = 1e-24
 """A column of whose squares L sees no larger share is constant up to rounding."""
 _BLOCK = 512
-
-
-class Dictionary(Protocol):
-    """N columns over the rows of ``F``."""
-
-    @property
-    def n_columns(self) -> int:
-        """N."""
-        ...
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of F."""
-        ...
-
-    @property
-    def energies(self) -> Array:
-        """``k'Lk`` of every column, (N,); exactly 0 for a column that L does not see."""
-        ...
-
-    def column(self, number: int) -> Array:
-        """``F k`` of one column, (rows of F,)."""
-        ...
-
-    def correlations(self, u: Array) -> Array:
-        """``K'F'u`` of every column, (N,)."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,14 +55,9 @@ class HeldDictionary:
         return cls(Z, energies)
 
     @property
-    def n_columns(self) -> int:
-        """N."""
-        return len(self.Z)
-
-    @property
-    def n_rows(self) -> int:
-        """Rows of F."""
-        return self.Z.shape[1]
+    def shape(self) -> tuple[int, int]:
+        """Rows of F, and N."""
+        return self.Z.shape[1], len(self.Z)
 
     def column(self, number: int) -> Array:
         """``F k`` of one column, (rows of F,)."""
@@ -104,8 +73,8 @@ class FeatureDictionary:
 
     def __init__(self, X: Any, graph: Graph) -> None:
         self._X, self._graph = X if getattr(graph, "e3", 0.0) else centred(X), graph
-        self.n_rows, self.n_columns = graph.n_rows, X.shape[1]
-        pieces = chunks(graph.starts, chunk_rows(self.n_columns))
+        self.shape = graph.n_rows, X.shape[1]
+        pieces = chunks(graph.starts, chunk_rows(X.shape[1]))
 
         def squares(piece: tuple[int, int]) -> Array:
             Z = graph.part(*piece).factor_rows(self._X)
@@ -128,6 +97,9 @@ class FeatureDictionary:
         return np.where(self.energies > 0.0, self._X.T @ v, 0.0)
 
 
+Dictionary = HeldDictionary | FeatureDictionary
+
+
 def _item_weights(graph: Graph, n_items: int) -> Array:
     """About what an item's square can weigh in ``z'Lz``, (items,)."""
     if isinstance(graph, LabelledGraph):
@@ -148,3 +120,35 @@ def kernel_columns(kernel: Kernel, X: Any, centres: Any | None) -> Array:
     if callable(kernel.name):  # it need not be symmetric
         return np.ascontiguousarray(kernel(X, centres).T)
     return kernel(centres, X)
+
+
+def select_features(X: Any, features: NDArray[np.intp] | None) -> Any:
+    """X, or some of its columns."""
+    if features is None:
+        return X
+    return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
+
+
+def sum_of_terms(a: Array, kernel: Kernel | None, items: Any, taken: NDArray[np.intp], n_features: int) -> Scorer:
+    """Functions ``sum_p a_p k_p`` of columns that were taken.
+
+    Parameters
+    ----------
+    a : ndarray of shape (taken, columns)
+    kernel : Kernel or None
+        None if features were taken.
+    items : array-like or None
+        The items whose kernel functions were taken; they play no part for features and kernel matrices.
+    taken : ndarray of intp
+        Numbers of the features, or of the columns of a kernel matrix.
+    n_features : int
+        Of X.
+    """
+    if kernel is None:
+        every = np.zeros((n_features, a.shape[1]))
+        every[taken] = a
+        return Scorer(every)
+    if kernel.name == "precomputed":
+        return Scorer(None, a, kernel, None, taken)
+    weights = np.asarray(items.T @ a, dtype=np.float64) if kernel.is_linear else None
+    return Scorer(weights, a, kernel, items)

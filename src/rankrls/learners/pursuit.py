@@ -40,8 +40,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from rankrls.learners.dictionaries import Dictionary, HeldDictionary
+from rankrls._cached import cached_property
+from rankrls._comparisons import Comparisons, Setting
+from rankrls._rows import take_items
+from rankrls.kernels import Kernel
+from rankrls.learners.dictionaries import (
+    Dictionary,
+    FeatureDictionary,
+    HeldDictionary,
+    kernel_columns,
+    sum_of_terms,
+)
 from rankrls.learners.paths import CoPursuitPath, PursuitPath
+from rankrls.learners.solutions import PathSolutions
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
@@ -207,14 +218,14 @@ class Walk:
 
     def __init__(self, problem: StackedViews, n_basis: int, *, backfit: bool) -> None:
         views = problem.views
-        self.size = max(problem.n_rows, *(view.scored.n_columns for view in views), 10)
+        columns = [view.scored.shape[1] for view in views]
+        self.size = max(problem.n_rows, *columns, 10)
         self.u = problem.target.copy()
         self._problem, self._backfit, self._M = problem, backfit, len(views)
         self._rounding = 10 * self.size * _EPS
         self._least = self._rounding * float(np.linalg.norm(self.u))
         self._losses, self._view_losses = [float(self.u @ self.u)], [problem.parts(self.u)]
-        columns = sum(view.scored.n_columns for view in views)
-        most = min(n_basis * len(views), problem.n_rows, columns) if backfit else 0
+        most = min(n_basis * len(views), problem.n_rows, sum(columns)) if backfit else 0
         self._columns = OrthonormalColumns(problem.n_rows, most, self.size * _EPS)
         self._indices: list[tuple[int, ...]] = []
         self._steps: list[Any] = []
@@ -276,12 +287,12 @@ class StackedViews:
     def __init__(self, views: Sequence[View], nu: float) -> None:
         self.views = views
         M = len(views)
-        ends = list(accumulate((view.scored.n_rows for view in views), initial=0))
+        ends = list(accumulate((view.scored.shape[0] for view in views), initial=0))
         self._blocks = [slice(*edges) for edges in pairwise(ends)]
         self._scored = ends[-1]
         agree = M > 1 and nu > 0.0
         self._agreements = [view.agreement for view in views if agree and view.agreement is not None]
-        self._l = self._agreements[0].n_rows if self._agreements else 0
+        self._l = self._agreements[0].shape[0] if self._agreements else 0
         # Rows of an orthogonal matrix below its row of ones, times what makes squares of differences of them.
         self._H = math.sqrt(2.0 * nu * M) * linalg.helmert(M) if self._l else np.zeros((0, M))
         self._coupling = self._H.T @ self._H  # 2 nu (M - 1) on the diagonal, -2 nu off it
@@ -316,29 +327,83 @@ class StackedViews:
             return own
         return [x + self._coupling[v, v] * self._agreements[v].energies for v, x in enumerate(own)]
 
-    def spread(self, values: Sequence[Array], shared: bool) -> list[Array]:
-        """Values of each view's columns along an axis of their own, where combinations are tried."""
-        return list(values) if shared else [self._along(x, v) for v, x in enumerate(values)]
-
-    def _along(self, values: Array, *axes: int) -> Array:
-        """Values of the columns of some views, with an axis for each view."""
-        return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
-
-    def systems(self, shared: bool) -> list[list[Array]]:
-        """The lower triangle of A for every column, or combination of columns, entries broadcast."""
-        none = np.zeros(1 if shared else (1,) * len(self.views))
-        out = [[none] * v + [x] for v, x in enumerate(self.spread(self.energies(), shared))]
+    def systems(self, shared: bool) -> Array:
+        """A for every column, or every combination of columns, (..., M, M)."""
+        M = len(self.views)
+        sizes = [view.scored.shape[1] for view in self.views]
+        A = np.zeros((*(sizes[:1] if shared else sizes), M, M))
+        for v, energies in enumerate(self.energies()):
+            A[..., v, v] = energies if shared else self._along(energies, v)
         for v, view in enumerate(self._agreements):
             for u, other in enumerate(self._agreements[:v]):
                 if shared:
                     products = np.einsum("ij,ij->i", view.Z, other.Z)
                 else:
                     products = self._along(other.Z @ view.Z.T, u, v)
-                out[v][u] = self._coupling[v, u] * products
-        return out
+                A[..., v, u] = A[..., u, v] = self._coupling[v, u] * products
+        return A
+
+    def right_sides(self, u: Array, shared: bool) -> Array:
+        """B for every column, or every combination of columns, (..., M)."""
+        b = [self.product(v, u) for v in range(len(self.views))]
+        return np.stack(b if shared else np.broadcast_arrays(*(self._along(x, v) for v, x in enumerate(b))), axis=-1)
+
+    def _along(self, values: Array, *axes: int) -> Array:
+        """Values of the columns of some views, with an axis for each view."""
+        return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
 
 
 def first_of_best(values: NDArray[np.float64], slack: float) -> int:
     """The lowest index whose value is the largest, up to rounding."""
     top = values.max(initial=0.0)
     return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0
+
+
+class PursuitProblem:
+    """Lower ``||F (y - f)||^2`` by one column of a dictionary after the other. Its parameter is the number of stages.
+
+    Parameters
+    ----------
+    data : LabelledItems or PreferredItems
+    setting : Setting
+    kernel : Kernel or None
+        Kernel functions of the items are the columns; None for the features themselves.
+    backfit : bool
+    n_basis : int
+        The most stages that are asked for: the path is walked once.
+    """
+
+    parameter = "n_basis"
+
+    def __init__(
+        self, data: Comparisons, *, setting: Setting, kernel: Kernel | None, backfit: bool, n_basis: int
+    ) -> None:
+        self.data, self.setting, self.kernel = data, setting, kernel
+        self.backfit, self.n_basis = backfit, n_basis
+
+    @cached_property
+    def walked(self) -> PursuitPath:
+        """The whole path."""
+        X, (graph,) = self.data.X, self.data.numeric_graphs(self.setting)
+        dictionary: Dictionary
+        if self.kernel is None:
+            dictionary = FeatureDictionary(X, graph)
+        else:
+            dictionary = HeldDictionary.of(kernel_columns(self.kernel, X, None), graph)
+        return pursue(dictionary, graph.target[:, 0], self.n_basis, backfit=self.backfit)
+
+    def path(self, values: Array) -> PathSolutions:
+        """The functions after some stages; a path that ended early stays there. Details are the paths up to there."""
+        taken, coefficients = self.walked.merged()
+        every = np.vstack((np.zeros(len(taken)), coefficients))
+        last = np.minimum(values.astype(np.intp), self.walked.n_stages)
+        X, kernel = self.data.X, self.kernel
+        items, n_features = take_items(X, taken), 0 if isinstance(X, list) else X.shape[1]
+        details = [self.walked.at(int(stage)) for stage in last]
+        return PathSolutions(
+            every[last][:, :, None], lambda a: sum_of_terms(a, kernel, items, taken, n_features), details
+        )
+
+    def axis(self) -> Array:
+        """All numbers of stages."""
+        return np.arange(1.0, self.n_basis + 1.0)

@@ -113,7 +113,6 @@ def _pursued(
 ) -> NDArray[np.intp]:
     """Rows that a pursuit of the first target takes one after the other, in that order; at least one."""
     from rankrls.learners.dictionaries import HeldDictionary, kernel_columns
-    from rankrls.learners.graphs import graph_of
     from rankrls.learners.pursuit import pursue
 
     X, m = data.X, data.n_rows
@@ -122,7 +121,7 @@ def _pursued(
     if m > most:
         candidates = np.sort(rng.choice(m, most, replace=False)).astype(np.intp)
     some, rows = data.sample(_PURSUED_BYTES // (8 * len(candidates)), rng)
-    graph = graph_of(some, setting)
+    graph = some.numeric_graphs(setting)[0]
     if kernel.name == "precomputed":
         columns = kernel_columns(kernel, X[rows][:, candidates], None)
     else:

@@ -2,31 +2,243 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
+from rankrls._comparisons import LabelledItems
+from rankrls._errors import InputError
+from rankrls._rows import take_items
+from rankrls.kernels import Kernel
+from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem, Terms, ViewPlan
+from rankrls.learners.dictionaries import select_features
+from rankrls.learners.paths import PursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fit_methods import Candidate
 from rankrls.models.inputs.parameters import (
+    GraphParameters,
+    KernelParameters,
+    SelectionParameters,
     check_parameters,
     choice,
     combinations,
     estimator,
+    flag,
     number,
     options,
     parameter,
 )
-from rankrls.models.partly_scored import PartlyScored
-from rankrls.models.views import CoPursuitCandidate, ViewPursuer
+from rankrls.models.fitting import check_comparable, check_matrix
+from rankrls.models.inputs.views import view_plans
+from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
+from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.selection.folds import few_folds
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
 __all__ = ["CoRankingPursuit", "CoRankingPursuitCV"]
 
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
+
+
+@estimator
+class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
+    """A ranker whose function is a mean of those of several views, each a sum of columns taken one by one."""
+
+    views: Any = parameter(default=None)
+    dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
+    disjoint: bool = parameter(default=False, check=flag)
+    aggregation: str = parameter(default="mean", check=choice("mean", "weighted", "best"))
+    shared_basis: bool = parameter(default=True, check=flag)
+    kernel: Any = parameter(default="rbf", several=True)
+    backfit: bool = parameter(default=True, check=flag)
+
+    @property
+    def views_(self) -> tuple[ViewFunction, ...]:
+        """The function of each view."""
+        check_is_fitted(self, "path_")
+        return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels_)))
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
+        check_is_fitted(self)
+        last = slice(max(self.path_.n_stages - 1, 0), None)
+        return self._staged(X, last).sum(axis=1)  # of one column, or of none
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score items after each stage of the path, (m,) at a time, the last of which is :meth:`predict`."""
+        check_is_fitted(self)
+        yield from self._staged(X, slice(None)).T
+
+    def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
+        """Scores after some stages, (rows, stages)."""
+        X = check_matrix(self, X, reset=False)
+        parts = [self._terms(v).scores(X, stages) for v in range(len(self._view_kernels_))]
+        return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
+
+    def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
+        """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items (None for a
+        kernel matrix) and coefficients. Nothing without a stage.
+        """
+        for v, weight in enumerate(self.view_weights_ if self.path_.n_stages else ()):
+            terms = self._terms(v)
+            yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
+
+    def _terms(self, v: int) -> Terms:
+        """The function of a view by stage."""
+        taken, coefficients = self.path_.view(v).merged()
+        if hasattr(self, "coef_"):
+            return Terms(taken, coefficients)
+        kernel, features, items = self._view_kernels_[v], self._view_features_[v], None
+        if kernel.name != "precomputed":
+            order = np.argsort(self.basis_indices_)
+            places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
+            items = select_features(take_items(self.X_fit_, places), features)
+        return Terms(taken, coefficients, kernel, features, items)
+
+    def _pursuit(self, rows: PartlyScored, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
+        """The pursuit of all views, with these values of the kernel's parameters."""
+        of_features, data = self.dictionary == "features", rows.everything
+        settings = {**kernel, "kernel_params": self.kernel_params}
+        if of_features:
+            settings |= {"kernel": "linear", "kernel_params": None}
+        names, n = getattr(self, "feature_names_in_", None), data.X.shape[1]
+        given = data.n_rows if data.kept is None else len(data.kept)  # views name rows as they were given
+        numbers = data.given_numbers(np.arange(data.n_rows))
+        plans = [plan.of_rows(numbers) for plan in view_plans(self.views, settings, n, names, given)]
+        if self.disjoint and not (of_features and n >= len(plans)):
+            why = f"{len(plans)} views need as many, and X has {n}" if of_features else "it needs dictionary='features'"
+            raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
+        for v, plan in enumerate(plans):
+            self._check_view(v, plan, rows)
+        flags = {"shared": bool(self.shared_basis), "backfit": bool(self.backfit), "disjoint": bool(self.disjoint)}
+        pursuit = CoPursuit(data, ~rows.scored, plans, n_basis, nu, of_features=of_features, **flags)
+        pursuit.candidates(np.flatnonzero(rows.scored))
+        return pursuit
+
+    def _check_view(self, v: int, plan: ViewPlan, rows: PartlyScored) -> None:
+        if self.dictionary == "features" and (plan.kernel.name != "linear" or plan.basis_rows is not None):
+            raise InputError(
+                f"views[{v}] has a kernel or rows for its basis; with dictionary='features' its columns are "
+                "features. Give it features, and rows of its loss ('loss_rows') if need be.",
+                parameter="views",
+            )
+        if plan.loss_rows is None:
+            return
+        inside = np.flatnonzero(plan.loss_rows[rows.scored])
+        if not len(inside):
+            raise InputError(f"views[{v}] has no scored row to be fitted on.", parameter="views")
+        try:
+            check_comparable(rows.known.take(inside), float(self.regression_weight))
+        except InputError as error:
+            raise InputError(f"views[{v}]: {error}", parameter="views") from None
+
+    def _store(self, data: LabelledItems, candidate: Candidate, solutions: Any) -> None:
+        """Keep the views' functions."""
+        pursuit: CoPursuit = candidate.basis
+        (path,) = solutions.details
+        taken, first = np.unique(path.indices, return_index=True)
+        taken = taken[np.argsort(first)]
+        numbers = np.arange(pursuit.data.X.shape[1])
+        if not pursuit.of_features:
+            numbers = pursuit.data.given_numbers(np.arange(pursuit.data.n_rows))
+        self.path_ = replace(path, indices=numbers[path.indices].astype(np.intp))
+        self.basis_indices_ = numbers[taken].astype(np.intp)
+        self._view_kernels_ = [plan.kernel for plan in pursuit.views]
+        self._view_features_ = [plan.features for plan in pursuit.views]
+        self.view_weights_ = self._weigh(data, candidate, float(path.n_stages))
+        if pursuit.of_features:
+            self.coef_ = np.zeros(pursuit.data.X.shape[1])
+            self.coef_ = np.asarray(self.view_weights_ @ [view.coef_ for view in self.views_])
+        elif not self._is_precomputed():
+            self.X_fit_ = take_items(pursuit.data.X, taken)
+
+    def _weigh(self, data: LabelledItems, candidate: Candidate, stages: float) -> NDArray[np.float64]:
+        """Weights of the views, by what each is worth on held-out queries if they are not to be equal."""
+        pursuit = candidate.basis
+        M = len(pursuit.views)
+        if self.aggregation == "mean":
+            return np.full(M, 1.0 / M)
+        self.view_errors_ = np.empty(M)
+        try:
+            measure = resolve_measure("disagreement")
+            plan = few_folds(getattr(self, "cv", None), measure, data, float(self.regression_weight))
+            for v in range(M):
+                alone = replace(candidate, problem=partial(candidate.problem, pursuit=replace(pursuit, only=v)))
+                curve = plan.curve(data, alone, alone.problem(data), np.array([stages]))
+                self.view_errors_[v] = curve.mean[0]
+        except InputError as error:
+            raise InputError(
+                f"aggregation judges each view on held-out queries. {error}", parameter="aggregation"
+            ) from None
+        worth = np.maximum(1.0 - 2.0 * self.view_errors_, 0.0)  # Kendall's tau; no better than chance is worth nothing
+        if self.aggregation == "best":
+            worth = (np.arange(M) == np.argmin(self.view_errors_)).astype(np.float64)
+        return worth / worth.sum() if worth.any() else np.full(M, 1.0 / M)
+
+    def _is_precomputed(self) -> bool:
+        if self.dictionary == "features":
+            return False
+        views = self.views if hasattr(self.views, "__iter__") else ()
+        named = [view.get("kernel") if isinstance(view, dict) else view for view in views]
+        return any(isinstance(kernel, str) and kernel == "precomputed" for kernel in (self.kernel, *named))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._is_precomputed()
+        return tags
+
+
+@dataclass(frozen=True)
+class ViewFunction:
+    """The function of one view of a fitted :class:`CoRankingPursuit` or :class:`CoRankingPursuitCV`.
+
+    Attributes
+    ----------
+    model : estimator
+    number : int
+        Which view.
+    """
+
+    model: Any
+    number: int
+
+    @property
+    def path(self) -> PursuitPath:
+        """The rows taken by this view and their coefficients; its losses are those of the scored rows alone."""
+        return self.model.path_.view(self.number)
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features, (n,), mostly zeros; dictionary="features"."""
+        if not hasattr(self.model, "coef_"):
+            raise AttributeError("A view of kernel functions has no weights of features.")
+        taken, coefficients = self.path.merged()
+        out = np.zeros(self.model.n_features_in_)
+        out[taken] = coefficients[-1] if len(coefficients) else 0.0
+        return out
+
+    @property
+    def support_(self) -> NDArray[np.intp]:
+        """Numbers of the features with a weight, ascending; dictionary="features"."""
+        return np.flatnonzero(self.coef_)
+
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items, (m,)."""
+        last = slice(max(self.model.path_.n_stages - 1, 0), None)
+        return self._staged(X, last).sum(axis=1)  # of one column, or of none
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score items after each stage."""
+        yield from self._staged(X, slice(None)).T
+
+    def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
+        return self.model._terms(self.number).scores(check_matrix(self.model, X, reset=False), stages)
 
 
 @estimator
@@ -131,12 +343,14 @@ class CoRankingPursuit(ViewPursuer):
     def _learn(self, rows: PartlyScored) -> None:
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
-        candidate = CoPursuitCandidate(setting=fitting.setting_of(self), pursuit=pursuit)
+        setting = fitting.setting_of(self)
+        candidate = Candidate({}, partial(CoPursuitProblem, pursuit=pursuit, setting=setting), basis=pursuit)
+        fitting.begin(self, rows.known)
         self._store(rows.known, candidate, candidate.problem(rows.known).path(np.array([float(self.n_basis)])))
 
 
 @estimator
-class CoRankingPursuitCV(ViewPursuer):
+class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     r"""Ranking pursuit of several views whose number of terms and agreement are chosen by folds of the scored queries.
 
     Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is judged after every stage
@@ -197,10 +411,6 @@ class CoRankingPursuitCV(ViewPursuer):
 
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
     nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), check=number(least=0.0), several=True)
-    cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
-    rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
 
     def _check(self) -> None:
         check_parameters(self, several=True)
@@ -209,18 +419,19 @@ class CoRankingPursuitCV(ViewPursuer):
         data, most = rows.known, int(self.max_basis)
         plan = few_folds(self.cv, resolve_measure(self.scoring), data, float(self.regression_weight))
         results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
-        self._store(data, results.best_state.candidate, results.best_state.solutions)
+        fitting.begin(self, data)
         fitting.publish(self, results, plan.description, data)
-        stages = int(results.best_value)
-        self.best_params_["n_basis"] = stages
+        self._store(data, results.best_state.candidate, results.best_state.solutions)
+        stages = self.best_params_["n_basis"] = int(results.best_value)
         self.n_basis_ = len(self.basis_indices_)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
 
-    def _candidates(self, rows: PartlyScored, most: int) -> Iterator[CoPursuitCandidate]:
+    def _candidates(self, rows: PartlyScored, most: int) -> Iterator[Candidate]:
         several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
         for kernel in combinations(self, _KERNEL):
             for nu in sorted(float(value) for value in options(self.nu, "nu")):
                 pursuit = self._pursuit(rows, kernel, nu, most)
                 for setting, chosen in fitting.settings_of(self, rows.known):
                     choices = {**{name: kernel[name] for name in several}, **chosen, "nu": nu}
-                    yield CoPursuitCandidate(setting=setting, choices=choices, pursuit=pursuit)
+                    problem = partial(CoPursuitProblem, pursuit=pursuit, setting=setting)
+                    yield Candidate(choices, problem, basis=pursuit)

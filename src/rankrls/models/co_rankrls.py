@@ -16,9 +16,9 @@ from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import Centring, Consensus, ConsensusProblem, Views
-from rankrls.learners.graphs import graph_of
+from rankrls.learners.copursuit import ViewPlan
+from rankrls.learners.dictionaries import select_features
 from rankrls.learners.solutions import PathSolutions
-from rankrls.learners.views import ViewPlan, select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fitting import check_matrix
@@ -56,7 +56,7 @@ class CoRankRLSCandidate:
 
     def problem(self, data: Comparisons) -> ConsensusProblem:
         """The problem of some labelled rows, which are numbers among all."""
-        graph = graph_of(data, self.setting)
+        graph = data.numeric_graphs(self.setting)[0]
         assert isinstance(graph, LabelledGraph)
         return ConsensusProblem(self.consensus, data.X[:, 0].astype(np.intp), graph)
 

@@ -36,7 +36,7 @@ class Candidate:
     """
 
     choices: dict[str, Any]
-    problem: Callable[[Any], Any]
+    problem: Callable[..., Any]
     kernel: Kernel = _LINEAR
     basis: Any = None
     square: bool = False

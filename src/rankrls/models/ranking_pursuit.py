@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons
+from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.graphs import graph_of
-from rankrls.learners.pursuit_problem import Pursuit, PursuitProblem, Terms
-from rankrls.metrics import resolve_measure
+from rankrls.learners.dictionaries import sum_of_terms
+from rankrls.learners.paths import PursuitPath
+from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
 from rankrls.models.fitting import check_features
+from rankrls.models.fit_methods import Candidate, Chooses, Fits
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
-    check_parameters,
+    SelectionParameters,
     choice,
     estimator,
     flag,
@@ -28,35 +31,11 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.ranker import Ranker
-from rankrls.selection.folds import few_folds
-from rankrls.selection.plans import Plan
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
 __all__ = ["RankingPursuit", "RankingPursuitCV"]
 
-_LINEAR = Kernel("linear")
 DICTIONARIES = ("kernel", "features")
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class PursuitCandidate:
-    """One dictionary, walked on one kind of graph."""
-
-    kernel: Kernel
-    setting: Setting
-    pursuit: Pursuit
-    n_basis: int
-    choices: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def square(self) -> bool:
-        """Whether X is a kernel matrix with a column for each training item."""
-        return self.kernel.name == "precomputed"
-
-    def problem(self, data: Comparisons) -> PursuitProblem:
-        """The problem of some data."""
-        return PursuitProblem(self.pursuit, data.X, graph_of(data, self.setting), self.n_basis)
 
 
 @estimator
@@ -83,26 +62,30 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         check_is_fitted(self)
         X = check_features(self, X, kernel=self._kernel_.name)
         taken, coefficients = self.path_.merged()
-        of_items = hasattr(self, "X_fit_") or self._kernel_.name == "precomputed"
-        kernel = self._kernel_ if of_items else None  # what was fitted, whatever the parameters are now
-        yield from Terms(kernel, getattr(self, "X_fit_", None), taken, coefficients).scores(X).T
+        items = getattr(self, "X_fit_", None)
+        of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted, whatever dictionary is now
+        kernel = self._kernel_ if of_items else None
+        yield from sum_of_terms(coefficients.T, kernel, items, taken, getattr(self, "n_features_in_", 0))(X).T
 
-    def _candidates(self, data: Comparisons, n_basis: int) -> Iterator[PursuitCandidate]:
-        kernels = [(_LINEAR, {})] if self.dictionary == "features" else fitting.kernels_of(self, data.X)
-        for kernel, choices in kernels:
-            pursuit = Pursuit(None if self.dictionary == "features" else kernel, bool(self.backfit))
+    def _candidates(self, data: Comparisons, n_basis: int) -> Iterator[Candidate]:
+        features = self.dictionary == "features"
+        for kernel, choices in [(Kernel("linear"), {})] if features else fitting.kernels_of(self, data.X):
+            how: dict[str, Any] = {"kernel": None if features else kernel, "backfit": bool(self.backfit)}
             for setting, chosen in fitting.settings_of(self, data):
-                every = {**choices, **chosen}
-                yield PursuitCandidate(kernel=kernel, setting=setting, pursuit=pursuit, n_basis=n_basis, choices=every)
+                problem = partial(PursuitProblem, setting=setting, n_basis=n_basis, **how)
+                yield Candidate({**choices, **chosen}, problem, kernel, square=kernel.name == "precomputed")
 
-    def _store(self, data: Comparisons, candidate: PursuitCandidate, solutions: Any) -> None:
-        fitting.begin(self, data)
-        fitting.keep(self, solutions[0].over(data.kept), candidate.kernel)
-        (path,) = solutions.details
-        numbers = np.asarray if candidate.pursuit.kernel is None else data.given_numbers
+    def _store(self, data: Comparisons, candidate: Candidate, path: PursuitPath) -> None:
+        features = self.dictionary == "features"
+        taken, coefficients = path.merged()
+        last = coefficients[-1] if len(coefficients) else np.zeros(0)
+        kernel, items = (None, None) if features else (candidate.kernel, take_items(data.X, taken))
+        function = sum_of_terms(last[:, None], kernel, items, taken, getattr(self, "n_features_in_", 0))
+        fitting.keep(self, function.over(data.kept), candidate.kernel)
+        numbers = np.asarray if features else data.given_numbers
         self.path_ = replace(path, indices=numbers(path.indices))
-        self.basis_indices_ = numbers(path.merged()[0])
-        self.n_basis_ = len(self.basis_indices_)
+        self.basis_indices_ = numbers(taken)
+        self.n_basis_ = len(taken)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -111,7 +94,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
 
 
 @estimator
-class RankingPursuit(_PathRanker):
+class RankingPursuit(Fits, _PathRanker):
     r"""Ranking by a weighted sum of few functions, taken greedily from a dictionary.
 
     Minimises, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
@@ -187,42 +170,15 @@ class RankingPursuit(_PathRanker):
 
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit items with labels.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`, with one target
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        """Fit preferences.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self)
-        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
-
     def _solve(self, data: Comparisons) -> Self:
         candidate = next(self._candidates(data, int(self.n_basis)))
-        self._store(data, candidate, candidate.problem(data).path(np.array([float(self.n_basis)])))
+        fitting.begin(self, data)
+        self._store(data, candidate, candidate.problem(data).walked)
         return self
 
 
 @estimator
-class RankingPursuitCV(_PathRanker):
+class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
     Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is judged after every stage.
@@ -275,64 +231,13 @@ class RankingPursuitCV(_PathRanker):
     """
 
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
-    cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
-    rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose the number of terms, then fit all rows of X.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`, with one target
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self, several=True)
-        measure = resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        return self._search(data, plan or few_folds(self.cv, measure, data, float(self.regression_weight)))
-
-    def fit_pairs(
-        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
-    ) -> Self:
-        """Choose by folds of preferences, or of groups of them; then fit all.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self, several=True)
-        measure = resolve_measure(self.scoring)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        return self._search(data, few_folds(self.cv, measure, data))
-
-    def _search(self, data: Comparisons, plan: Plan) -> Self:
+    def _search(self, data: Comparisons, plan: Any) -> Self:
         most = int(self.max_basis)
         results = search(self._candidates(data, most), data, plan, self.rule, None, int(self.verbose))
-        self._store(data, results.best_state.candidate, results.best_state.solutions)
-        terms = self.n_basis_
+        fitting.begin(self, data)
         fitting.publish(self, results, plan.description, data)
-        stages = int(results.best_value)
-        self.best_params_["n_basis"] = stages
-        self.n_basis_ = terms  # distinct ones: a stage may take a column again
+        self._store(data, results.best_state.candidate, results.best_state.solutions.details[0])
+        stages = self.best_params_["n_basis"] = int(results.best_value)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
         return self

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.kernels import check_kernel, resolve_kernel
-from rankrls.learners.views import ViewPlan
+from rankrls.learners.copursuit import ViewPlan
 
 _ROWS = ("rows", "loss_rows", "basis_rows")
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", *_ROWS)
