@@ -21,6 +21,7 @@ from rankrls.learners.paths import PursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fit_methods import Candidate
+from rankrls.models.fitting import check_comparable, check_matrix
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -34,7 +35,6 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.fitting import check_comparable, check_matrix
 from rankrls.models.inputs.views import view_plans
 from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
 from rankrls.models.ranking_pursuit import DICTIONARIES

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
+from rankrls._comparisons import Comparisons
 from rankrls.kernels import Kernel
 from rankrls.metrics import RankingMeasure, resolve_measure
 from rankrls.models import fitting
@@ -126,7 +126,7 @@ class Chooses(Ranker):
         self._check()
         measure = self._measure(preferred=True)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        return self._search(data, self._pair_folds(measure, data))
+        return self._search(data, self._folds(measure, data))
 
     def _check(self) -> None:
         check_parameters(self, several=True)
@@ -134,11 +134,8 @@ class Chooses(Ranker):
     def _measure(self, *, preferred: bool) -> RankingMeasure:
         return resolve_measure(self.scoring)
 
-    def _folds(self, measure: RankingMeasure, data: LabelledItems) -> Plan | None:
+    def _folds(self, measure: RankingMeasure, data: Comparisons) -> Plan | None:
         return few_folds(self.cv, measure, data, float(getattr(self, "regression_weight", 0.0)))
-
-    def _pair_folds(self, measure: RankingMeasure, data: PreferredItems) -> Plan | None:
-        return few_folds(self.cv, measure, data)
 
     def _search(self, data: Comparisons, plan: Plan | None) -> Self:
         raise NotImplementedError

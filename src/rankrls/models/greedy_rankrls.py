@@ -12,7 +12,7 @@ from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems
+from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.learners.greedy import GreedyProblem, GreedyRows
 from rankrls.metrics import Measure, RankingMeasure, resolve_measure
@@ -137,11 +137,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
             return resolve_measure(self.scoring)
         return Measure("disagreement" if preferred else _SQUARED_ERROR)
 
-    def _folds(self, measure: RankingMeasure, data: LabelledItems) -> Plan | None:
+    def _folds(self, measure: RankingMeasure, data: Comparisons) -> Plan | None:
         return super()._folds(measure, data) if self._chooses else None
-
-    def _pair_folds(self, measure: RankingMeasure, data: PreferredItems) -> Plan | None:
-        return super()._pair_folds(measure, data) if self._chooses else None
 
     @property
     def _chooses(self) -> bool:

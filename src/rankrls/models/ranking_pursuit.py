@@ -18,8 +18,8 @@ from rankrls.learners.dictionaries import sum_of_terms
 from rankrls.learners.paths import PursuitPath
 from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
-from rankrls.models.fitting import check_features
 from rankrls.models.fit_methods import Candidate, Chooses, Fits
+from rankrls.models.fitting import check_features
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,

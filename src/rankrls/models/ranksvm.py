@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
@@ -62,9 +62,10 @@ class RankSVMParameters(Ranker, KernelParameters):
                         parameter="n_basis",
                     )
                 basis = make_basis(self, data, kernel, Setting("exclude"))
-            for setting, choices in data.settings(("exclude",), options(self.balance, "balance"), 0.0):
-                choices.pop("ties", None)
-                problem = partial(RankSVMProblem, balance=setting.balance, tol=tol, max_iter=steps, basis=basis)
+            labelled = isinstance(data, LabelledItems)
+            for balance in options(self.balance, "balance") if labelled else ("examples",):
+                choices = {"balance": balance} if labelled else {}
+                problem = partial(RankSVMProblem, balance=balance, tol=tol, max_iter=steps, basis=basis)
                 yield Candidate({**chosen, **choices}, problem, kernel, basis)
 
     def _keep(self, data: Comparisons, candidate: Candidate, solutions: Any) -> None:
