@@ -6,7 +6,6 @@ import errno
 import gzip
 import io
 import os
-import stat
 from unittest import mock
 
 import numpy as np
@@ -206,41 +205,3 @@ def test_the_target_appears_only_at_the_end(tmp_path):
         file.flush()
         assert not path.exists()
     assert path.read_bytes() == "ü".encode()
-
-
-def test_permissions(tmp_path):
-    path = tmp_path / "x"
-    mask = os.umask(0o027)
-    try:
-        with atomic_write(path) as file:
-            file.write(b"1")
-    finally:
-        os.umask(mask)
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    path.chmod(0o604)
-    with atomic_write(path) as file:
-        file.write(b"2")
-    assert stat.S_IMODE(path.stat().st_mode) == 0o604
-
-
-def test_a_symbolic_link_stays_one(tmp_path):
-    target, link = tmp_path / "target", tmp_path / "link"
-    target.write_text("old")
-    link.symlink_to(target)
-    with atomic_write(link, "w") as file:
-        file.write("new")
-    assert link.is_symlink()
-    assert target.read_text() == "new"
-
-
-@pytest.mark.parametrize(
-    ("target", "refusal"),
-    [
-        ("missing/x", Refusal("nothing was written", "missing", kind=FileNotFoundError)),
-        ("", Refusal("directory", kind=IsADirectoryError)),
-    ],
-)
-def test_targets_that_cannot_be_written(tmp_path, target, refusal):
-    with refusal:
-        write_new(tmp_path / target)
-    assert os.listdir(tmp_path) == []

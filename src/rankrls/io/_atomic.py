@@ -16,9 +16,6 @@ from typing import IO, Any
 from rankrls._errors import InputError
 from rankrls.io._rows import few
 
-_DESCRIPTOR = re.compile(r"/dev/fd/([0-9]+)|/proc/self/fd/([0-9]+)")
-_STANDARD = {"/dev/stdin": 0, "/dev/stdout": 1, "/dev/stderr": 2}
-
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: str | None = None) -> Iterator[IO[Any]]:
@@ -29,8 +26,8 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     target keeps its old content. If the process is killed, the temporary file stays until the same target is written
     again.
 
-    Devices, pipes and open descriptors (``/dev/null``, ``/dev/stdout``, ``/dev/fd/3``) are not replaced: they are
-    written to as the block goes.
+    Devices, pipes and standard output (``/dev/null``, ``/dev/stdout``) are not replaced: they are written
+    to as the block goes.
 
     Parameters
     ----------
@@ -68,32 +65,24 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     encoding = (encoding or "utf-8") if mode == "w" else None
     name = os.fspath(path)
     if is_written_in_place(name):
-        number = _descriptor(name)
-        # opening /dev/stdout anew would empty the file that a shell has opened for it
-        with _naming(name), open(name if number is None else os.dup(number), mode, encoding=encoding) as file:
+        # opening it anew would empty the file that a shell has opened for standard output
+        target: Any = os.dup(1) if _is_standard_output(name) else name
+        with _naming(name), open(target, mode, encoding=encoding) as file:
             yield file
         return
     target = os.path.realpath(name)
     if os.path.isdir(target):
         raise IsADirectoryError(21, "Is a directory, where a file should be written", name)
-    _remove_leftovers(target)
-    temporary = _temporary(target)
-    with _naming(target, temporary):
-        try:
-            # what replaces a private file is private from the start
-            permissions = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-            handle = os.open(temporary, flags, 0o666 if permissions is None else 0o600)
-            with open(handle, mode, encoding=encoding) as file:
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
+    with _temporary(target) as temporary:
+        # what replaces a private file is private before anything is in it
+        permissions = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
+        with open(temporary, mode.replace("w", "x"), encoding=encoding) as file:
             if permissions is not None:
                 os.chmod(temporary, permissions)
-            os.replace(temporary, target)
-        except BaseException:
-            _remove(temporary)
-            raise
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
 
 
 @contextlib.contextmanager
@@ -107,7 +96,7 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
     ours : pattern
         The paths below the folder that may be replaced.
     force : bool
-        Whether a folder that holds such files, and no others, is replaced.
+        Whether a folder that holds such files, and no others, is replaced: it is removed when the new one is complete.
 
     Raises
     ------
@@ -124,86 +113,55 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
         message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files with force."
         raise InputError(message, file=str(folder), parameter="force")
     others = [name for name in held if not ours.fullmatch(name)]
-    if others or (held and os.path.samefile(place, ".")):
+    if others or place == Path.cwd():
         why = f"it also holds {few(others, 3)}" if others else "it is the current one"
-        raise InputError(
-            f"the folder cannot be replaced: {why}. Name another one.", file=str(folder), parameter="force"
-        )
+        message = f"the folder cannot be replaced: {why}. Name another one."
+        raise InputError(message, file=str(folder), parameter="force")
     os.makedirs(place.parent, exist_ok=True)
-    _remove_leftovers(str(place))
-    new = _temporary(str(place))
-    with _naming(str(folder), new):
-        try:
-            os.mkdir(new)
-            yield Path(new)
-            _swap(Path(new), place)
-        except BaseException:
-            _remove(new)
-            raise
-
-
-def _swap(new: Path, place: Path) -> None:
-    """Let a folder take the place of another one, which is removed."""
-    if not place.exists():
+    with _temporary(str(place)) as new:
+        os.mkdir(new)
+        yield Path(new)
+        if place.exists():
+            os.chmod(new, place.stat().st_mode & 0o777)
+            shutil.rmtree(place)
         os.rename(new, place)
-        return
-    if not any(place.iterdir()):  # it may be the current one
-        for path in new.iterdir():
-            os.rename(path, place / path.name)
-        new.rmdir()
-        return
-    os.chmod(new, place.stat().st_mode & 0o777)
-    old = Path(_temporary(str(place)))
-    os.rename(place, old)
-    try:
-        os.rename(new, place)
-    except BaseException:
-        os.rename(old, place)
-        raise
-    _remove(str(old))
 
 
 def is_written_in_place(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names something that is written to and never replaced: a device, a pipe, an open descriptor."""
-    name = os.fspath(path)
-    if _descriptor(name) is not None:
-        return True
+    """Whether a path names what is written to and never replaced: a device, a pipe, standard output."""
     with contextlib.suppress(OSError):
-        kind = os.stat(name).st_mode
-        return not stat.S_ISREG(kind) and not stat.S_ISDIR(kind)
+        kind = os.stat(path).st_mode
+        return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) or _is_standard_output(path)
     return False
 
 
-def _descriptor(path: str) -> int | None:
-    """The number of the descriptor of this process that a path stands for, as /dev/stdout and /dev/fd/3 do."""
-    for _ in range(10):  # /dev/stdout is itself a link to a file that the shell has opened
-        found = _DESCRIPTOR.fullmatch(path)
-        if found or path in _STANDARD:
-            return int(found[1] or found[2]) if found else _STANDARD[path]
-        if not os.path.islink(path):
-            break
-        path = os.path.join(os.path.dirname(path), os.readlink(path))
-    return None
+def _is_standard_output(path: str | os.PathLike[str]) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.stat(path), os.fstat(1))
+    return False
 
 
-def _temporary(target: str) -> str:
+@contextlib.contextmanager
+def _temporary(target: str) -> Iterator[str]:
+    """A name beside the target, for what is renamed to it; removed if that fails, and what killed writers left.
+
+    It begins with ``.NAME.tmp`` and the number of the process.
+    """
     folder, name = os.path.split(target)
-    return os.path.join(folder, f"{_start(name)}{os.getpid()}.{os.urandom(6).hex()}")
-
-
-def _start(name: str) -> str:
     encoded = os.fsencode(name)  # a name may have 255 bytes
-    return f".{name if len(encoded) <= 200 else hashlib.sha256(encoded).hexdigest()}.tmp"
-
-
-def _remove_leftovers(target: str) -> None:
-    """Remove what processes that have ended left of the same target."""
-    folder, name = os.path.split(target)
-    start = os.path.join(folder, _start(name))
+    name = name if len(encoded) <= 200 else hashlib.sha256(encoded).hexdigest()
+    start = os.path.join(folder, f".{name}.tmp")
     for path in glob.glob(glob.escape(start) + "*." + 12 * "[0-9a-f]"):
         process = path[len(start) :].partition(".")[0]
         if process.isdigit() and not _runs(int(process)):
             _remove(path)
+    temporary = f"{start}{os.getpid()}.{os.urandom(6).hex()}"
+    with _naming(target, temporary):
+        try:
+            yield temporary
+        except BaseException:
+            _remove(temporary)
+            raise
 
 
 def _runs(process: int) -> bool:
@@ -219,11 +177,8 @@ def _runs(process: int) -> bool:
 
 
 def _remove(path: str) -> None:
-    if os.path.isdir(path) and not os.path.islink(path):
-        shutil.rmtree(path, ignore_errors=True)
-        return
     with contextlib.suppress(OSError):
-        os.unlink(path)
+        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
 
 @contextlib.contextmanager
