@@ -125,7 +125,7 @@ def test_the_same_table_gives_the_same_gzip(tmp_path):
         ((np.zeros((0, 2)), []), Refusal("nothing", parameter="X")),
         ((np.zeros((2, 0)), [1, 2]), Refusal("nothing", parameter="X")),
         (([[1.0]], [1], [1, 2]), Refusal("shape (2,)", parameter="qid")),
-        (([[1.0]], [1], [1.5]), Refusal("got float64", "strings", parameter="qid")),
+        (([[1.0]], [1], [1.5]), Refusal("1.5", "string", parameter="qid", row=0)),
         (([[1.0]], [1], np.array([None])), Refusal("None", parameter="qid", row=0)),
         (([[1.0]], [1], ["a b"]), Refusal("'a b'", parameter="qid", row=0)),
         (([[1.0]], [1], ["a#b"]), Refusal("'a#b'", parameter="qid", row=0)),

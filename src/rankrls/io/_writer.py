@@ -12,6 +12,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._checks import check_finite
+from rankrls._compiled.threads import stream_threads
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import coded
@@ -84,26 +86,27 @@ def save_letor(
     rows, columns = features.shape
     labels = np.asarray(y, dtype=np.float64)
     check_shape("y", labels, rows, "label")
-    if not np.isfinite(labels).all():
-        row = int(np.argmin(np.isfinite(labels)))
-        raise InputError(f"y is {labels[row]} in row {row}: labels must be finite.", parameter="y", row=row)
+    check_finite("y", labels, "label")
     ids = None if qid is None else _qid_texts(qid, rows)
     notes = _comment_texts(comments, rows)
-
-    from rankrls._compiled.threads import stream_threads
-
-    per_row = columns if isinstance(features, np.ndarray) else features.nnz // rows
-    step = max(1, _BLOCK_ENTRIES // (per_row + 5))
-    first_id = 0 if zero_based else 1
-    ends = [columns - 1] if first_id else sorted({0, columns - 1})  # columns without which the shape is lost
+    first_id, entries = 0 if zero_based else 1, features.size
+    if isinstance(features, np.ndarray):
+        check_finite("X", features, "feature")
+    else:
+        features = _named_columns(features, [columns - 1] if first_id else sorted({0, columns - 1}))
+    step = max(1, _BLOCK_ENTRIES // (entries // rows + 5))
 
     def block(start: int) -> bytes:
         here = slice(start, min(start + step, rows))
-        indptr, at, values = _entries(features, here)
-        if start == 0 and not isinstance(features, np.ndarray):
-            indptr, at, values = _name_columns(
-                indptr, at, values, [c for c in ends if not (features.indices == c).any()]
+        part: Any = features[here]
+        if isinstance(part, np.ndarray):
+            indptr, at, values = (
+                np.arange(len(part) + 1) * columns,
+                np.tile(np.arange(columns), len(part)),
+                part.ravel(),
             )
+        else:
+            indptr, at, values = part.indptr, part.indices, part.data
         return lines(indptr, at + first_id, values, labels[here], ids and ids[here], notes and notes[here])
 
     with atomic_write(path) as file, packed(file, os.fspath(path)) as sink:
@@ -144,46 +147,28 @@ def check_shape(name: str, values: NDArray[Any], rows: int, each: str) -> None:
         )
 
 
-def _entries(
-    features: NDArray[Any] | csr_array, rows: slice
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Some rows as row starts, columns and values."""
-    if isinstance(features, np.ndarray):
-        block = np.ascontiguousarray(features[rows], dtype=np.float64)
-        height, width = block.shape
-        indptr = np.arange(0, height * width + 1, width, dtype=np.int64)
-        at = np.tile(np.arange(width, dtype=np.int64), height)
-        values = block.reshape(-1)
-    else:
-        indptr = features.indptr[rows.start : rows.stop + 1].astype(np.int64)
-        part = slice(indptr[0], indptr[-1])
-        at = features.indices[part].astype(np.int64)
-        values = features.data[part].astype(np.float64)
-        indptr -= indptr[0]
-    finite = np.isfinite(values)
+def _named_columns(X: csr_array, columns: list[int]) -> csr_array:
+    """Sparse features whose first row names the columns that no row does, as 0, so that the shape comes back."""
+    from scipy.sparse import csr_array
+
+    finite = np.isfinite(X.data)
     if not finite.all():
         entry = int(np.argmin(finite))
-        row, column = rows.start + int(np.searchsorted(indptr, entry, side="right")) - 1, int(at[entry])
-        problem = f"X is {values[entry]} in row {row}, column {column}: features must be finite."
+        row, column = int(np.searchsorted(X.indptr, entry, side="right")) - 1, int(X.indices[entry])
+        problem = f"X holds {X.data[entry]} in row {row}, column {column}: every feature must be a finite number."
         raise InputError(problem, parameter="X", row=row, column=column)
-    return indptr, at, values
-
-
-def _name_columns(
-    indptr: NDArray[np.int64], at: NDArray[np.int64], values: NDArray[np.float64], columns: list[int]
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    """Name the columns, which no row names, in the first row."""
-    for column in columns:
-        place = 0 if column == 0 else indptr[1]
-        at, values = np.insert(at, place, column), np.insert(values, place, 0.0)
-        indptr = indptr + (np.arange(len(indptr)) > 0)
-    return indptr, at, values
+    missing = np.setdiff1d(columns, X.indices)
+    starts = X.indptr + len(missing) * (np.arange(len(X.indptr)) > 0)
+    values, at = np.append(np.zeros(len(missing), X.dtype), X.data), np.append(missing, X.indices)
+    named = csr_array((values, at, starts), shape=X.shape)
+    named.sort_indices()
+    return named
 
 
 def lines(
-    indptr: NDArray[np.int64],
-    ids: NDArray[np.int64],
-    values: NDArray[np.float64],
+    indptr: NDArray[Any],
+    ids: NDArray[Any],
+    values: NDArray[Any],
     labels: NDArray[np.float64],
     qids: list[bytes] | None = None,
     notes: list[bytes] | None = None,
@@ -194,8 +179,9 @@ def lines(
 
     decimals = lambda numbers: pa.array(numbers).cast(pa.large_string())
     blank, colon, nothing = (pa.scalar(text, pa.large_string()) for text in (" ", ":", ""))
-    entries = pc.binary_join_element_wise(blank, decimals(ids), colon, decimals(values), nothing)
-    parts = [decimals(labels), pc.binary_join(pa.LargeListArray.from_arrays(indptr, entries), nothing)]
+    entries = pc.binary_join_element_wise(blank, decimals(ids), colon, decimals(values.astype(np.float64)), nothing)
+    rows = pa.LargeListArray.from_arrays(indptr.astype(np.int64), entries)
+    parts = [decimals(labels), pc.binary_join(rows, nothing)]
     parts = [part.cast(pa.large_binary()) for part in parts]
     if qids is not None:
         parts.insert(1, pa.array([b" qid:" + qid for qid in qids], pa.large_binary()))
@@ -208,18 +194,14 @@ def lines(
 def _qid_texts(qid: ArrayLike, rows: int) -> list[bytes]:
     ids = np.asarray(qid)
     check_shape("qid", ids, rows, "query id")
-    if ids.dtype.kind not in "iuUTO":
-        raise InputError(f"qid must be whole numbers or strings; got {ids.dtype}.", parameter="qid")
     different, codes = coded(ids.tolist())
     out = []
     for k, value in enumerate(different):
-        text = str(value)
-        if isinstance(value, str | int) and not isinstance(value, bool) and not _BREAKS_A_QID.search(text):
-            out.append(text.encode("utf-8", "surrogateescape"))
-            continue
-        row = int(np.argmax(codes == k))
-        rule = "it must be a whole number or a string, not empty and without blanks, # and NUL."
-        raise InputError(f"qid is {value!r} in row {row}: {rule}", parameter="qid", row=row)
+        if isinstance(value, bool) or not isinstance(value, str | int) or _BREAKS_A_QID.search(str(value)):
+            row = int(np.argmax(codes == k))
+            rule = "it must be a whole number or a string, not empty and without blanks, # and NUL."
+            raise InputError(f"qid is {value!r} in row {row}: {rule}", parameter="qid", row=row)
+        out.append(str(value).encode("utf-8", "surrogateescape"))
     return [out[code] for code in codes.tolist()]
 
 
