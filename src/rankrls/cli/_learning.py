@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -260,8 +259,7 @@ def _fit(found: Study) -> None:
     positive = getattr(estimator, "positive", None)
     words = (positive,) if isinstance(positive, str) else positive
     if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
-        columns = feature_columns(words, table, "positive").values()
-        estimator.positive = dict.fromkeys(chain.from_iterable(columns), 1)
+        estimator.positive = dict.fromkeys(feature_columns(words, table, "positive"), 1)
     extra: dict[str, Any] = {} if validation is None else {"X_val": validation.X}
     try:
         if "train" in found.pairs:

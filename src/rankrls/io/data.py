@@ -43,8 +43,6 @@ class ReadOptions(ColumnRoles):
         As for :func:`load_letor`.
     raw : bool
         Whether columns of tables stay as they are, for an encoder; ``names`` are then those that it looks at.
-    fixed : str
-        Who has fixed the number of features, as a template that follows the error of a file with more.
     sizes : path, optional
         A file with the number of rows of each query, for rows without query ids. By default the file beside them that
         is called the same with ``.query`` or ``.group`` behind, if there is one.
@@ -56,7 +54,6 @@ class ReadOptions(ColumnRoles):
     zero_based: bool | Literal["auto"] = "auto"
     dense: bool | Literal["auto"] = "auto"
     raw: bool = False
-    fixed: str = ""
     sizes: Path | None = None
 
     def called(self, usual: Mapping[str, str | None]) -> Self:
@@ -73,7 +70,6 @@ class ReadOptions(ColumnRoles):
             zero_based=getattr(table, "zero_based", "auto"),
             dense=isinstance(table.X, np.ndarray),
             sizes=None,
-            fixed=f"({table.path} has {table.n_features} features; features=N sets another number.)",
         )
 
     def format_of(self, path: object) -> str:
@@ -98,12 +94,13 @@ class ReadOptions(ColumnRoles):
         OSError
             If the file cannot be read.
         """
-        letor = self.format_of(path) == "letor"
-        if letor and self.raw:
-            message = f"only tables have columns of other things than numbers, and this is LETOR text ({_BY_NAME}"
-            raise InputError(message, file=str(path), parameter="format")
-        read = self._letor if letor else self._raw if self.raw else self._table
-        table: Rows = read(path, path if source is None else source, note)
+        given, format = path if source is None else source, self.format_of(path)
+        if format == "letor":
+            table: Rows = self._letor(path, given)
+        elif self.raw:
+            table = read_raw(given, self, format, self.names)
+        else:
+            table = self._table(given, format, note)
         if self.queries == "ignored":
             return replace(table, qid=None)
         sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
@@ -123,8 +120,11 @@ class ReadOptions(ColumnRoles):
             message = f"{what} {remedy} global to rank all rows together."
             raise InputError(message, file=table.path, parameter="qid")
 
-    def _letor(self, path: Path, source: Any, note: Callable[[str], object]) -> LetorTable:
+    def _letor(self, path: Path, source: Any) -> LetorTable:
         count = self.n_features
+        if self.raw:
+            message = f"only tables have columns of other things than numbers, and this is LETOR text ({_BY_NAME}"
+            raise InputError(message, file=str(path), parameter="format")
         roles: tuple[str, ...] = ("utilities",)
         if not self.names:  # else a table has been read before
             count = self.count(str(path)) if count is None else count
@@ -137,18 +137,12 @@ class ReadOptions(ColumnRoles):
             return load_letor(source, n_features=count, zero_based=self.zero_based, dense=self.dense)
         except InputError as error:
             if error.parameter == "format":  # unlike a file of another kind
-                message = f"{error.message} (It is read as LETOR text; {_BY_NAME}"
-                raise error.replace(message=message) from error
-            if error.parameter == "n_features":
-                raise error.replace(message=f"{error.message} {self.fixed}") from error
+                raise error.replace(message=f"{error.message} (It is read as LETOR text; {_BY_NAME}") from error
             raise
 
-    def _raw(self, path: Path, source: Any, note: Callable[[str], object]) -> ColumnTable:
-        return read_raw(source, self, self.format_of(path), self.names)
-
-    def _table(self, path: Path, source: Any, note: Callable[[str], object]) -> ColumnTable:
+    def _table(self, source: Any, format: str, note: Callable[[str], object]) -> ColumnTable:
         wanted = self if self.names is None else replace(self, features=self.names, ignore=())
-        table = read_table(source, wanted, self.format_of(path))
+        table = read_table(source, wanted, format)
         if self.names is None and self.n_features is not None:
             found = few(table.feature_names)
             if table.n_features != self.n_features:
@@ -205,7 +199,12 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         For what LETOR text, or a table, cannot hold.
     """
     if table_format(path) is None:
-        _write_letor(path, table)
+        assert table.y is not None
+        comments: Sequence[str] | None = table.comments
+        if comments is None and table.docids is not None:
+            comments = [f"docid = {name}" for name in table.docids]
+        zero_based = bool(getattr(table, "zero_based", False))
+        save_letor(path, table.X, table.y, table.qid, comments=comments, zero_based=zero_based)
         if table.feature_names is not None:
             names = ", ".join(table.feature_names)
             note(f"LETOR text has no names; the features 1 to {table.n_features} are {names}.")
@@ -214,27 +213,9 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     given: Any = {key: name for key, name in called.items() if name is not None}
     given["feature_names"] = names or table.feature_names or [f"f{name}" for name in table.feature_ids]
     ids = table.docids
-    try:
-        save_table(path, table.X, table.y, table.qid, ids=ids, **given)
-    except InputError as error:
-        if names is None or error.parameter == "feature_names":
-            raise
-        raise error.replace(message=f"feature_names: {error.message}") from None
+    save_table(path, table.X, table.y, table.qid, ids=ids, **given)
     if table.comments and ids is None:
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
-
-
-def _write_letor(path: Path, table: Rows) -> None:
-    comments: Sequence[str] | None = table.comments
-    if comments is None and table.docids is not None:
-        comments = [f"docid = {name}" for name in table.docids]
-    zero_based = bool(getattr(table, "zero_based", False))
-    assert table.y is not None
-    try:
-        save_letor(path, table.X, table.y, table.qid, comments=comments or None, zero_based=zero_based)
-    except InputError as error:
-        message = f"{error.message} (Write a table, .csv or .parquet, which holds any text; or rename them.)"
-        raise error.replace(message=message) from None
 
 
 def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
@@ -258,26 +239,19 @@ def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray
     return X, y, objects([*scored.qid.tolist(), *more.qid.tolist()])
 
 
-def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> dict[str, list[int]]:
-    """The columns of X that words stand for: names and patterns, or numbers as the file counts if it has no names.
+def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[int]:
+    """The columns of X that names and patterns stand for, or numbers as the file counts if it has no names.
 
     Raises
     ------
     InputError
-        For a feature that the file does not have, and a number that is there twice.
+        For a feature that the file does not have.
     """
-    names, numbered = table.feature_ids, table.feature_names is None
-    out: dict[str, list[int]] = {}
-    known = f"which {table.path} does not have."
-    if numbered:
-        known = f"but {table.path} has the features {names[0]} to {names[-1]}."
+    names, out = table.feature_ids, []
     for word in words:
-        number = str(int(word)) if word.isdecimal() else word
-        found = [number] * (number in names) if numbered else matching(word, names)
+        found = matching(word, names)
         if not found:
-            raise InputError(f"{parameter} names feature {word!r}, {known}", parameter=parameter)
-        columns = [names.index(name) for name in found]
-        if numbered and columns in out.values():
-            raise InputError(f"{parameter} names feature {word!r} twice.", parameter=parameter)
-        out[word] = columns
+            message = f"{parameter} names feature {word!r}, which {table.path} does not have ({few(names)})."
+            raise InputError(message, parameter=parameter)
+        out += [names.index(name) for name in found]
     return out

@@ -113,8 +113,7 @@ class StoredModel:
             raw = replace(reading, raw=True, names=tuple(self.encoder.columns_needed_))
             return encoded_rows(self.encoder, raw.read(path, note, source=source), note)
         known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
-        fixed = f"(The model has {self.n_features} features.)"
-        table = replace(reading, fixed=fixed, **known).read(path, note, source=source)
+        table = replace(reading, **known).read(path, note, source=source)
         if table.feature_names is None and self.names is not None:
             note(f"{path} has features by number; the model's, in their order, are {few(self.names)}.")
         if table.feature_names is None and table.n_named < self.n_features:
