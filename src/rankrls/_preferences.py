@@ -2,103 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import numbers_of
 from rankrls._errors import InputError
-
-
-class Preferences(NamedTuple):
-    """Checked preferences, one entry each.
-
-    Attributes
-    ----------
-    winners, losers : ndarray of shape (p,), intp
-    strength, weight : ndarray of shape (p,), float64
-    """
-
-    winners: NDArray[np.intp]
-    losers: NDArray[np.intp]
-    strength: NDArray[np.float64]
-    weight: NDArray[np.float64]
-
-    def rows(self, kept: NDArray[Any]) -> Preferences:
-        """Some of them."""
-        return Preferences(*(column[kept] for column in self))
-
-
-def check_preferences(
-    winners: Any, losers: Any, n_items: int, strength: Any, weight: Any, *, each: str = "preference"
-) -> Preferences:
-    """Arrays of one length, or an InputError that names the preference (its position, from 0) and the item.
-
-    ``each`` is what a preference is called.
-    """
-    i = _row_numbers("winners", winners, n_items, each)
-    j = _row_numbers("losers", losers, n_items, each)
-    if len(i) != len(j):
-        raise InputError(
-            f"winners has {len(i)} entries but losers has {len(j)}: each {each} needs one of both.", parameter="losers"
-        )
-    same = i == j
-    if same.any():
-        e = int(np.argmax(same))
-        raise InputError(
-            f"{each.capitalize()} {e} compares row {i[e]} with itself; remove such pairs.", parameter="losers", row=e
-        )
-    s = _values("strength", strength, len(i), each)
-    c = _values("weight", weight, len(i), each)
-    if (c < 0.0).any():
-        e = int(np.argmax(c < 0.0))
-        raise InputError(f"weight must not be negative; {each} {e} has {c[e]}.", parameter="weight", row=e)
-    return Preferences(i, j, s, c)
-
-
-def _row_numbers(name: str, values: Any, m: int, each: str) -> NDArray[np.intp]:
-    numbers = np.asarray(values)
-    if numbers.ndim != 1:
-        raise InputError(
-            f"{name} must be one-dimensional, one row number per {each}; got shape {numbers.shape}.", parameter=name
-        )
-    if len(numbers) and numbers.dtype.kind not in "iu":
-        real = numbers.dtype.kind == "f"
-        with np.errstate(invalid="ignore"):
-            broken = ~(np.isfinite(numbers) & (numbers == np.floor(numbers))) if real else np.ones(len(numbers), bool)
-        if broken.any():
-            e = int(np.argmax(broken)) if real else None
-            found = f"dtype {numbers.dtype}" if e is None else f"{numbers[e]} in {each} {e}"
-            raise InputError(f"{name} must hold whole row numbers of X; got {found}.", parameter=name, row=e)
-    outside = (numbers < 0) | (numbers >= m)  # before the cast, in which large numbers would become negative
-    if outside.any():
-        e = int(np.argmax(outside))
-        raise InputError(f"{name}[{e}] is {numbers[e]:.0f}, but X has rows 0 to {m - 1}.", parameter=name, row=e)
-    return numbers.astype(np.intp)
-
-
-def _values(name: str, values: Any, p: int, each: str) -> NDArray[np.float64]:
-    """One number for each preference; 1 for all of them if none are given."""
-    try:
-        out = np.asarray(1.0 if values is None else values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise InputError(f"{name} must be numeric, one value per {each}.", parameter=name) from None
-    if out.ndim == 0:
-        out = np.full(p, float(out))
-    if out.shape != (p,):
-        raise InputError(
-            f"{name} has shape {out.shape}; it needs one value for each of the {p} {each}s.", parameter=name
-        )
-    if not np.isfinite(out).all():
-        e = int(np.argmin(np.isfinite(out)))
-        raise InputError(f"{name} must be finite; {each} {e} has {out[e]}.", parameter=name, row=e)
-    return out
 
 
 @dataclass(frozen=True, eq=False)
 class PreferenceTable:
-    """Preferences between numbered items, in the order in which they came.
+    """Checked preferences between numbered items, in the order in which they came.
 
     Attributes
     ----------
@@ -151,3 +68,52 @@ class PreferenceTable:
         items, number = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
         winners, losers = number.reshape(2, -1)
         return items, PreferenceTable(winners, losers, len(items), self.strength[rows], self.weight[rows])
+
+
+def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> PreferenceTable:
+    """Arrays of one length, or an InputError that names the preference (its position, from 0) and the item."""
+    i, j = _row_numbers("winners", winners, n_items), _row_numbers("losers", losers, n_items)
+    if len(i) != len(j):
+        raise InputError(
+            f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one of both.",
+            parameter="losers",
+        )
+    _refuse(i == j, "losers", lambda e: f"Preference {e} compares row {i[e]} with itself; remove such pairs.")
+    s, c = _numbers("strength", strength, len(i)), _numbers("weight", weight, len(i))
+    _refuse(c < 0.0, "weight", lambda e: f"weight must not be negative; preference {e} has {c[e]}.")
+    return PreferenceTable(i, j, n_items, s, c)
+
+
+def _refuse(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:
+    """An error about the first preference that is bad."""
+    if bad.any():
+        e = int(np.argmax(bad))
+        raise InputError(message(e), parameter=name, row=e)
+
+
+def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
+    given = np.asarray(values)
+    if given.ndim != 1:
+        raise InputError(
+            f"{name} must be one-dimensional, one row number per preference; got shape {given.shape}.", parameter=name
+        )
+    if len(given) and given.dtype.kind not in "iuf":
+        raise InputError(f"{name} must hold whole row numbers of X; got dtype {given.dtype}.", parameter=name)
+    with np.errstate(invalid="ignore"):
+        broken = ~(np.isfinite(given) & (given == np.floor(given))) if given.dtype.kind == "f" else given != given
+    _refuse(broken, name, lambda e: f"{name} must hold whole row numbers of X; got {given[e]} in preference {e}.")
+    outside = (given < 0) | (given >= m)  # before the cast, in which large numbers would become negative
+    _refuse(outside, name, lambda e: f"{name}[{e}] is {given[e]:.0f}, but X has rows 0 to {m - 1}.")
+    return given.astype(np.intp)
+
+
+def _numbers(name: str, values: Any, p: int) -> NDArray[np.float64]:
+    """One number for each preference; 1 for all of them if none are given."""
+    out = numbers_of(name, 1.0 if values is None else values)
+    out = np.full(p, float(out)) if out.ndim == 0 else out
+    if out.shape != (p,):
+        raise InputError(
+            f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences.", parameter=name
+        )
+    _refuse(~np.isfinite(out), name, lambda e: f"{name} must be finite; preference {e} has {out[e]}.")
+    return out

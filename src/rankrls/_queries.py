@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._cached import cached_property
+from rankrls._checks import numbers_of
 from rankrls._errors import InputError
 
 FROM_SIZES = "rankrls.group_to_qid makes them of the sizes of groups."
@@ -168,26 +169,17 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
     >>> group_to_qid([3, 1, 2])
     array([0, 0, 0, 1, 2, 2])
     """
-    given = np.asarray(group)
-    if given.ndim != 1:
+    sizes = numbers_of("group", group)
+    if sizes.ndim != 1:
         raise InputError(
-            f"group must be one-dimensional, the number of rows of each query; got shape {given.shape}.",
+            f"group must be one-dimensional, the number of rows of each query; got shape {sizes.shape}.",
             parameter="group",
         )
-    try:
-        sizes = given.astype(np.float64)
-    except (TypeError, ValueError):
-        raise InputError(
-            f"group must hold the number of rows of each query; got dtype {given.dtype}.", parameter="group"
-        ) from None
     good = np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))
     if not good.all():
         k = int(np.argmin(good))
-        raise InputError(
-            f"group must hold whole numbers that are not negative; the size of query {k} is {given[k]}.",
-            parameter="group",
-            row=k,
-        )
+        problem = f"group must hold whole numbers that are not negative; the size of query {k} is {sizes[k]:g}."
+        raise InputError(problem, parameter="group", row=k)
     total = int(sizes.sum())
     if n_rows is not None and total != n_rows:
         raise InputError(f"The sizes in group add up to {total}, but there are {n_rows} rows.", parameter="group")

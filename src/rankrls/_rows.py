@@ -14,7 +14,6 @@ from rankrls._errors import InputError
 
 _BLOCK_ROWS = 1024
 _PANEL = 128
-_FEW_COLUMNS = 8
 _READ = 16.0
 """Multiplications that BLAS makes in the time in which it reads a number from memory."""
 
@@ -38,18 +37,6 @@ def mirror(block: NDArray[np.float64]) -> None:
         block[: panel.start, panel] = block[panel, : panel.start].T
         corner = np.tril(block[panel, panel])
         block[panel, panel] = corner + np.tril(corner, -1).T
-
-
-def row_products(X: NDArray[np.floating], W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``X W`` of dense X in float64. Few columns are taken one by one, so that equal rows are seldom told apart."""
-    X = X.astype(np.float64, copy=False)
-    columns = W if W.ndim == 2 else W[:, None]
-    if columns.shape[1] >= _FEW_COLUMNS:
-        return np.asarray(X @ W)
-    out = np.empty((X.shape[0], columns.shape[1]))
-    for k in range(columns.shape[1]):
-        np.einsum("ij,j->i", X, np.ascontiguousarray(columns[:, k]), out=out[:, k])
-    return out if W.ndim == 2 else out[:, 0]
 
 
 class OverflowInputError(InputError):

@@ -168,24 +168,19 @@ def borda_scores(scores: Any, *, qid: Any = None) -> NDArray[np.float64]:
     >>> borda_scores([[9.0, 1.0], [2.0, 3.0], [1.0, 2.0]])
     array([0.5 , 0.75, 0.25])
     """
+    from scipy.stats import rankdata
+
     values = _checked_scores(scores)
     if values.ndim != 2:
         raise InputError(f"scores must have shape (m, rankings); got {values.shape}.", parameter="scores")
     layout = query_layout(qid, len(values))
-    others = np.maximum(np.repeat(layout.counts, layout.counts) - 1.0, 1.0)
-    start = np.repeat(layout.starts[:-1], layout.counts)
-    alone = np.repeat(layout.counts, layout.counts) == 1
+    others = layout.counts[layout.codes] - 1.0
     out = np.zeros(len(values))
     for column in values.T:
-        order = np.lexsort((column, layout.codes))
-        ordered, codes = column[order], layout.codes[order]
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = (ordered[1:] != ordered[:-1]) | (codes[1:] != codes[:-1])
-        at = np.flatnonzero(first)
-        tied = np.diff(np.append(at, len(order)))
-        below = np.repeat(at + 0.5 * (tied - 1), tied) - start
-        out[order] += np.where(alone, 0.5, below / others)
-    return out / values.shape[1] if values.shape[1] else out
+        # ranks of queries one after the other
+        ranks = rankdata(len(column) * layout.codes + rankdata(column, method="dense"))
+        out += np.where(others > 0.0, (ranks - 1.0 - layout.starts[layout.codes]) / np.maximum(others, 1.0), 0.5)
+    return out / max(values.shape[1], 1)
 
 
 def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:

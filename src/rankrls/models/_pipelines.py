@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankrls._errors import InputError
-from rankrls._preferences import Preferences, check_preferences
+from rankrls._preferences import PreferenceTable, check_preferences
 from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.fitting import check_no_extra_qid
@@ -175,11 +175,12 @@ def fit_pairs(
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
     elif qid is not None:
         raise InputError("qid is for transformers that look at queries, and there are none.", parameter="qid")
-    final.fit_pairs(X, *preferences[:2], strength=preferences.strength, weight=preferences.weight, **options)
+    given = {"strength": preferences.strength, "weight": preferences.weight}
+    final.fit_pairs(X, preferences.winners, preferences.losers, **given, **options)
     return model
 
 
-def _check_inside_queries(preferences: Preferences, codes: NDArray[np.intp]) -> None:
+def _check_inside_queries(preferences: PreferenceTable, codes: NDArray[np.intp]) -> None:
     """Refuse preferences between items whose features are scaled apart."""
     apart = codes[preferences.winners] != codes[preferences.losers]
     if apart.any():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from numbers import Integral
 from typing import Any
 
@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 from rankrls._checks import numbers_of
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError, InputWarning
-from rankrls._preferences import PreferenceTable, check_preferences
+from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
@@ -69,22 +69,19 @@ def preferred(
 ) -> PreferredItems:
     """Checked items with preferences between them; preferences of weight zero are dropped."""
     X = check_features(model, X, kernel=data_kernel(model), reset=True, products=True)
-    m = _num_samples(X)
-    given = check_preferences(winners, losers, m, strength, weight)
-    codes = None if groups is None else query_layout(groups, len(given.winners), name="groups").codes
+    given = check_preferences(winners, losers, _num_samples(X), strength, weight)
+    if groups is not None:
+        given = replace(given, groups=query_layout(groups, given.n_rows, name="groups").codes)
     kept = given.weight > 0.0
     if not kept.any():
         raise InputError(
             "There are no preferences to learn from: none is given, or all have weight zero.",
             parameter="weight" if len(kept) else "winners",
         )
-    if not kept.all():
-        given = given.rows(kept)
-        codes = None if codes is None else np.unique(codes[kept], return_inverse=True)[1]
+    given = given if kept.all() else given.take(kept)
     if not given.strength.any():
         raise InputError("Every strength is 0: ties alone order nothing.", parameter="strength")
-    i, j, s, c = given
-    return PreferredItems(X, None, False, True, PreferenceTable(i, j, m, s, c, codes))
+    return PreferredItems(X, None, False, True, given)
 
 
 def validation(model: Any, measure: RankingMeasure, data: Any, X_val: Any, y_val: Any, qid_val: Any) -> Plan | None:
