@@ -13,7 +13,8 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import ColumnTable, LetorTable, PairTable
-from rankrls.metrics import RankingMeasure, preference_accuracy, resolve_measure
+from rankrls.metrics import Measure, preference_accuracy, resolve_measure
+from rankrls.metrics._averages import mean_and_error
 
 PREFERENCES = "pair_accuracy"
 """The measure of :func:`judge_pairs`."""
@@ -66,7 +67,7 @@ def suitable_measures(y: NDArray[np.float64], first: Iterable[str] = ()) -> tupl
 
 
 def judge(
-    names: Sequence[str | RankingMeasure],
+    names: Sequence[str | Measure],
     convention: str,
     table: LetorTable | ColumnTable,
     scores: NDArray[np.float64],
@@ -90,7 +91,7 @@ def judge(
         measure = resolve_measure(name, convention)
         values, average = measure.judge(y, scores[:, None], layout, None, docno)
         known = int((~np.isnan(values)).sum())
-        error = float(measure.standard_error(values)[0])
+        error = float(mean_and_error(values)[1][0])
         out[str(name)] = Judgement(float(average[0]), error, known, values[:, 0])
         if must_judge and not known:
             raise InputError(f"{name} judges nothing here: no query has what it looks for.", file=table.path)

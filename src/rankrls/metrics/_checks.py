@@ -7,25 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_finite, numbers_of, vector_of
+from rankrls._checks import check_finite, numbers_of
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
-
-
-def check_ranking(y_true: Any, y_score: Any, qid: Any, sample_weight: Any) -> tuple[Any, Any, QueryLayout, Any]:
-    """Labels, scores, queries and weights of the rows of a ranking, as the measures take them."""
-    y = _check_labels(y_true)
-    scores, weights = check_scores(y_score, len(y)), check_weights(sample_weight, len(y))
-    return y, scores, query_layout(qid, len(y)), weights
-
-
-def _check_labels(y_true: Any) -> NDArray[np.float64]:
-    """Labels as a finite float64 vector."""
-    y = vector_of("y_true", y_true, "one label per row")
-    if len(y) == 0:
-        raise InputError("y_true is empty: there is nothing to judge.", parameter="y_true")
-    check_finite("y_true", y, "label")
-    return y
+from rankrls._queries import query_layout
 
 
 def scored_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:

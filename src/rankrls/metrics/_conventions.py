@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,60 +15,29 @@ Gain = str | tuple[float, ...] | Callable[[Array], Any]
 Discount = str | Callable[[Array], Any]
 
 
-@dataclass(frozen=True)
-class Choices:
-    """The single choices that make up a convention.
-
-    Attributes
-    ----------
-    gain : {"exp2", "linear", "positive"}, tuple or callable
-        What a label is worth in NDCG: ``2^rel - 1``, ``rel`` (labels must not be negative), ``max(rel, 0)``, the entry
-        of a tuple that the integer label names, or ``gain(labels)``.
-    discount : {"log2", "letor"} or callable
-        What position ``i = 1, 2, ...`` is worth in NDCG: ``1 / log2(i + 1)``; ``1, 1, 1 / log2(i)`` from the third on;
-        or ``discount(positions)``.
-    empty : float or "skip"
-        The value of a query that has nothing relevant (in NDCG: no gain; in Kendall's tau: all labels or all scores
-        tied); "skip" leaves it out of the mean.
-    ties : {"row", "docno", "average", "threshold"}
-        Equal scores are ranked in row order; by document id, the greater first (in row order if no ids are given);
-        averaged over every order; or (average precision only) retrieved together.
-    relevant : float
-        Labels from here up are relevant, for measures that know relevant and irrelevant items only.
-    denominator : {"nominal", "reachable"}
-        Precision at k is divided by k, or by min(k, items); average precision at k by the query's relevant items, or
-        by min(k, relevant items).
-    single_scores : bool
-        Scores are rounded to single precision first, so that scores which differ by less are tied.
-    tied_labels : {"ignore", "half"}
-        Pairs with equal labels do not exist, or are half an error if their scores differ.
-    average : {"query", "pair"}
-        The mean over queries, or all errors over all pairs.
-    highest : float
-        The highest label there may be, which satisfies a user with probability ``1 - 2^-highest`` in ERR.
-    """
-
-    gain: Gain
-    discount: Discount
-    empty: float | str
-    ties: str
-    relevant: float = 1.0
-    denominator: str = "nominal"
-    single_scores: bool = False
-    tied_labels: str = "ignore"
-    average: str = "query"
-    highest: float = 4.0
-
-
-CONVENTIONS = {
-    "letor": Choices("exp2", "letor", 0.0, "row"),
-    "trec": Choices("positive", "log2", 0.0, "docno", single_scores=True),
-    "sklearn": Choices("linear", "log2", 0.0, "average"),
-    "lightgbm": Choices("exp2", "log2", 1.0, "row", denominator="reachable"),
-    "xgboost": Choices("exp2", "log2", 1.0, "row", denominator="reachable", single_scores=True),
-    "ranklib": Choices("exp2", "log2", 0.0, "row", denominator="reachable"),
+DEFAULTS: dict[str, Any] = {
+    "gain": "exp2",
+    "discount": "log2",
+    "empty": 0.0,
+    "ties": "row",
+    "relevant": 1.0,
+    "denominator": "nominal",
+    "single_scores": False,
+    "tied_labels": "ignore",
+    "average": "query",
+    "highest": 4.0,
 }
-"""What each evaluation tool means by its measures."""
+"""The choices that a measure leaves open, which :class:`rankrls.metrics.Measure` explains."""
+
+CONVENTIONS: dict[str, dict[str, Any]] = {
+    "letor": {"discount": "letor"},
+    "trec": {"gain": "positive", "ties": "docno", "single_scores": True},
+    "sklearn": {"gain": "linear", "ties": "average"},
+    "lightgbm": {"empty": 1.0, "denominator": "reachable"},
+    "xgboost": {"empty": 1.0, "denominator": "reachable", "single_scores": True},
+    "ranklib": {"denominator": "reachable"},
+}
+"""What each evaluation tool means by its measures, where that is not the default."""
 
 _WORDS = {
     "gain": ("exp2", "linear", "positive"),

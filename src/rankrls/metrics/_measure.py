@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_count
+from rankrls._checks import check_count, check_finite, vector_of
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
-from rankrls._queries import QueryLayout
-from rankrls.metrics._averages import mean_and_error, mean_of_judged
-from rankrls.metrics._checks import check_ranking
-from rankrls.metrics._conventions import Array, Choices, Discount, Gain
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.metrics._averages import mean_of_judged
+from rankrls.metrics._checks import check_scores, check_weights
+from rankrls.metrics._conventions import DEFAULTS, Array, Discount, Gain
 from rankrls.metrics._table import BY_NAME, Chunk, Definition, disagreement, pair_accuracy
 from rankrls.ranking import docno_order
 
 _TIED = 64.0 * float(np.finfo(np.float64).eps)
-_CHOICES = tuple(choice.name for choice in fields(Choices))
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 
@@ -181,13 +180,13 @@ class Measure:
         return values
 
     @property
-    def choices(self) -> Choices:
+    def choices(self) -> Any:
         """The convention's choices with the single ones applied."""
         return self._definition.chosen(self.convention, self._given())
 
     def _given(self) -> dict[str, Any]:
         """The single choices that were made."""
-        values = {name: getattr(self, name) for name in _CHOICES}
+        values = {name: getattr(self, name) for name in DEFAULTS}
         return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
@@ -215,11 +214,6 @@ class Measure:
     def uses_sample_weight(self) -> bool:
         """Whether the weights of rows matter; measures that look at positions ignore them."""
         return self._definition.over_pairs
-
-    @property
-    def quadratic(self) -> bool:
-        """Whether it is the mean squared error of score differences over all pairs of a query."""
-        return self._definition.name == "pair_squared_error"
 
     @property
     def not_judged(self) -> str:
@@ -279,10 +273,6 @@ class Measure:
 
         chunk = Chunk(y[None], y, weights, starts, None, None, np.zeros(1), None, self.choices)
         return mean_of_judged(values, pair_weights(chunk))
-
-    def standard_error(self, values: Array) -> Array:
-        """Standard errors (columns,) of the mean over queries, NaN for fewer than two."""
-        return mean_and_error(values)[1]
 
     def jackknife(self, scores: Array, y: Array, weights: Array | None = None) -> Array:
         """Standard errors (columns,) of one ranking with scores (columns, rows), over its items.
@@ -369,7 +359,12 @@ class Measure:
             For labels, scores or weights that are not finite (naming the row), negative weights, lengths that differ,
             and if no query has a value.
         """
-        y, scores, layout, weights = check_ranking(y_true, y_score, qid, sample_weight)
+        y = vector_of("y_true", y_true, "one label per row")
+        if not len(y):
+            raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
+        check_finite("y_true", y, "label")
+        scores, weights = check_scores(y_score, len(y)), check_weights(sample_weight, len(y))
+        layout = query_layout(qid, len(y))
         matrix = scores if scores.ndim == 2 else scores[:, None]
         values, average = self.judge(y, matrix, layout, weights, docno)
         if per_query:
@@ -377,9 +372,6 @@ class Measure:
         if np.isnan(average).all():
             raise InputError(f"{self} has no value here: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])
-
-
-RankingMeasure = Measure
 
 
 def resolve_measure(measure: Any, convention: str | None = None) -> Measure:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from rankrls.metrics._conventions import Array, Choices
+from rankrls.metrics._conventions import Array
 from rankrls.metrics._pair_loops import LONGEST, LONGEST_WEIGHTED, compare_pairs, count_by_rows
 from rankrls.metrics._table import Chunk
 
@@ -30,7 +31,7 @@ class PairCounts:
     not_below: Array
     apart: Array
 
-    def pairs(self, choices: Choices) -> Array:
+    def pairs(self, choices: Any) -> Array:
         """The weight of the pairs that count, (queries,)."""
         return self.ordered + self.tied if choices.tied_labels == "half" else self.ordered
 

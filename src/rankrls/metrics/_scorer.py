@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
 from rankrls.metrics._checks import scored_rows
-from rankrls.metrics._measure import RankingMeasure, resolve_measure
+from rankrls.metrics._measure import Measure, resolve_measure
 
 
 class RankingScorer:
@@ -22,7 +22,7 @@ class RankingScorer:
     unscored rows too, rows whose label is NaN are not judged.
     """
 
-    def __init__(self, measure: RankingMeasure) -> None:
+    def __init__(self, measure: Measure) -> None:
         self.measure = measure
 
     def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.metrics._averages import ratio
-from rankrls.metrics._conventions import CONVENTIONS, Array, Choices, check_choice, discounts_of, gains_of
+from rankrls.metrics._conventions import CONVENTIONS, DEFAULTS, Array, check_choice, discounts_of, gains_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +32,8 @@ class Chunk:
         By how much each score may be off, for a column of norm 1.
     norms : ndarray of shape (columns,)
     k : int or None
-    choices : Choices
+    choices : namespace
+        Every choice of :data:`~rankrls.metrics._conventions.DEFAULTS`.
     """
 
     scores: Array
@@ -42,7 +44,7 @@ class Chunk:
     sizes: Array | None
     norms: Array
     k: int | None
-    choices: Choices
+    choices: Any
 
     @property
     def n_queries(self) -> int:
@@ -80,26 +82,21 @@ class Chunk:
 
     def walk(self, kind: str, values: Array, discounts: Array | None = None, depths: Any = None) -> Array:
         """What :func:`~rankrls.metrics._position_loops.walk_down` gives down to k, or to each query's own depth."""
-        return self._walk(kind, self.choices.ties, self.scores, self.sizes, self.norms, values, discounts, depths)
+        from rankrls.metrics import _position_loops as loops
+
+        out = np.zeros((self.n_queries, len(self.scores)))
+        depths = np.full(self.n_queries, self.depth) if depths is None else depths.astype(np.intp)
+        by = np.ones(max(self.depth, int(depths.max(initial=0)))) if discounts is None else discounts
+        ties = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(self.choices.ties, loops.ROW)
+        off = np.zeros(len(self.y)) if self.sizes is None else self.sizes
+        starts = self.starts.astype(np.intp)
+        loops.walk_down(getattr(loops, kind), ties, self.scores, off, self.norms, values, by, depths, starts, out)
+        return out
 
     def ideal(self, values: Array, discounts: Array) -> Array:
         """The largest sum of discounted values of each query, (queries,)."""
-        return self._walk("SUM", "row", values[None], None, np.zeros(1), values, discounts, None)[:, 0]
-
-    def _walk(
-        self, kind: str, ties: str, scores: Array, sizes: Array | None, norms: Array, values: Array, by: Any, to: Any
-    ) -> Array:
-        from rankrls.metrics import _position_loops as loops
-
-        out = np.zeros((self.n_queries, len(scores)))
-        depths = np.full(self.n_queries, self.depth) if to is None else to.astype(np.intp)
-        by = np.ones(max(self.depth, int(depths.max(initial=0)))) if by is None else by
-        code = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(ties, loops.ROW)
-        off = np.zeros(len(self.y)) if sizes is None else sizes
-        loops.walk_down(
-            getattr(loops, kind), code, scores, off, norms, values, by, depths, self.starts.astype(np.intp), out
-        )
-        return out
+        best = replace(self, scores=values[None], sizes=None, norms=np.zeros(1), choices=SimpleNamespace(ties="row"))
+        return best.walk("SUM", values, discounts)[:, 0]
 
     @property
     def depth(self) -> int:
@@ -156,7 +153,7 @@ class Definition:
         """All names that it goes by."""
         return tuple(name for name in (self.name, self.short, *self.aliases) if name)
 
-    def chosen(self, convention: str, given: Mapping[str, Any]) -> Choices:
+    def chosen(self, convention: str, given: Mapping[str, Any]) -> SimpleNamespace:
         """The choices of a convention, with single ones overridden."""
         check_word("convention", convention, CONVENTIONS)
         for name, value in given.items():
@@ -164,7 +161,8 @@ class Definition:
                 has = ", ".join(self.choices) or "none"
                 raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
             check_choice(self.name, name, value, self.ties, self.bounds)
-        return replace(CONVENTIONS[convention], **{**self.own.get("", {}), **self.own.get(convention, {}), **given})
+        own = self.own.get("", {}), self.own.get(convention, {})
+        return SimpleNamespace(**{**DEFAULTS, **CONVENTIONS[convention], **own[0], **own[1], **given})
 
 
 def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:

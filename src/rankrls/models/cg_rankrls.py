@@ -16,7 +16,7 @@ from rankrls._comparisons import Comparisons
 from rankrls._compiled.threads import one_blas_thread
 from rankrls._errors import InputError
 from rankrls.kernels import resolve_kernel
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -247,7 +247,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         self._choose(data, plan, alphas)
         return self
 
-    def _plan(self, measure: RankingMeasure, data: Comparisons) -> Plan:
+    def _plan(self, measure: Measure, data: Comparisons) -> Plan:
         if self.cv is None and not self._selects:
             return Plan(measure, "nothing held out")
         return a_fifth(self.cv, measure, data, check_random_state(self.random_state), float(self.regression_weight))

@@ -16,7 +16,7 @@ from rankrls._items import Items
 from rankrls._rows import check_finite_features
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
-from rankrls.metrics import Measure, RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
@@ -231,7 +231,7 @@ def check_items(items: Any) -> Items:
     return Items(features, items.ids)
 
 
-def _judged(measure: RankingMeasure, Y: Array, scores: Array) -> Array:
+def _judged(measure: Measure, Y: Array, scores: Array) -> Array:
     """The measure of each row of Y, NaN if it cannot be judged."""
     d = Y.shape[1]
     starts = np.arange(0, Y.size + 1, d, dtype=np.intp)

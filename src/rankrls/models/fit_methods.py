@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from rankrls._comparisons import Comparisons
 from rankrls.kernels import Kernel
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import check_parameters
 from rankrls.models.ranker import Ranker
@@ -131,10 +131,10 @@ class Chooses(Ranker):
     def _check(self) -> None:
         check_parameters(self, several=True)
 
-    def _measure(self, *, preferred: bool) -> RankingMeasure:
+    def _measure(self, *, preferred: bool) -> Measure:
         return resolve_measure(self.scoring)
 
-    def _folds(self, measure: RankingMeasure, data: Comparisons) -> Plan | None:
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
         return few_folds(self.cv, measure, data, float(getattr(self, "regression_weight", 0.0)))
 
     def _search(self, data: Comparisons, plan: Plan | None) -> Self:

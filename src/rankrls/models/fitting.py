@@ -24,7 +24,7 @@ from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
-from rankrls.metrics import RankingMeasure
+from rankrls.metrics import Measure
 from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.models.inputs.parameters import check_alphas, combinations, options
 from rankrls.numerics.scorer import Scorer
@@ -84,7 +84,7 @@ def preferred(
     return PreferredItems(X, None, False, True, given)
 
 
-def validation(model: Any, measure: RankingMeasure, data: Any, X_val: Any, y_val: Any, qid_val: Any) -> Plan | None:
+def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, qid_val: Any) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if X_val is None and y_val is None and qid_val is None:
         return None

@@ -15,7 +15,7 @@ from rankrls._checks import check_count
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.learners.greedy import GreedyProblem, GreedyRows
-from rankrls.metrics import Measure, RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fit_methods import Candidate, Chooses
 from rankrls.models.inputs.parameters import (
@@ -131,13 +131,13 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
             check_count("n_features_to_select", self.n_features_to_select)
         fitting.alphas_of(self, positive=True)
 
-    def _measure(self, *, preferred: bool) -> RankingMeasure:
+    def _measure(self, *, preferred: bool) -> Measure:
         by_squares = getattr(self.scoring, "name", self.scoring) in ("squared_error", _SQUARED_ERROR)
         if not by_squares:
             return resolve_measure(self.scoring)
         return Measure("disagreement" if preferred else _SQUARED_ERROR)
 
-    def _folds(self, measure: RankingMeasure, data: Comparisons) -> Plan | None:
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
         return super()._folds(measure, data) if self._chooses else None
 
     @property

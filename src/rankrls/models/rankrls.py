@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting, streamed, updating
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -463,7 +463,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         return streamed.choose_streamed(self, data, validation, executor)
 
-    def _plan(self, measure: RankingMeasure, data: Comparisons) -> Plan:
+    def _plan(self, measure: Measure, data: Comparisons) -> Plan:
         """How labels or preferences are held out."""
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
         return exact_plan(self.cv, measure, data, settings, constrained=fitting.signs_of(self) is not None)

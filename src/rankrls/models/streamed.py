@@ -15,7 +15,7 @@ from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.kernels import Kernel
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.basis import basis_size, generator
@@ -79,7 +79,7 @@ class StreamedProblem:
         return [scorer_of(self.basis, found) for found in self.smoother.path(values)]
 
 
-def streamed_plan(measure: RankingMeasure, validation: Any) -> Plan:
+def streamed_plan(measure: Measure, validation: Any) -> Plan:
     """Leave-query-out of all rows, or validation data: one pass for each candidate."""
 
     def curve(data: Any, candidate: Any, problem: Any, values: NDArray[np.float64]) -> Curve:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankrls.kernels import kernel_parameters
-from rankrls.metrics import RankingMeasure
+from rankrls.metrics import Measure
 from rankrls.selection.search import choices_at_edges
 
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
@@ -45,7 +45,7 @@ def plain(value: Any) -> Any:
         return value if np.isfinite(value) else repr(value)
     if isinstance(value, Mapping):
         return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, RankingMeasure):
+    if isinstance(value, Measure):
         return str(value)
     if isinstance(value, list | tuple):
         return [plain(v) for v in value] if len(value) <= _LONGEST else f"{len(value)} values"

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Setting
 from rankrls._errors import InputError
-from rankrls.metrics import Measure, RankingMeasure
+from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.chunks import left_fold
 from rankrls.numerics.graph import Array
@@ -60,7 +60,7 @@ def _equations(settings: Sequence[Setting], basis: Basis | None, part: Any) -> S
     return Summed([normal_equations(graph, X) for graph in graphs], counts)
 
 
-def _held_out(model: Model, measure: RankingMeasure, basis: Basis | None, part: Any) -> Array:
+def _held_out(model: Model, measure: Measure, basis: Basis | None, part: Any) -> Array:
     """The measure of each query of a part under each alpha, by the models of all other queries."""
     rows = LabelledRows.read(part)
     if not len(rows.y):
@@ -74,7 +74,7 @@ def _held_out(model: Model, measure: RankingMeasure, basis: Basis | None, part: 
     return np.concatenate(list(hold_out_chunks(model.smoother, graph, X, model.alphas, judge)))
 
 
-def _validated(weights: Array, measure: RankingMeasure, basis: Basis | None, part: Any) -> Array:
+def _validated(weights: Array, measure: Measure, basis: Basis | None, part: Any) -> Array:
     """The measure of each query of a part under models that have not seen it."""
     rows = LabelledRows.read(part)
     X = rows.X if basis is None else basis.features(rows.X)[:]
@@ -112,23 +112,23 @@ def sum_equations(data: Any, settings: Sequence[Setting], basis: Basis | None = 
 
 
 def held_out_values(
-    data: Any, model: Model, measure: RankingMeasure, basis: Basis | None = None, executor: Any = None
+    data: Any, model: Model, measure: Measure, basis: Basis | None = None, executor: Any = None
 ) -> Array:
     """The second pass: the held-out values (queries, alphas)."""
     return np.concatenate(list(map_parts(partial(_held_out, model, measure, basis), data.parts, executor)))
 
 
 def validated_values(
-    data: Any, model: Model, measure: RankingMeasure, basis: Basis | None = None, executor: Any = None
+    data: Any, model: Model, measure: Measure, basis: Basis | None = None, executor: Any = None
 ) -> Array:
     """The values (queries, alphas) on other data."""
     weights = model.smoother.path(model.alphas)[:, :, 0].T
     return np.concatenate(list(map_parts(partial(_validated, weights, measure, basis), data.parts, executor)))
 
 
-def check_streams(measure: RankingMeasure) -> None:
+def check_streams(measure: Measure) -> None:
     """Refuse a measure that is no mean over queries."""
-    if isinstance(measure, Measure) and measure.choices.average == "pair":
+    if measure.choices.average == "pair":
         raise InputError(
             f"scoring={str(measure)!r} averages over the pairs of all queries; of streamed data the mean over queries "
             "is known. Take average='query'.",

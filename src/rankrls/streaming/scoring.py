@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.metrics import RankingMeasure, resolve_measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.streaming.executors import map_parts
 from rankrls.streaming.fitting import check_streams
@@ -82,16 +82,14 @@ def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[
     return _mapped(_predicted, [model], data, executor)
 
 
-def query_values(
-    models: Sequence[Any], data: Any, measures: Sequence[RankingMeasure], *, executor: Any = None
-) -> QueryValues:
+def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], *, executor: Any = None) -> QueryValues:
     """Each query's value of each measure under each model, in the order of the data: one pass over it.
 
     Parameters
     ----------
     models : sequence of fitted estimators or pipelines
     data, executor : as for :func:`predict`
-    measures : sequence of RankingMeasure
+    measures : sequence of Measure
 
     Raises
     ------
@@ -159,7 +157,7 @@ def _predicted(models: tuple[Any, ...], part: Any) -> NDArray[np.float64]:
     return _scores(models[0], part.read())
 
 
-def _judged(measures: tuple[RankingMeasure, ...], models: tuple[Any, ...], part: Any) -> tuple[Any, Any, Any]:
+def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -> tuple[Any, Any, Any]:
     """Values, sizes and names of the queries of a part; rows without a label are left out, as in memory."""
     table = part.read()
     scores = np.stack([_scores(model, table) for model in models], axis=1)
