@@ -8,7 +8,6 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 _WIDTH = 110  # where there is no terminal
-_GAP = 2
 _MOST = 10
 
 
@@ -26,21 +25,32 @@ class Shown(ABC):
         """The result in words and tables."""
 
 
-def table_text(columns: Sequence[str], rows: Iterable[Sequence[str]], width: int | None = None) -> str:
-    """A table as text: the first column is set to the left and the others to the right.
+def table_text(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    width: int | None = None,
+    *,
+    left: int = 1,
+    rule: str = "",
+) -> str:
+    """A table as text: the first columns are set to the left and the others to the right.
 
-    One block a row if it is wider than the terminal, whose width the variable COLUMNS says first.
+    One block a row if it is wider than the terminal, whose width the variable COLUMNS says first. With a sign as rule,
+    a line of it is drawn below the names of the columns.
     """
     lines = [*rows]
     widths = [max(len(row[k]) for row in (columns, *lines)) for k in range(len(columns))]
     room = shutil.get_terminal_size((_WIDTH, 24)).columns if width is None else width
-    if sum(widths) + _GAP * (len(widths) - 1) > room:
-        return "\n".join(blocks(columns, lines))
-    spec = f"{{:<{widths[0]}}}" + "".join(f"{' ' * _GAP}{{:>{w}}}" for w in widths[1:])
-    return "\n".join(spec.format(*row).rstrip() for row in (columns, *lines))
+    gap = " " * (3 if rule else 2)
+    total = sum(widths) + len(gap) * (len(widths) - 1)
+    if total > room and left < len(columns):
+        return "\n".join(_blocks(columns, lines, left))
+    spec = gap.join(f"{{:{'<' if k < left else '>'}{w}}}" for k, w in enumerate(widths))
+    head = [spec.format(*columns), *([rule * total] if rule else [])] if any(columns) else []
+    return "\n".join(line.rstrip() for line in (*head, *(spec.format(*row) for row in lines)))
 
 
-def blocks(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int = 1) -> list[str]:
+def _blocks(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
     """Lines of a table that is too wide: the first cells of each row, and below them each other cell with its name."""
     names = [name.strip() for name in columns]
     wide = max(len(name) for name in names[left:])

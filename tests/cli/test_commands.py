@@ -142,6 +142,7 @@ def test_from_rows_to_rankings_comparison_and_export(files, works):
     assert sum(part["contribution"] for part in found["contributions"]) == pytest.approx(scores[0] - scores[1])
     works("export", "a.rankrls", "model.json", "--format", "json", "--names", _names(files))
     assert "f1" in (files / "model.json").read_text()
+    works("export", "a.rankrls", "elastic.json", "--format", "elasticsearch", "--names", "names.txt", "--offset", "1.5")
     assert json.loads(works("info", "a.rankrls", "--json").out)["estimator"] == "RankRLSCV"
 
 

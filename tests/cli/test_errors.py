@@ -104,6 +104,7 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     refused("explain", "m.rankrls", "test.txt", "d900", Refusal("d900"))
     refused("export", "m.rankrls", "m.json", "--format", "solr", Refusal("without names"))
     refused("export", "m.rankrls", "m.json", "--format", "json", "--store", "x", Refusal(parameter="store"))
+    refused("export", "m.rankrls", "m.json", "--format", "json", "--offset", "x", Refusal(parameter="offset"))
     (files / "m.rankrls").write_bytes(b"PK damaged")
     refused("predict", "m.rankrls", "test.txt", Refusal("m.rankrls"))
 
@@ -111,8 +112,9 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
 def test_an_internal_error_says_how_to_report_it(files, rankrls, monkeypatch):
     from rankrls.cli.commands import fit
 
-    monkeypatch.setattr(fit, "run", lambda *_: 1 / 0)
+    monkeypatch.setattr(fit, "fit", lambda *_: 1 / 0)
     result = rankrls("fit", "train.txt", "-m", "m.rankrls")
     assert result.status == 1
     assert result.err.startswith("rankrls: error: internal error: ZeroDivisionError")
-    assert "Traceback" in rankrls("--debug", "fit", "train.txt", "-m", "m.rankrls").err
+    monkeypatch.setenv("RANKRLS_DEBUG", "1")
+    assert "Traceback" in rankrls("fit", "train.txt", "-m", "m.rankrls").err

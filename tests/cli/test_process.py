@@ -57,7 +57,7 @@ def test_the_installed_program_is_this_one(files):
 
 STUCK = """
 import sys
-from rankrls.cli import _learning, main
+from rankrls.cli import _study, main
 from rankrls.io._atomic import atomic_write
 
 def fit(found):
@@ -66,7 +66,7 @@ def fit(found):
         print("stuck", flush=True)
         sum(range(10**10))  # one step of the interpreter, as scipy's decompositions are
 
-_learning._fit = fit
+_study._fit = fit
 sys.argv[1:] = ["fit", "train.txt", "-m", "m.rankrls"]
 sys.exit(main())
 """

@@ -7,6 +7,7 @@ import json
 import math
 from ast import literal_eval
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
@@ -39,22 +40,21 @@ class Options(SimpleNamespace):
     @property
     def roles(self) -> dict[str, Any]:
         """Which columns hold what."""
-        return {name: getattr(self, name) for name in ("label", "qid", "id", "features")} | {
-            "ignore": self.ignore or ()
-        }
+        roles = {name: getattr(self, name) for name in ("label", "qid", "id", "features")}
+        return roles | {"ignore": self.ignore or ()}
 
     def reading(self, **how: Any) -> Any:
         """How files of rows are read."""
         from rankrls.io.data import ReadOptions
 
-        sizes = None if self.group is None or self.votes else Path(self.group)
+        sizes = None if self.votes else self.group
         return ReadOptions(**self.roles, event=self.event, utilities=self.labels, sizes=sizes, **how)
 
 
 class GroupedOption(click.Option):
     """An option that belongs to a group of the help."""
 
-    def __init__(self, *args: Any, group: str = "data", **attributes: Any) -> None:
+    def __init__(self, *args: Any, group: str, **attributes: Any) -> None:
         super().__init__(*args, **attributes)
         self.group = group
 
@@ -72,63 +72,35 @@ class Command(click.Command):
                     formatter.write_dl(rows)
 
 
-def together(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options that more than one command has."""
-
-    def add(function: F) -> F:
-        for each in reversed(options):
-            function = each(function)
-        return function
-
-    return add
+def names(text: str) -> tuple[str, ...]:
+    """The different words between commas; a word with a comma stands in double quotes, as in CSV."""
+    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    if not words or not all(words):
+        raise click.BadParameter(f"{text!r} has no name between two commas.")
+    return tuple(dict.fromkeys(words))
 
 
-class Words(click.ParamType):
-    """Words between commas as a tuple; a word with a comma stands in double quotes, as in CSV."""
+def grid(text: str) -> Any:
+    """``auto``, ``a,b,c``, or ``lo:hi:n`` for n values in geometric steps; the estimator checks the values."""
+    try:
+        if ":" not in text:
+            return text if text == "auto" else [float(word) for word in text.split(",")]
+        low, high, n = text.split(":")
+        if 0 < float(low) < float(high) < math.inf and int(n) > 1:
+            import numpy as np
 
-    name = "name,..."
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, ...]:
-        """The different words, in their order."""
-        words = [word.strip() for word in next(csv.reader([value], skipinitialspace=True), [])]
-        if not words or not all(words):
-            self.fail(f"{value!r} has no name between two commas.", param, ctx)
-        return tuple(dict.fromkeys(words))
-
-
-class Grid(click.ParamType):
-    """``auto``, ``a,b,c``, or ``lo:hi:n`` for n values in geometric steps."""
-
-    name = "grid"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The values, which the estimator checks."""
-        if value == "auto":
-            return value
-        try:
-            if ":" not in value:
-                return [float(word) for word in value.split(",")]
-            low, high, n = value.split(":")
-            steps = int(n)
-            if 0 < float(low) < float(high) < math.inf and steps > 1:
-                ratio = math.log(float(high) / float(low)) / (steps - 1)
-                return [*(float(low) * math.exp(ratio * k) for k in range(steps - 1)), float(high)]
-        except ValueError:
-            pass
-        self.fail(f"{value!r} is not auto, a list a,b,c, or lo:hi:n with 0 < lo < hi and n of at least 2.", param, ctx)
+            return np.geomspace(float(low), float(high), int(n)).tolist()
+    except ValueError:
+        pass
+    raise click.BadParameter(f"{text!r} is not auto, a list a,b,c, or lo:hi:n with 0 < lo < hi and n of at least 2.")
 
 
-class Assignment(click.ParamType):
+def assignment(text: str) -> tuple[str, Any]:
     """``name=value``, where the value is a literal of JSON or Python, several between commas, or a word."""
-
-    name = "name=value"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[str, Any]:
-        """The name and the value."""
-        name, sign, text = value.partition("=")
-        if not sign or not name.strip():
-            self.fail(f"{value!r} is not name=value.", param, ctx)
-        return name.strip(), literal(text.strip())
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
+        raise click.BadParameter(f"{text!r} is not name=value.")
+    return name.strip(), literal(value.strip())
 
 
 def literal(text: str) -> Any:
@@ -155,45 +127,64 @@ def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 _TYPES: dict[str, Any] = {
     "FILE": FILE,
-    "NAME,...": Words(),
-    "GRID": Grid(),
-    "NAME=VALUE": Assignment(),
+    "FILE|COLUMN": FILE,
+    "NUMBER|FILE": FILE,
+    "NAME,...": names,
+    "GRID": grid,
+    "NAME=VALUE": assignment,
     "N": click.IntRange(1),
     "K": int,
-    "WORD": None,
 }
 
 
-def option(group: str, metavar: str, flag: str, help: str, *names: str, **attributes: Any) -> Callable[[F], F]:
-    """An option of a group, whose metavar says its type; a switch if it has none."""
-    how: dict[str, Any] = {"is_flag": True} if not metavar else {"metavar": metavar, "type": _TYPES.get(metavar)}
+def option(group: str, metavar: Any, flag: str, help: str, *names: str, **attributes: Any) -> Callable[[F], F]:
+    """An option of a group: a switch, or with a value whose metavar says its type, or one of a list of words."""
+    how: dict[str, Any] = {"metavar": metavar, "type": _TYPES.get(str(metavar))} if metavar else {"is_flag": True}
+    if isinstance(metavar, list):
+        how = {"metavar": "WORD", "type": click.Choice(metavar)}
     return click.option(flag, *names, cls=GroupedOption, group=group, help=help, **how | attributes)
 
 
+def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Several options that more than one command has."""
+
+    def add(function: F) -> F:
+        for each in reversed(options):
+            function = each(function)
+        return function
+
+    return add
+
+
+data, model, choice, output = (partial(option, group) for group in GROUPS)
 COLUMNS = together(
-    option("data", "COLUMN", "--label", "Column of the labels of a table; 'label' by default."),
-    option("data", "COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
-    option("data", "COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
-    option("data", "NAME,...", "--features", "Feature columns, names or patterns (price*). LETOR text: how many."),
-    option("data", "NAME,...", "--ignore", "Columns that are not features, names or patterns."),
+    data("COLUMN", "--label", "Column of the labels of a table; 'label' by default."),
+    data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
+    data("COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
+    data("NAME,...", "--features", "Feature columns, names or patterns (price*). LETOR text: how many."),
+    data("NAME,...", "--ignore", "Columns that are not features, names or patterns."),
+    data(
+        "FILE|COLUMN", "--group", "File of the sizes of queries, if rows have no qid. Votes: what is held out together."
+    ),
 )
-SIZES = option("data", "FILE", "--group", "Number of rows of each query, one per line, if rows have no qid.", type=str)
-GLOBAL = option("data", "", "--global", "One ranking of all rows; query ids are not used.", "everything")
-JSON = option("output", "", "--json", "Print one JSON object.", "as_json")
-THREADS = option("output", "N", "--threads", "Threads; all processors by default.")
-QUIET = option("output", "", "--quiet", "No progress and no notes; fit prints nothing.", "-q")
-CONVENTION = option(
-    "choice", "TOOL", "--convention", "letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
+GLOBAL = data("", "--global", "One ranking of all rows; query ids are not used.", "everything")
+JSON = output("", "--json", "Print one JSON object.", "as_json")
+EVERYWHERE = together(
+    output("N", "--threads", "Threads; all processors by default."),
+    output("", "--quiet", "No progress and no notes; fit prints nothing.", "-q"),
 )
-OUTPUT = option("output", "FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
-EVENT = option("data", "COLUMN", "--event", "Labels are times; 1 where the event was observed, else 0.")
-MEASURES = option("choice", "NAME,...", "--metrics", "Measures; by default those that suit the labels.")
-ITEMS = option("data", "FILE", "--items", "Conditional ranking: features of the items.")
-PAIRS = option("data", "FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
-TARGET = option("data", "K", "--target", "Target (from 0) of a model of several.")
-NAMES = option("model", "FILE", "--names", "Feature names, one per line, in column order.")
-IDS = option("data", "WORD", "--ids", "row, docid or comment.", type=click.Choice(["row", "docid", "comment"]))
-FORCE = option("output", "", "--force", "Write into a folder that is not empty.")
+CONVENTION = choice(
+    "TOOL", "--convention", "letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
+)
+OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
+EVENT = data("COLUMN", "--event", "Labels are times; 1 where the event was observed, else 0.")
+MEASURES = choice("NAME,...", "--metrics", "Measures; by default those that suit the labels.")
+ITEMS = data("FILE", "--items", "Conditional ranking: features of the items.")
+PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
+TARGET = data("K", "--target", "Target (from 0) of a model of several.")
+NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
+IDS = data(["row", "docid", "comment"], "--ids", "row, docid or comment.")
+FORCE = output("", "--force", "Write into a folder that is not empty.")
 METHODS = {
     "rankrls": "RankRLSCV",
     "auto": "AutoRankRLS",
@@ -210,49 +201,31 @@ METHODS = {
 }
 SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all"]
 LEARNING = together(
-    option("data", "FILE", "--vali", "Choose by these data; by default by held-out queries."),
-    option("data", "FILE", "--test", "Evaluate the model on these data."),
-    option("data", "FILE", "--unlabelled", "More rows, without labels, for methods that use them."),
+    data("FILE", "--vali", "Choose by these data; by default by held-out queries."),
+    data("FILE", "--test", "Evaluate the model on these data."),
+    data("FILE", "--unlabelled", "More rows, without labels, for methods that use them."),
     PAIRS,
-    option("data", "NAME,...", "--left", "Votes: the column, or the features (l_*), of one side."),
-    option("data", "NAME,...", "--right", "Votes: the other side."),
-    option("data", "COLUMN", "--preferred", "Votes: the column that says which side was preferred, or tie."),
+    data("NAME,...", "--left", "Votes: the column, or the features (l_*), of one side."),
+    data("NAME,...", "--right", "Votes: the other side."),
+    data("COLUMN", "--preferred", "Votes: the column that says which side was preferred, or tie."),
     COLUMNS,
-    option("data", "FILE|COLUMN", "--group", "Sizes of queries; of votes, what is held out together."),
     EVENT,
     GLOBAL,
-    option("data", "NAME,...", "--labels", "Conditional ranking: a column of labels for each item (item_*)."),
+    data("NAME,...", "--labels", "Conditional ranking: a column of labels for each item (item_*)."),
     ITEMS,
-    option("data", "SIZE", "--memory", "Memory for the rows of Parquet shards, such as 4G."),
-    option(
-        "data", "WORD", "--columns", "auto: decide by its cells what a column is.", type=click.Choice(["auto", "named"])
-    ),
-    option("data", "NAME,...", "--categorical", "Columns of categories."),
-    option("data", "NAME,...", "--dates", "Columns of dates."),
-    option("data", "NAME,...", "--text", "Columns of texts."),
-    option("model", "NAME", "--method", f"{', '.join(METHODS)}.", type=click.Choice([*METHODS]), default="rankrls"),
-    option("model", "NAME,...", "--kernel", "linear (default), rbf, polynomial, ..., or several."),
-    option("model", "GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
-    option(
-        "model",
-        "WORD",
-        "--scale",
-        "In each query minmax, standard; over all rows minmax-all, standard-all.",
-        type=click.Choice(SCALES),
-    ),
-    option(
-        "model",
-        "NAME=VALUE",
-        "--set",
-        "Any parameter of the estimator or TableEncoder; repeatable.",
-        "parameters",
-        multiple=True,
-    ),
-    option("choice", "NAME,...", "--metric", "Choose by the first measure (by default disagreement), print all."),
-    option("choice", "K", "--cv", "K folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
-    option("choice", "", "--leave-pair-out", "The same as --cv leave_pair_out.", hidden=True),
+    data("SIZE", "--memory", "Memory for the rows of Parquet shards, such as 4G."),
+    data(["auto", "named"], "--columns", "auto: decide by its cells what a column is."),
+    data("NAME,...", "--categorical", "Columns of categories."),
+    data("NAME,...", "--dates", "Columns of dates."),
+    data("NAME,...", "--text", "Columns of texts."),
+    model([*METHODS], "--method", f"{', '.join(METHODS)}.", default="rankrls"),
+    model("NAME,...", "--kernel", "linear (default), rbf, polynomial, ..., or several."),
+    model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
+    model(SCALES, "--scale", "In each query minmax, standard; over all rows minmax-all, standard-all."),
+    model("NAME=VALUE", "--set", "Any parameter of the estimator or TableEncoder.", "parameters", multiple=True),
+    choice("NAME,...", "--metric", "Choose by the first measure (by default disagreement), print all."),
+    choice("K", "--cv", "K folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
+    choice("", "--leave-pair-out", "The same as --cv leave_pair_out.", hidden=True),
     CONVENTION,
     JSON,
-    THREADS,
-    QUIET,
 )

@@ -18,7 +18,7 @@ import click
 from rankrls import __version__
 from rankrls._extras import MissingPackageError
 from rankrls.cli import _options as options
-from rankrls.cli._options import FILE, Command, Options, option
+from rankrls.cli._options import FILE, Command, Options, choice, data, model, output
 from rankrls.cli._report import Report, say
 from rankrls.export import ENGINES
 
@@ -38,58 +38,57 @@ class InOrder(click.Group):
 @click.group(
     cls=InOrder, invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls"
 )
-@click.option("--debug", is_flag=True, help=f"Show the traceback of an error; also {DEBUG}=1.")
 @click.version_option(__version__, message="rankrls %(version)s")
 @click.pass_context
-def root(context: click.Context, debug: bool) -> None:
+def root(context: click.Context) -> None:
     """Learning to rank by pairwise regularized least squares."""
     if context.invoked_subcommand is None:
         print(context.get_help())
 
 
-def _carry_out(command: str, /, **values: Any) -> None:
+def _carry_out(module: str, command: str, /, **values: Any) -> None:
     """Run a command and show its result."""
     from rankrls._compiled.threads import limited_threads
     from rankrls.io.inputs import check_targets
 
     every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
     found = Options(**every | values)
-    report = Report(bool(found.as_json), bool(found.quiet))
+    report = Report(bool(found.as_json), found.quiet)
     shards = found.rows_per_file is not None  # OUT is then a folder
     outputs = [path for key in _OUTPUTS if (path := values.get(key)) is not None and not (shards and key == "out")]
+    inputs = [value for key, value in values.items() if key not in (*_OUTPUTS, "folder")]
+    inputs = [each for value in inputs for each in (value if isinstance(value, tuple) else (value,))]
     with limited_threads(found.threads):
-        check_targets(outputs, _inputs(values))
-        report.show(import_module(f"rankrls.cli.commands.{command}").run(found, report))
+        check_targets(outputs, [each for each in inputs if isinstance(each, Path)])
+        report.show(getattr(import_module(f"rankrls.cli.commands.{module}"), command)(found, report))
 
 
-def _inputs(values: dict[str, Any]) -> list[str]:
-    """Every file that a command reads, as it was named."""
-    read = [value for key, value in values.items() if key not in (*_OUTPUTS, "folder")]
-    read = [each for value in read for each in (value if isinstance(value, tuple) else (value,))]
-    paths = [str(each) for each in read if isinstance(each, Path)]
-    return paths + [str(values[key]) for key in ("group", "offset") if values.get(key) is not None]
+def command(module: str) -> Callable[[Callable[..., Any]], None]:
+    """Register a command: its options and help are the function's; a module's function of that name does the work."""
 
-
-def command(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Register a command: its options and help are the function's, its work is ``run`` of the module of its name."""
-    name, (text, _, example) = function.__name__, inspect.cleandoc(function.__doc__ or "").rpartition("\n\n")
-    params = [*reversed(getattr(function, "__click_params__", []))]
-    root.add_command(
-        Command(
-            name,
-            context_settings={"max_content_width": 110},
-            callback=partial(_carry_out, name),
-            params=params,
-            help=text,
-            epilog=example,
+    def register(function: Callable[..., Any]) -> None:
+        name, (text, _, example) = function.__name__, inspect.cleandoc(function.__doc__ or "").rpartition("\n\n")
+        root.add_command(
+            Command(
+                name,
+                context_settings={"max_content_width": 110},
+                callback=partial(_carry_out, module, name),
+                params=[*_params(function), *_params(options.EVERYWHERE(lambda: None))],
+                help=text,
+                epilog=example,
+            )
         )
-    )
-    return function
+
+    return register
 
 
-@command
+def _params(function: Any) -> list[click.Parameter]:
+    return [*reversed(function.__click_params__)]
+
+
+@command("fit")
 @click.argument("train", type=FILE, metavar="TRAIN")
-@option("output", "FILE", "--model", "Model file to write.", "-m", "save", required=True)
+@output("FILE", "--model", "Model file to write.", "-m", "save", required=True)
 @options.LEARNING
 def fit() -> None:
     """Choose, fit, evaluate and save a model.
@@ -100,7 +99,7 @@ def fit() -> None:
     """
 
 
-@command
+@command("fit")
 @click.argument("train", type=FILE, metavar="TRAIN")
 @options.LEARNING
 def cv() -> None:
@@ -112,15 +111,12 @@ def cv() -> None:
     """
 
 
-@command
+@command("predict")
 @click.argument("model", type=FILE, metavar="MODEL")
 @click.argument("data", type=FILE, metavar="DATA")
 @options.OUTPUT
 @options.COLUMNS
-@options.SIZES
 @options.ITEMS
-@options.THREADS
-@options.QUIET
 def predict() -> None:
     """Score the rows of a file.
 
@@ -131,20 +127,17 @@ def predict() -> None:
     """
 
 
-@command
+@command("predict")
 @click.argument("model", type=FILE, metavar="MODEL")
 @click.argument("data", type=FILE, metavar="DATA")
-@option("output", "N", "--top", "Only the best N of each query.", "-k")
-@option("output", "WORD", "--format", "tsv or trec.", "layout", type=click.Choice(["tsv", "trec"]), default="tsv")
-@option("output", "NAME", "--run", "Name of the run, in trec lines.", default="rankrls")
+@output("N", "--top", "Only the best N of each query.", "-k")
+@output(["tsv", "trec"], "--format", "tsv or trec.", "layout", default="tsv")
+@output("NAME", "--run", "Name of the run, in trec lines.", default="rankrls")
 @options.OUTPUT
 @options.COLUMNS
-@options.SIZES
 @options.IDS
 @options.GLOBAL
 @options.TARGET
-@options.THREADS
-@options.QUIET
 def rank() -> None:
     """List the items of each query, best first.
 
@@ -154,20 +147,18 @@ def rank() -> None:
     """
 
 
-@command
+@command("explain")
 @click.argument("model", type=FILE, metavar="MODEL")
 @click.argument("data", type=FILE, metavar="DATA")
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
-@option("output", "N", "--top", "So many features; 0 for all.", "-k", type=click.IntRange(0), default=10)
+@output("N", "--top", "So many features; 0 for all.", "-k", type=click.IntRange(0), default=10)
 @options.COLUMNS
-@options.SIZES
 @options.IDS
-@option("data", "QID", "--query", "Look for the items in this query only.")
+@data("QID", "--query", "Look for the items in this query only.")
 @options.TARGET
 @options.NAMES
 @options.JSON
-@options.QUIET
 def explain() -> None:
     """Say why item A is ranked above item B.
 
@@ -178,21 +169,18 @@ def explain() -> None:
     """
 
 
-@command
+@command("evaluate")
 @click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
-@option("data", "FILE", "--scores", "Scores of any tool instead of a model.")
+@data("FILE", "--scores", "Scores of any tool instead of a model.")
 @options.PAIRS
 @options.IDS
 @options.COLUMNS
-@options.SIZES
 @options.EVENT
 @options.GLOBAL
 @options.MEASURES
 @options.CONVENTION
-@option("output", "", "--per-query", "Also print the values of each query.")
+@output("", "--per-query", "Also print the values of each query.")
 @options.JSON
-@options.THREADS
-@options.QUIET
 def evaluate() -> None:
     """Evaluate the ranking of a file's queries.
 
@@ -202,20 +190,17 @@ def evaluate() -> None:
     """
 
 
-@command
+@command("evaluate")
 @click.argument("data", type=FILE, metavar="DATA")
 @click.argument("models", type=FILE, metavar="MODEL...", nargs=-1)
-@option("choice", "FILE", "--baseline", "Compare the others with this one only.")
+@choice("FILE", "--baseline", "Compare the others with this one only.")
 @options.COLUMNS
-@options.SIZES
 @options.MEASURES
 @options.CONVENTION
-@option("output", "FILE", "--html", "Also write a page with charts.")
-@option("output", "TEXT", "--title", "Title of the page.")
-@option("output", "N", "--top", "Queries that changed most to show.", default=5)
+@output("FILE", "--html", "Also write a page with charts.")
+@output("TEXT", "--title", "Title of the page.")
+@output("N", "--top", "Queries that changed most to show.", default=5)
 @options.JSON
-@options.THREADS
-@options.QUIET
 def compare() -> None:
     """Compare rankings of one file query by query.
 
@@ -226,17 +211,16 @@ def compare() -> None:
     """
 
 
-@command
+@command("export")
 @click.argument("model", type=FILE, metavar="MODEL")
 @click.argument("out", metavar="FILE")
-@option("output", "WORD", "--format", f"{', '.join(ENGINES)}.", "engine", type=click.Choice([*ENGINES]), required=True)
-@option("model", "NAME", "--name", "Name of the model in the engine.", default="rankrls")
+@output([*ENGINES], "--format", f"{', '.join(ENGINES)}.", "engine", required=True)
+@model("NAME", "--name", "Name of the model in the engine.", default="rankrls")
 @options.NAMES
-@option("model", "NAME", "--store", "Feature store of Solr.")
-@option("model", "NUMBER|FILE", "--offset", "Add to every score; of a file, what makes its scores positive.")
+@model("NAME", "--store", "Feature store of Solr.")
+@model("NUMBER|FILE", "--offset", "Add to every score; of a file, what makes its scores positive.")
 @options.TARGET
-@option("output", "FILE", "--definitions", "Feature definitions; features.json by default.")
-@options.QUIET
+@output("FILE", "--definitions", "Feature definitions; features.json by default.")
 def export() -> None:
     """Write a model for a search engine, or as ONNX.
 
@@ -244,16 +228,14 @@ def export() -> None:
     """
 
 
-@command
+@command("convert")
 @click.argument("data", type=FILE, metavar="DATA")
 @click.argument("out", type=FILE, metavar="OUT")
 @options.COLUMNS
-@options.SIZES
 @options.NAMES
-@option("output", "N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
-@option("output", "", "--float32", "Write features of shards as float32.")
+@output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
+@output("", "--float32", "Write features of shards as float32.")
 @options.FORCE
-@options.QUIET
 def convert() -> None:
     """Write data in another format, or as Parquet shards.
 
@@ -263,17 +245,15 @@ def convert() -> None:
     """
 
 
-@command
+@command("convert")
 @click.argument("data", type=FILE, metavar="DATA")
 @click.argument("folder", type=FILE, metavar="FOLDER")
-@option("output", "A,B[,C]", "--parts", "Shares of the queries; 60,20,20 by default.", default="60,20,20")
-@option("output", "K", "--folds", "Fold1 to FoldK instead, as LETOR has them.", type=click.IntRange(3))
-@option("output", "N", "--seed", "Seed of the draw; 0 by default.", type=click.IntRange(0), default=0)
+@output("A,B[,C]", "--parts", "Shares of the queries; 60,20,20 by default.", default="60,20,20")
+@output("K", "--folds", "Fold1 to FoldK instead, as LETOR has them.", type=click.IntRange(3))
+@output("N", "--seed", "Seed of the draw; 0 by default.", type=click.IntRange(0), default=0)
 @options.FORCE
 @options.COLUMNS
-@options.SIZES
 @options.JSON
-@options.QUIET
 def split() -> None:
     """Split a file into train, vali and test parts of whole queries.
 
@@ -281,7 +261,7 @@ def split() -> None:
     """
 
 
-@command
+@command("info")
 @click.argument("about", type=FILE, metavar="FILE")
 @options.COLUMNS
 @options.JSON
@@ -294,26 +274,21 @@ def info() -> None:
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
-    debug = "--debug" in argv or os.environ.get(DEBUG, "") not in ("", "0")
     try:
         with warnings.catch_warnings():
             for category in _IGNORED:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
-            root([word for word in argv if word != "--debug"], prog_name="rankrls", standalone_mode=False)
+            root(argv, prog_name="rankrls", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
         return 0
     except BrokenPipeError:  # whoever reads the output (head) has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
         return 1
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
-    except click.Abort:
-        return 130
     except Exception as error:
-        if debug:
+        if os.environ.get(DEBUG, "") not in ("", "0"):
             traceback.print_exception(error)
         status, text = _described(error)
         say(f"error: {text}")

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter
 from typing import Any
 
-from rankrls._shown import blocks
+from rankrls._shown import table_text
 
-_WIDTH = 110  # of tables that go into a file or a pipe
 _UNUSUAL = re.compile(r"[^ -~]")
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first ``left`` columns are text, the others are set to the right; one row is marked."""
+    """A table: the first ``left`` columns are text, the others are set to the right."""
 
     title: str
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
     left: int = 1
-    marked: int | None = None
 
 
 @dataclass(frozen=True)
@@ -56,7 +54,7 @@ class Report:
     def working(self, part: str, what: str) -> Iterator[None]:
         """Say on standard error what is being done if it takes long; add its seconds to ``part``."""
         start = perf_counter()
-        with nothing() if self.quiet else _progress(what, bar=part != "fitting"):
+        with nullcontext() if self.quiet else _progress(what, bar=part != "fitting"):
             yield
         self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - start
 
@@ -69,19 +67,17 @@ class Report:
 
     def show(self, result: Result) -> None:
         """Print a result."""
-        if result.optional and self.quiet and not self.as_json:
-            return
         if self.as_json:
             print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
-            return
-        for table in result.tables:
-            _print_table(table)
-        for text in result.text:
-            if isinstance(text, str):
-                sys.stdout.write(printable(text, "\n\t"))
-            else:
-                sys.stdout.flush()
-                sys.stdout.buffer.write(text)
+        elif not (result.optional and self.quiet):
+            for table in result.tables:
+                _print_table(table)
+            for text in result.text:
+                if isinstance(text, str):
+                    sys.stdout.write(printable(text, "\n\t"))
+                else:
+                    sys.stdout.flush()
+                    sys.stdout.buffer.write(text)
 
 
 def say(text: str) -> None:
@@ -107,47 +103,49 @@ def plain_json(value: Any) -> Any:
 
 def _print_table(table: Table) -> None:
     """Print a table, or one block per row if the terminal is too narrow."""
-    from rich.box import SIMPLE_HEAD
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
-    asked = os.environ.get("COLUMNS", "")
-    width = None if sys.stdout.isatty() else int(asked) if asked.isdigit() and int(asked) else _WIDTH
-    console = Console(file=sys.stdout, width=width, markup=False, highlight=False, emoji=False)
-    console.print(printable(table.title), style="bold", soft_wrap=True)
-    texts = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
-    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
-    needed = sum(min(w, 16) if k < table.left else w for k, w in enumerate(widths)) + 3 * (len(widths) - 1)
-    if needed > console.width and table.left < len(widths):
-        for line in blocks(texts[0], texts[1:], table.left):
-            console.print(line, soft_wrap=True)
-    else:
-        rich = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_header=any(table.columns), show_edge=False)
-        for k, name in enumerate(texts[0]):
-            number = k >= table.left
-            rich.add_column(name, justify="right" if number else "left", no_wrap=number, overflow="fold")
-        for k, row in enumerate(texts[1:]):
-            rich.add_row(*row, style="bold green" if k == table.marked else None)
-        console.print(rich)
-    console.print()
+    columns, *rows = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
+    print(printable(table.title), table_text(columns, rows, left=table.left, rule="─"), sep="\n", end="\n\n")
 
 
-@contextmanager
-def nothing() -> Iterator[None]:
-    """No progress."""
-    yield
+def show(value: float | None, error: float | None = None) -> str:
+    """A measure and its standard error; a dash if there is none."""
+    if value is None or value != value:
+        return "-"
+    return f"{value:.4f}" + ("" if error is None or error != error else f" ± {error:.4f}")
+
+
+def cell(value: Any, digits: int = 4, none: str = "") -> str:
+    """A value in a table."""
+    return none if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
+
+
+def file_rows(parts: Mapping[str, Mapping[str, Any]], *names: str) -> list[list[str]]:
+    """Rows of a table of files: the role, the path, and some of what is known."""
+    shown = []
+    for role, part in parts.items():
+        path = Path(str(part["path"]))
+        short = str(Path("...", *path.parts[-2:])) if len(str(path)) > 40 and len(path.parts) > 2 else str(path)
+        shown.append([role, short, *(cell(part.get(name), none="-") for name in names)])
+    return shown
+
+
+def labels_shown(found: Mapping[str, Any], items: int | None) -> str:
+    """How often each label occurs."""
+    of = "" if items is None else f"of {items} items"
+    if "distinct" in found:
+        without = "rows without" if items is None else "empty"
+        none = f", {found['none']} {without}" if "none" in found else ""
+        return f"{found['distinct']} from {found['min']:g} to {found['max']:g} {of}".rstrip() + none
+    return "  ".join([*([of] if of else []), *(f"{label}: {count}" for label, count in found.items())])
 
 
 @contextmanager
 def _progress(what: str, *, bar: bool) -> Iterator[None]:
     """A spinner on a terminal, unless estimators show a bar; elsewhere a line after three seconds and every five."""
     if sys.stderr is not None and sys.stderr.isatty():
-        if not bar:
-            yield
-            return
         from rich.console import Console
 
-        with Console(stderr=True).status(printable(what)):
+        with Console(stderr=True).status(printable(what)) if bar else nullcontext():
             yield
         return
     ended, start = Event(), perf_counter()

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from rankrls import inspection
 from rankrls._errors import InputError
+from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options
-from rankrls.cli._reading import load_model, read
 from rankrls.cli._report import Report, Result, Table
-from rankrls.inspection import explain
 from rankrls.io.data import read_names
 from rankrls.io.items import item_names, row_of
 
 
-def run(options: Options, report: Report) -> Result:
+def explain(options: Options, report: Report) -> Result:
     """Say why item A is ranked above item B."""
     stored = load_model(options.model, report)
     table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
@@ -21,7 +21,7 @@ def run(options: Options, report: Report) -> Result:
         names = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
     rows = [row_of(item, table, options.ids, options.query) for item in items]
-    explained = explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
+    explained = inspection.explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
     try:
         pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
     except InputError as error:

@@ -6,61 +6,54 @@ import math
 from inspect import signature
 from pathlib import Path
 
-from rankrls import export
+from rankrls import export as engines
 from rankrls._errors import InputError
-from rankrls.cli._options import Options
-from rankrls.cli._reading import load_model, read
+from rankrls.cli._files import load_model, read
+from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result
 from rankrls.io.data import read_names
 from rankrls.persistence.stored import StoredModel
 
-_PARAMETERS = {"names": "feature_names", "target": "target", "store": "store"}
-"""The options that the functions of some formats take, and the names of their parameters."""
 
-
-def run(options: Options, report: Report) -> Result:
+def export(options: Options, report: Report) -> Result:
     """Write a model in another format."""
-    function = getattr(export, f"to_{options.engine}")
-    arguments = {to: value for name, to in _PARAMETERS.items() if (value := getattr(options, name))}
-    if options.target is not None:
-        arguments["target"] = options.target
+    function = getattr(engines, f"to_{options.engine}")
+    names = None if options.names is None else read_names(options.names)
+    arguments = given({"feature_names": names, "target": options.target, "store": options.store})
     for name in arguments:
         if name not in signature(function).parameters:
             raise InputError(f"{name} has no meaning for {options.engine}.", parameter=name)
-    if options.names is not None:
-        arguments["feature_names"] = read_names(options.names)
     stored = load_model(options.model, report)
     exported = function(stored.whole, options.name, offset=_offset(options, stored, report), **arguments)
-    to_file = options.out != "-"
-    definitions = options.definitions or (Path(options.out).parent / "features.json" if to_file else None)
+    if exported.definitions is None and options.definitions is not None:
+        raise InputError("definitions has no meaning here: no features need a definition.", parameter="definitions")
+    definitions = options.definitions or (Path(options.out).parent / "features.json" if options.out != "-" else None)
     if exported.definitions is not None and definitions is not None:
         if definitions.resolve() == Path(options.out).resolve():
             problem = f"{definitions} would hold both the model and its feature definitions."
             raise InputError(problem, parameter="definitions")
         exported.save_definitions(definitions)
         report.note(f"the features are defined in {definitions}: upload that first.")
-    elif options.definitions is not None:
-        raise InputError("definitions has no meaning here: no features need a definition.", parameter="definitions")
     for note in exported.notes:
         report.note(note)
-    if to_file:
-        exported.save(options.out)
-        return Result()
-    return Result(text=(exported.content,))
+    if options.out == "-":
+        return Result(text=(exported.content,))
+    exported.save(options.out)
+    return Result()
 
 
 def _offset(options: Options, stored: StoredModel, report: Report) -> float | None:
     """A number, or what makes the scores of a file's items positive."""
     if options.offset is None:
         return None
+    if options.offset.exists():
+        table = read(options.offset, options.reading(queries="optional", labels="ignored"), report, stored)
+        return engines.positive_offset(stored.model, table.X)
     try:
-        value = float(options.offset)
+        value = float(str(options.offset))
     except ValueError:
-        if not Path(options.offset).exists():
-            problem = f"offset must be a number or a file of items; {options.offset!r} is neither."
-            raise InputError(problem, parameter="offset") from None
-        table = read(Path(options.offset), options.reading(queries="optional", labels="ignored"), report, stored)
-        return export.positive_offset(stored.model, table.X)
+        value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"offset must be finite; got {options.offset!r}.", parameter="offset")
+        problem = f"offset must be a finite number or a file of items; {str(options.offset)!r} is neither."
+        raise InputError(problem, parameter="offset")
     return value

@@ -1,4 +1,4 @@
-"""``rankrls fit``: choose, fit, evaluate and save."""
+"""``rankrls fit`` and ``rankrls cv``: choose, fit, evaluate; and save, or print every candidate."""
 
 from __future__ import annotations
 
@@ -6,33 +6,43 @@ from typing import Any
 
 import numpy as np
 
-from rankrls.cli import _tables
-from rankrls.cli._learning import Study, study
+from rankrls._errors import InputError
 from rankrls.cli._options import Options
-from rankrls.cli._report import Report, Result, Table, plain_json
+from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
+from rankrls.cli._study import Study, study
+from rankrls.io._rows import few
+from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
+from rankrls.selection.search import choices_at_edges
 
-_SAVED = ("data", "items", "pairs", "method", "scale", "columns_used")
+_REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
+"""Fitted attributes that say what an estimator came to, beside what it chose."""
+_SAVED = ("data", "items", "pairs", "method", "scale", "measures")
+_SCORES = ("mean_score", "standard_error", "low", "high")
 _SHOWN = 10
 
 
-def run(options: Options, report: Report) -> Result:
+def fit(options: Options, report: Report) -> Result:
     """Fit a model and save it."""
     found = study(options, report)
-    result = _tables.as_dict("fit", found, report) | {"model": str(options.save)}
-    given = {name: result[name] for name in _SAVED if name in result} | found.about
-    given["measures"] = _tables.measured(found)
+    result = _as_dict("fit", found) | {"model": str(options.save)}
+    provenance = {name: result[name] for name in _SAVED if name in result} | found.about
+    provenance["columns_used"] = {use.pop("name"): use for use in map(dict, result.get("columns_used", ()))}
     with report.working("saving", f"saving {options.save}"):
-        save(found.model, options.save, provenance=plain_json(given))
-    rated = ratings(found) if options.votes else []
-    result |= {"ratings": rated} if rated else {}
-    choice = [*_tables.model_tables(found), _tables.choice_table(found), *rating_table(rated)]
+        save(found.model, options.save, provenance=plain_json(provenance))
+    tables = [*_model_table(found), _choice_table(found)]
+    if options.votes and (rated := _ratings(found)):
+        result["ratings"] = rated
+        title = "Ratings" if len(rated) <= _SHOWN else f"Ratings, the best {_SHOWN} of {len(rated)} (--json has all)"
+        best = enumerate(rated[:_SHOWN], 1)
+        rows = [[k, each["item"], f"{each['rating']:+.4f}", each["votes"]] for k, each in best]
+        tables.append(Table(title, ["", "item", "rating", "votes"], rows, left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    text = [*_tables.bias_line(found), f"Saved {options.save}   ({took})\n"]
-    return Result(result, _tables.tables(found, *choice), text, optional=True)
+    text = [*_bias(found), f"Saved {options.save}   ({took})\n"]
+    return Result(result, _tables(result, *tables), text, optional=True)
 
 
-def ratings(found: Study) -> list[dict[str, Any]]:
+def _ratings(found: Study) -> list[dict[str, Any]]:
     """The rating of each name that votes are about, and the number of its votes, best first."""
     encoder, estimator, pairs = found.encoder, found.estimator, found.pairs["train"]
     if encoder is None or encoder.categorical != "item" or not hasattr(estimator, "coef_"):
@@ -44,10 +54,175 @@ def ratings(found: Study) -> list[dict[str, Any]]:
     return [{"item": names[k], "rating": float(estimator.coef_[k]), "votes": counts[k]} for k in order]
 
 
-def rating_table(rated: list[dict[str, Any]]) -> list[Table]:
-    """The best of them."""
-    if not rated:
+def cv(options: Options, report: Report) -> Result:
+    """Evaluate every candidate."""
+    if options.method == "rankboost" and options.vali is None:
+        raise InputError("RankBoost chooses by validation data: give vali.", parameter="vali")
+    found = study(options, report)
+    estimator = found.estimator
+    columns = {name: values.tolist() for name, values in estimator.cv_results_.items()}
+    curve = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    index = getattr(estimator, "best_index_", None)
+    best = columns["alpha"].index(estimator.alpha_) if index is None else int(index)
+    result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
+    text = _bias(found)
+    if "low" in columns:
+        result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
+        text.append(f"Interval: {METHOD}.\n")
+    table = _curve_table(_measure(found), estimator.selection_, curve, best)
+    return Result(result, _tables(result, table, _choice_table(found)), text)
+
+
+def _as_dict(command: str, found: Study) -> dict[str, Any]:
+    """Everything, for --json."""
+    estimator, options, report, items = found.estimator, found.options, found.report, found.items
+    score, bias = _held_out(found)
+    out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in found.tables.items()}}
+    if items is not None:
+        out["items"] = {"path": items.path, "sha256": items.sha256, "features": [*items.feature_names]}
+    if found.pairs:
+        out["pairs"] = {role: pairs.summary() for role, pairs in found.pairs.items()}
+    if found.encoder is not None and not options.votes:
+        out["columns_used"] = [vars(use) for use in found.encoder.columns_]
+    out |= {
+        "method": options.method,
+        "scale": options.scale or "none",
+        "chosen": _chosen(estimator),
+        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
+        "selection": {
+            "how": getattr(estimator, "selection_", None),
+            "measure": _measure(found),
+            "convention": options.convention,
+            "rule": getattr(estimator, "rule", None),
+            "value": score,
+            "standard_error": getattr(estimator, "best_score_error_", None),
+            "optimism": bias,
+        },
+        "measures": {
+            role.replace(" ", "_"): {name: each.as_dict() for name, each in judged.items()}
+            for role, judged in found.judged.items()
+        },
+        "seconds": report.seconds,
+        "notes": report.notes,
+    }
+    if hasattr(estimator, "results_"):
+        out["models"] = [dict(zip(estimator.results_, row, strict=True)) for row in _results(estimator)]
+        out["skipped"] = estimator.skipped_
+    return out
+
+
+def _held_out(found: Study) -> tuple[float, float]:
+    """The held-out score minus the estimated selection bias, and that bias; NaN if there is none.
+
+    ``best_score_`` of AutoRankRLS is corrected already.
+    """
+    estimator = found.estimator
+    score, bias = float(getattr(estimator, "best_score_", np.nan)), float(getattr(estimator, "optimism_", np.nan))
+    if np.isnan(bias) or found.options.method == "auto":
+        return score, bias
+    greater = getattr(getattr(estimator, "scoring", None), "greater_is_better", False)
+    return score - bias if greater else score + bias, bias
+
+
+def _bias(found: Study) -> list[str]:
+    """A sentence about the printed score, if a selection bias was subtracted."""
+    bias = _held_out(found)[1]
+    text = f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n"
+    return [] if np.isnan(bias) else [text]
+
+
+def _chosen(estimator: Any) -> dict[str, Any]:
+    """What was chosen, and what it came to."""
+    chosen = dict(getattr(estimator, "best_params_", {}))
+    reached = {name: getattr(estimator, f"{name}_") for name in _REACHED if hasattr(estimator, f"{name}_")}
+    return chosen | reached | chosen
+
+
+def _measure(found: Study) -> str:
+    """The measure that chooses."""
+    if found.options.event is not None or found.options.cv == "leave_pair_out":
+        return "C-index"
+    return "pair_accuracy" if found.options.by_pairs else found.metric
+
+
+def _tables(result: dict[str, Any], *middle: Table) -> list[Table]:
+    """What was read, what a command has to say, and the measures."""
+    data = {
+        role: part
+        | {
+            "labels": labels_shown(part.get("labels") or {}, part.get("items")),
+            "queries": "one ranking" if part["queries"] is None else part["queries"],
+            "features": f"{part['features']}{' sparse' if part.get('sparse') else ''}",
+        }
+        for role, part in result["data"].items()
+    }
+    counted = ["labels"] if any(part["labels"] for part in data.values()) else []  # they are not, of shards
+    names = [*counted, "rows", "queries", "features"]
+    out = [Table("Data", ["", "file", *names], file_rows(data, *names), left=2 + len(counted))]
+    if "pairs" in result:
+        columns = ["", "file", "number", "ties", "items compared", "groups"]
+        out.append(
+            Table("Preferences", columns, file_rows(result["pairs"], "preferences", "ties", "items", "groups"), 2)
+        )
+    if uses := result.get("columns_used"):
+        rows = [[use[name] for name in ("name", "kind", "reason", "n_missing", "n_features")] for use in uses]
+        out.append(Table("Columns", ["", "used as", "because", "missing", "features"], rows, left=3))
+    return [*out, *middle, *_measure_table(result["measures"])]
+
+
+def _measure_table(measures: dict[str, dict[str, dict[str, Any]]]) -> list[Table]:
+    """One line a measure, one column a set of rankings."""
+    every = [each for found in measures.values() for each in found.values()]
+    units = dict.fromkeys(unit for each in every for unit in ("queries", "preferences") if unit in each)
+    shown = lambda each: show(each.get("value"), each.get("standard_error")) if each else ""
+    names = dict.fromkeys(name for found in measures.values() for name in found)
+    rows = [[name, *(shown(found.get(name)) for found in measures.values())] for name in names]
+    title = f"Measures, ± standard error over {' or '.join(units)}"
+    return [Table(title, ["", *(role.replace("_", " ") for role in measures)], rows)] if measures else []
+
+
+def _model_table(found: Study) -> list[Table]:
+    """What each model reached that AutoRankRLS chose among."""
+    if not hasattr(found.estimator, "results_"):
         return []
-    rows = [[str(k), each["item"], f"{each['rating']:+.4f}", str(each["votes"])] for k, each in enumerate(rated, 1)]
-    title = "Ratings" if len(rows) <= _SHOWN else f"Ratings, the best {_SHOWN} of {len(rows)} (--json has all)"
-    return [Table(title, ["", "item", "rating", "votes"], rows[:_SHOWN], left=2)]
+    names = ["", "model", "scale", found.metric, "behind", "seconds", "export"]
+    rows = [
+        ["chosen" if best else "", model, scale, show(mean, error), show(behind, apart), f"{seconds:.1f}", export]
+        for model, scale, _, _, mean, error, behind, apart, seconds, export, best in _results(found.estimator)
+    ]
+    return [Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)]
+
+
+def _results(estimator: Any) -> list[tuple[Any, ...]]:
+    return list(zip(*(column.tolist() for column in estimator.results_.values()), strict=True))
+
+
+def _choice_table(found: Study) -> Table:
+    """What was chosen, from which candidates, and its held-out score."""
+    estimator, scale, names = found.estimator, found.options.scale or "none", found.training.feature_names
+    rows = [] if names is None else [["features", few(names)]]
+    rows += [[name.replace("_", " "), cell(value, 6)] for name, value in _chosen(estimator).items()]
+    if scale != "none":
+        where = "over all training rows" if scale.endswith("-all") else "in each query"
+        rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
+    score = _held_out(found)[0]
+    if np.isnan(score):
+        return Table("Fitted", ["", ""], rows, left=2)
+    rows.append([f"held-out {_measure(found)}", show(score, getattr(estimator, "best_score_error_", None))])
+    title = f"Chosen by {estimator.selection_}, from {len(estimator.cv_results_['mean_score'])} candidates"
+    return Table(title, ["", ""], rows, left=2)
+
+
+def _curve_table(metric: str, how: str, curve: list[dict[str, Any]], best: int) -> Table:
+    """Every candidate; what all have in common is in the title."""
+    names = [name for name in curve[0] if name not in _SCORES]
+    several = [name for name in names if len({str(entry[name]) for entry in curve}) > 1 or name == "alpha"]
+    rows = []
+    for k, entry in enumerate(curve):
+        row = ["chosen" if k == best else "", *(cell(entry[name]) for name in several)]
+        row += [show(entry["mean_score"]), show(entry["standard_error"])]
+        rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
+    fixed = ", ".join(f"{name} {cell(curve[0][name])}" for name in names if name not in several)
+    interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
+    title = f"{metric} by {how}" + (f" ({fixed})" if fixed else "")
+    return Table(title, ["", *several, metric, "std. error", *interval], rows)

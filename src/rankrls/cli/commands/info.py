@@ -2,51 +2,32 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from rankrls._errors import InputError
+from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
-from rankrls.cli._reading import is_dataset
-from rankrls.cli._report import Report, Result, Table
-from rankrls.cli._tables import columns_table, file_rows, labels_shown, measure_tables
+from rankrls.cli._report import Report, Result, Table, labels_shown
 from rankrls.io.datasets.files import has_data_ending
 from rankrls.io.datasets.overview import overview
 from rankrls.persistence import read_info
 
 _NAMED = 6
-_NESTED = {"data": 1, "pairs": 1, "measures": 2}
-"""What ``fit`` says of files and of measures: dictionaries of dictionaries."""
-_FILES = (
-    ("data", "Data", ("rows", "queries", "features")),
-    ("pairs", "Preferences", ("preferences", "items", "groups")),
-)
 
 
-def run(options: Options, report: Report) -> Result:
+def info(options: Options, report: Report) -> Result:
     """Show a model's metadata, or what is in data."""
     if is_dataset(options.about) or has_data_ending(str(options.about)):
         return _data(options, report)
-    told = next((name for name, value in options.roles.items() if value), None)
-    if told is not None:
-        raise InputError(f"{told} is about data, and this is read as a model.", parameter=told)
+    asked = next((name for name, value in options.roles.items() if value), None)
+    if asked is not None:
+        raise InputError(f"{asked} is about data, and this is read as a model.", parameter=asked)
     found = read_info(options.about)
-    info = dict(found)
-    given, selection = dict(info.pop("given", {})), info.pop("selection", None)
-    used, known = given.get("columns_used"), {}
-    if isinstance(used, list) and all(isinstance(use, dict) for use in used):
-        known["columns_used"] = given.pop("columns_used")
-    for name, depth in _NESTED.items():
-        if _nested(given.get(name), depth):
-            known[name] = given.pop(name)
-    tables = [Table(str(options.about), ["", ""], _rows(info) + _rows(given), left=2)]
-    tables += [Table("Selection", ["", ""], _rows(selection), left=2)] if selection else []
-    tables += columns_table(known.get("columns_used", []))
-    for name, title, columns in _FILES:
-        parts = {role: part | {"sha256": str(part.get("sha256"))[:16]} for role, part in known.get(name, {}).items()}
-        rows = file_rows(parts, *columns, "sha256")
-        tables += [Table(title, ["", "file", *columns, "sha256 begins"], rows, left=2)] * bool(rows)
-    tables += measure_tables(known.get("measures", {}))
+    values = {**found, **found["given"]}
+    del values["given"]
+    parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
+    tables = [_table(str(options.about), values)]
+    tables += [_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items() if part]
     return Result({"file": str(options.about), **found}, tables)
 
 
@@ -54,36 +35,26 @@ def _data(options: Options, report: Report) -> Result:
     """What is in files of data."""
     with report.working("opening", f"opening {options.about}"):
         found = overview(options.about, options.reading(labels="optional", queries="optional"))
-    shown = dict(found)
-    sizes, names = shown.pop("rows_per_query"), shown.pop("feature_names")
+    shown, sizes, names = dict(found), found["rows_per_query"], found["feature_names"] or []
     shown["bytes"] = f"{found['bytes']:,}"
+    shown["rows_per_query"] = f"{sizes['least']} to {sizes['most']}, median {sizes['median']:g}"
     shown["labels"] = labels_shown(found["labels"], None)
-    shown["features"] = str(found["features"])
-    if names is not None:
-        shown["features"] += ": " + ", ".join([*names[:_NAMED], *["..."] * (len(names) > _NAMED)])
-    rows = _rows(shown)
-    rows.insert(5, ["rows of a query", f"{sizes['least']} to {sizes['most']}, median {sizes['median']:g}"])
-    return Result({"file": str(options.about), **found}, [Table(str(options.about), ["", ""], rows, left=2)])
+    shown["feature_names"] = [*names[:_NAMED], *["..."] * (len(names) > _NAMED)]
+    return Result({"file": str(options.about), **found}, [_table(str(options.about), shown)])
 
 
-def _nested(found: Any, depth: int) -> bool:
-    """Whether a value, which anybody may have saved, is a dictionary of dictionaries, so deep, and measures numbers."""
-    if not isinstance(found, dict):
-        return False
-    if depth:
-        return all(_nested(part, depth - 1) for part in found.values())
-    return all(isinstance(found.get(name), int | float | None) for name in ("value", "standard_error"))
-
-
-def _rows(values: dict[str, Any]) -> list[list[str]]:
-    return [[name.replace("_", " "), _text(value)] for name, value in values.items() if value not in (None, [], {})]
+def _table(title: str, values: dict[str, Any]) -> Table:
+    empty: Any = (None, [], {})
+    rows = [[name.replace("_", " "), _text(value)] for name, value in values.items() if value not in empty]
+    return Table(title, ["", ""], rows, left=2)
 
 
 def _text(value: Any) -> str:
+    """Whatever JSON can hold, in one line."""
     if isinstance(value, dict):
-        return ", ".join(f"{k} {_text(v)}" for k, v in value.items() if v is not None)
+        return ", ".join(f"{name.replace('_', ' ')} {_text(part)}" for name, part in value.items() if part is not None)
     if isinstance(value, list):
-        return ", ".join(_text(v) for v in value)
-    if isinstance(value, float):
-        return f"{value:.6g}"
-    return value if isinstance(value, str) else json.dumps(value)
+        return ", ".join(map(_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)

@@ -1,21 +1,32 @@
-"""``rankrls predict``: one score per line."""
+"""``rankrls predict`` and ``rankrls rank``: scores of rows, and the items of each query, best first."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._items import Items
+from rankrls.cli._files import chunks, load_model, read_items, scored, written
 from rankrls.cli._options import Options
-from rankrls.cli._reading import chunks, load_model, read_items, scored, written
 from rankrls.cli._report import Report, Result
-from rankrls.io.items import item_features
+from rankrls.io._rows import objects
+from rankrls.io.items import item_features, item_names
+from rankrls.io.rankings import HEAD, ranking_rows, trec_ranking, trec_rows
+from rankrls.models._pipelines import check_target
+from rankrls.ranking import rank_scores
 
 
-def run(options: Options, report: Report) -> Result:
+def predict(options: Options, report: Report) -> Result:
     """Score the rows of a file."""
-    return written(options.output, report, _columns(options, report), _lines, lambda columns: columns[0] | columns[1])
+
+    def lines(part: Any) -> str:
+        values = (scores.tolist() for scores in part[1].values())
+        return "".join("\t".join(map(repr, row)) + "\n" for row in zip(*values, strict=True))
+
+    return written(options.output, report, _columns(options, report), lines, lambda part: part[0] | part[1])
 
 
 def _columns(options: Options, report: Report) -> Iterator[Any]:
@@ -35,6 +46,40 @@ def _columns(options: Options, report: Report) -> Iterator[Any]:
         yield ids, dict(zip(names, columns, strict=True))
 
 
-def _lines(columns: Any) -> str:
-    values = (scores.tolist() for scores in columns[1].values())
-    return "".join("\t".join(map(repr, row)) + "\n" for row in zip(*values, strict=True))
+def rank(options: Options, report: Report) -> Result:
+    """List the items of each query."""
+    if options.run.split() != [options.run]:
+        raise InputError(f"run must be one word; got {options.run!r}.", parameter="run")
+    parts = _rankings(options, report)
+    if options.layout == "trec":
+        return written(options.output, report, parts, lambda part: trec_rows(part, part.ids, options.run))
+
+    def columns(part: Any) -> dict[str, Any]:
+        about = {"query": part.qid, "rank": part.positions, "item": part.ids}
+        return about | {"score": part.scores, "row": part.rows // part.each}
+
+    return written(options.output, report, parts, lambda p: ranking_rows(p, p.ids, p.each), columns, head=HEAD)
+
+
+def _rankings(options: Options, report: Report) -> Iterator[Any]:
+    """The ranking of each chunk of rows, with the ids of its items, and how many items each row is about."""
+    stored = load_model(options.model, report)
+    queries: Any = "ignored" if options.everything else "optional"
+    first = 0
+    for table in chunks(options, options.reading(queries=queries, labels="ignored"), report, stored):
+        if stored.by_query:
+            stored.check_queries(table)
+        scores = scored(stored, table, report).reshape(table.n_rows, -1)
+        rows: Any = table
+        if stored.items:
+            (rows, _), scores = rows.by_item(stored.items), scores.reshape(-1, 1)
+        scores = scores[:, check_target(options.target, scores.shape[1])]
+        names = item_names(rows, options.ids) or [str(first + row) for row in range(rows.n_rows)]
+        if options.layout == "trec":
+            found = trec_ranking(scores, rows.qid, names, options.top)
+        else:
+            found = rank_scores(scores, qid=rows.qid, k=options.top)
+        ids_of_rows = objects(names)[found.rows]
+        found = replace(found, rows=found.rows + first)
+        yield SimpleNamespace(**vars(found), ids=ids_of_rows, each=len(stored.items) or 1)
+        first += table.n_rows

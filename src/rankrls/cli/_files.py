@@ -26,17 +26,16 @@ from rankrls.persistence.stored import StoredModel, by_item, stored_model
 from rankrls.streaming.memory import rows_per_part
 from rankrls.survival import survival_pairs
 
-_WHOLE = ("everything", "group", "items", "event", "pairs", "target")
+_IN_MEMORY = ("everything", "group", "items", "event", "pairs", "labels", "unlabelled", "left", "right", "preferred")
 
 
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
     """Rows of a file, with the features of a model if one is given; "-" is standard input."""
     source = sys.stdin.buffer if str(path) == "-" else None
     with report.working("reading", f"reading {path}"):
-        reads: Any = reading if model is None else model
-        how = () if model is None else (reading,)
-        rows: Rows = reads.read(path, *how, report.note, source=source)
-        return rows
+        if model is not None:
+            return model.read(path, reading, report.note, source=source)
+        return reading.read(path, report.note, source=source)
 
 
 def is_dataset(path: Path) -> bool:
@@ -44,18 +43,39 @@ def is_dataset(path: Path) -> bool:
     return path.is_dir() or (not path.exists() and any(sign in str(path) for sign in "*?["))
 
 
+def check_streamed(options: Options, path: Path) -> None:
+    """Refuse what needs all rows of a data set in memory."""
+    for name in _IN_MEMORY:
+        if getattr(options, name):
+            what = "global" if name == "everything" else name
+            raise InputError(f"{what} needs all rows in memory, and {path} is a folder or a pattern.", parameter=name)
+
+
+def open_shards(path: Path, options: Options, report: Report) -> Any:
+    """A data set of Parquet shards."""
+    with report.working("opening", f"opening {path}"):
+        rows = None if options.memory is None else partial(rows_per_part, options.memory)
+        return open_dataset(path, rows_per_part=rows, **options.roles)
+
+
 def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
     """The rows of DATA for a model: those of a file at once, those of shards in chunks of whole queries."""
     if not is_dataset(options.data):
         yield read(options.data, reading, report, model)
         return
-    whole = next((name for name in _WHOLE if getattr(options, name)), None)
-    if whole is not None:
-        name = "global" if whole == "everything" else whole
-        raise InputError(f"{name} needs all rows in memory, and DATA is a folder or a pattern.", parameter=whole)
-    data = model.open(options.data, **options.roles, labels=reading.labels)
-    for part in data.parts:
+    check_streamed(options, options.data)
+    for part in model.open(options.data, **options.roles, labels=reading.labels).parts:
         yield part.read()
+
+
+def joined(tables: Sequence[Any], path: Path) -> Any:
+    """Chunks of one data set as one table without features."""
+    if len(tables) == 1:
+        return tables[0]
+    whole = {name: np.concatenate([getattr(table, name) for table in tables]) for name in ("y", "qid")}
+    ids = None if tables[0].ids is None else np.concatenate([table.ids for table in tables])
+    X = np.empty((len(whole["y"]), 0))
+    return replace(tables[0], X=X, ids=ids, path=str(path), feature_names=(), **whole)
 
 
 def read_items(options: Options, report: Report, features: tuple[str, ...] | None = None) -> Any:
@@ -94,11 +114,20 @@ def scores_of(
     given = {path: read_scores(path, reading) for path in files}
     if given:
         reading = replace(reading, names=())
-    if models:
-        tables, scores = _scored_chunks(options, models, reading, report)
-    else:
-        tables, scores = [read(options.data, reading, report)], {}
-    table = tables[0] if len(tables) == 1 else _joined(tables, options.data)
+    table, scores = None, dict[Path, NDArray[np.float64]]()
+    for stored in models:
+        seen, values = [], []
+        for chunk in chunks(options, reading, report, stored):
+            found_here = scored(stored, chunk, report)
+            if not stored.items and found_here.size != chunk.n_rows:
+                problem = f"gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
+                raise InputError(f"{stored.path} {problem}")
+            values.append(found_here.reshape(-1))
+            seen.append(replace(chunk, X=chunk.X[:, :0]))
+        table = joined(seen, options.data) if table is None else table
+        scores[stored.path] = np.concatenate(values)
+    if table is None:
+        table = read(options.data, reading, report)
     if models and models[0].items:
         table, kept = by_item(table, models)
         scores = {path: values[kept] for path, values in scores.items()}
@@ -116,47 +145,15 @@ def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptio
                 raise InputError(f"{problem}. Say which column of {data} it is ({role}).", parameter=role)
 
 
-def _scored_chunks(
-    options: Options, models: Sequence[StoredModel], reading: ReadOptions, report: Report
-) -> tuple[list[Any], dict[Path, NDArray[np.float64]]]:
-    """Rows by the columns of the first model, and every model's scores; models that read alike share one reading."""
-    first: list[Any] = []
-    scores: dict[Path, NDArray[np.float64]] = {}
-    waiting = [*models]
-    while waiting:
-        sharing = [stored for stored in waiting if stored.reads_like == waiting[0].reads_like]
-        waiting = [stored for stored in waiting if stored not in sharing]
-        seen, values = [], {stored.path: list[Any]() for stored in sharing}
-        for table in chunks(options, reading, report, sharing[0]):
-            for stored in sharing:
-                found = scored(stored, table, report)
-                if not stored.items and found.size != table.n_rows:
-                    raise InputError(
-                        f"{stored.path} gives {found.shape[1]} scores per row, one per target; evaluation needs one."
-                    )
-                values[stored.path].append(found.reshape(-1))
-            seen.append(table if stored.items or not is_dataset(options.data) else replace(table, X=table.X[:, :0]))
-        first = first or seen
-        scores |= {path: np.concatenate(parts) for path, parts in values.items()}
-    return first, scores
-
-
-def _joined(tables: Sequence[Any], path: Path) -> Any:
-    """Chunks of one data set as one table without features."""
-    whole = {name: np.concatenate([getattr(table, name) for table in tables]) for name in ("y", "qid")}
-    ids = None if tables[0].ids is None else np.concatenate([table.ids for table in tables])
-    X = np.empty((len(whole["y"]), 0))
-    return replace(tables[0], X=X, ids=ids, path=str(path), feature_names=(), **whole)
-
-
 def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[ColumnTable, PairTable, Any]:
     """The items of a file of votes, the votes, and the encoder of names or texts if the sides are such.
 
     ``encoder`` is that of the training votes, if these are others.
     """
     sides = {side: one_or_several(getattr(options, side)) for side in ("left", "right")}
+    group = None if options.group is None else str(options.group)
     with report.working("reading", f"reading {path}"):
-        votes = load_votes(path, **sides, preferred=options.preferred, group=options.group)
+        votes = load_votes(path, **sides, preferred=options.preferred, group=group)
     if votes.n_left_out:
         report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
     X, names = votes.items, votes.feature_names
@@ -184,14 +181,6 @@ def comparable_pairs(table: Rows) -> PairTable:
     return PairTable(winners, losers, None, None, losers, table.path, table.sha256)
 
 
-def open_shards(path: Path, options: Options, report: Report) -> Any:
-    """A data set of Parquet shards."""
-    with report.working("opening", f"opening {path}"):
-        memory = getattr(options, "memory", None)
-        rows = None if memory is None else partial(rows_per_part, memory)
-        return open_dataset(path, rows_per_part=rows, **options.roles)
-
-
 def written(
     output: str,
     report: Report,
@@ -203,15 +192,15 @@ def written(
 ) -> Result:
     """Write parts as lines, or as columns if the file's name is that of a table; "-" is standard output."""
     parts = iter(parts)
-    parts = chain([next(parts)], parts)  # nothing is written before the first part is there
+    first = next(parts)  # nothing is written before the first part is there
+    parts = chain([first], parts)
     text = chain((head,), map(lines, parts))
     if output == "-":
         return Result(text=text)
     with report.working("writing", f"writing {output}"):
         if columns is not None and table_format(output) is not None:
-            blocks = ({k: v for k, v in columns(part).items() if v is not None} for part in parts)
-            first = next(blocks)
-            write_blocks(output, [*first], ([*block.values()] for block in chain((first,), blocks)))
+            names = [name for name, values in columns(first).items() if values is not None]
+            write_blocks(output, names, ([columns(part)[name] for name in names] for part in parts))
         else:
             with atomic_write(output, "w") as file:
                 file.writelines(text)

@@ -1,4 +1,4 @@
-"""What ``fit`` and ``cv`` have in common: read, choose, fit, evaluate."""
+"""What ``fit`` and ``cv`` have in common: check the options, read, choose, fit, evaluate."""
 
 from __future__ import annotations
 
@@ -8,13 +8,24 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn import preprocessing as of_rows
 from sklearn.pipeline import Pipeline
 
 import rankrls
+from rankrls import preprocessing as of_queries
 from rankrls._errors import InputError, did_you_mean
 from rankrls._items import Items
+from rankrls.cli._files import (
+    check_streamed,
+    comparable_pairs,
+    is_dataset,
+    joined,
+    open_shards,
+    read,
+    read_items,
+    read_votes,
+)
 from rankrls.cli._options import METHODS, Options, given, one_or_several
-from rankrls.cli._reading import comparable_pairs, is_dataset, open_shards, read, read_items, read_votes
 from rankrls.cli._report import Report
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.suspicious import suspicious_features
@@ -27,22 +38,19 @@ from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import ends_of_grids
+from rankrls.streaming.scaled import Scaled, fit_scaler
 
 _UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 _COLUMNS = ("columns", "categorical", "dates", "text")
 _FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
-_SAME_DATA = {
-    "unlabelled": "its rows are among the others already.",
-    "validation": "the choice fits these queries, and new ones may not bear it out.",
-    "test": "the measures do not say how new queries are ranked.",
-}
-_VOTES = ["label", "qid", "id", "features", "ignore", "everything", "unlabelled", "labels", "vali", "pairs", "event"]
 _EXCLUSIVE = {
-    "labels": ["label", "qid", "group", "everything", "unlabelled", "pairs", "event", "left", "right", "preferred"],
-    "preferred": _VOTES,
-    "left": _VOTES,
-    "pairs": ["event"],
-    "vali": ["cv"],
+    "labels": ("label", "qid", "group", "everything", "unlabelled", "pairs", "event"),
+    "preferred": (
+        *("label", "qid", "id", "features", "ignore", "everything"),
+        *("unlabelled", "labels", "vali", "pairs", "event"),
+    ),
+    "pairs": ("event",),
+    "vali": ("cv",),
 }
 
 
@@ -51,6 +59,7 @@ class Study:
     """What ``fit`` and ``cv`` read, by its role (train, unlabelled, validation, test), and what they fitted."""
 
     options: Options
+    report: Report
     metric: str
     estimator: Any
     scaler: Any
@@ -84,74 +93,69 @@ def study(options: Options, report: Report) -> Study:
     _check_together(options)
     if options.leave_pair_out:
         options.cv = "leave_pair_out"
-    parameters = {**dict(options.parameters or ())}
+    parameters = {**dict(options.parameters)}
     of_columns = {name for name in inspect.signature(TableEncoder).parameters if name in parameters}
     encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
-    pairwise = options.by_pairs or options.cv == "leave_pair_out"
     names = options.metric or ("disagreement",)
-    for name in names:
-        resolve_measure(name, options.convention)
-    metric = "pair_accuracy" if pairwise else names[0]
-    estimator = _estimator(options, parameters, resolve_measure(metric, options.convention))
-    found = Study(options, metric, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
+    measures = [resolve_measure(name, options.convention) for name in names]
+    metric, scoring = names[0], measures[0]
+    if options.by_pairs or options.cv == "leave_pair_out":
+        metric, scoring = "pair_accuracy", resolve_measure("pair_accuracy", options.convention)
+    estimator = _estimator(options, parameters, scoring)
+    found = Study(options, report, metric, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
     if is_dataset(options.train):
-        _fit_shards(found, report)
+        _fit_shards(found)
     elif options.memory is not None:
         problem = "is not streamed: memory is for Parquet shards, which rankrls convert writes (--rows-per-file)."
         raise InputError(f"{options.train} {problem}", parameter="memory", file=str(options.train))
     else:
-        _read(found, report)
+        _read(found)
         with report.working("fitting", "choosing and fitting"):
             _fit(found)
     for name, end in ends_of_grids(estimator).items():
         value = f"{estimator.best_params_[name]:.3g}"
         report.note(f"the chosen {name}, {value}, is the {end} of its grid: a wider grid may do better.")
-    names = found.training.feature_names
-    if names is not None and found.encoder is None:  # arrays went in; the names are stored as if data frames had
+    feature_names = found.training.feature_names
+    if feature_names is not None and found.encoder is None:  # arrays went in; names are stored as if data frames had
         vars(estimator).pop("feature_names_in_", None)
-        (found.scaler or estimator).feature_names_in_ = np.array(names, dtype=object)
+        (found.scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
     with report.working("evaluating", "evaluating"):
-        found.judged = _judge_all(found)
+        roles = {"held out": "train", "validation": "validation", "test": "test"}
+        found.judged = {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
     return found
 
 
 def _check_together(options: Options) -> None:
-    """Refuse options that exclude each other."""
+    """Refuse options that exclude each other, or need others."""
     for one, others in _EXCLUSIVE.items():
         for other in others:
             if getattr(options, one) is not None and getattr(options, other):
                 name = "global" if other == "everything" else other
                 raise InputError(f"{one} and {name} exclude each other.", parameter=one)
-    if options.method == "conditional" and options.labels is None:
+    if options.labels is None and options.method == "conditional":
         problem = "conditional ranking needs labels, the columns of a table with one label per item, such as 'item_*'."
         raise InputError(problem, parameter="labels")
-    if options.items is not None and options.labels is None:
+    if options.labels is None and options.items is not None:
         raise InputError("items are for conditional ranking, which needs labels too.", parameter="items")
     if options.unlabelled is not None and options.method not in _UNLABELLED:
         able = ", ".join(_UNLABELLED)
         raise InputError(f"unlabelled rows are used by {able}, not by {options.method}.", parameter="unlabelled")
     if options.labels is not None and options.scale in ("minmax", "standard"):
-        raise InputError(
-            f"scale={options.scale!r} scales inside a query, which is one row here; use {options.scale}-all.",
-            parameter="scale",
-        )
+        problem = f"scale={options.scale!r} scales inside a query, which is one row here; use {options.scale}-all."
+        raise InputError(problem, parameter="scale")
 
 
 def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> Any:
     """The estimator, with the parameters that were given."""
     cls = getattr(rankrls, METHODS[options.method])
-    cv = int(options.cv) if options.cv is not None and options.cv.isdecimal() else options.cv
     known = inspect.signature(cls).parameters
-    own = {"kernel": one_or_several(options.kernel), "alphas": options.alphas, "cv": cv}
-    parameters = given(own) | parameters
+    cv = int(options.cv) if options.cv is not None and options.cv.isdecimal() else options.cv
+    parameters = given({"kernel": one_or_several(options.kernel), "alphas": options.alphas, "cv": cv}) | parameters
     for name in parameters:
         if name not in known:
-            raise InputError(
-                f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}.{did_you_mean(name, known)}",
-                parameter=name,
-            )
-    linear = parameters.get("kernel", "linear") == "linear"
-    if options.method in ("pursuit", "co-pursuit") and linear:
+            has = f"it has {', '.join(known)}.{did_you_mean(name, known)}"
+            raise InputError(f"{cls.__name__} has no parameter {name!r}; {has}", parameter=name)
+    if options.method in ("pursuit", "co-pursuit") and parameters.get("kernel", "linear") == "linear":
         parameters.setdefault("dictionary", "features")
     if "scoring" in known:
         parameters["scoring"] = scoring
@@ -169,10 +173,6 @@ def _scaler(word: str | None) -> Any:
     """A scaler of each query, or of all training rows; or None."""
     if word in (None, "none"):
         return None
-    from sklearn import preprocessing as of_rows
-
-    from rankrls import preprocessing as of_queries
-
     name = {"minmax": "MinMaxScaler", "standard": "StandardScaler"}[word.removesuffix("-all")]
     return getattr(of_rows, name)() if word.endswith("-all") else getattr(of_queries, f"Query{name}")()
 
@@ -187,12 +187,12 @@ def _encoder(parameters: dict[str, Any], scale: str | None) -> Any:
     return TableEncoder(**parameters)
 
 
-def _read(found: Study, report: Report) -> None:
+def _read(found: Study) -> None:
     """Read, encode and scale the files; all take the columns of the training data, which come first."""
-    options, encoder = found.options, found.encoder
+    options, encoder, scaler, report = found.options, found.encoder, found.scaler, found.report
     whole = options.everything or options.labels is not None
     queries: Any = "ignored" if whole else "optional" if options.by_pairs else "required"
-    dense: Any = "auto" if found.scaler is None else True  # scaling fills zeros
+    dense: Any = "auto" if scaler is None else True  # scaling fills zeros
     reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
     table: Rows
     for role, path in found.files.items():
@@ -216,10 +216,12 @@ def _read(found: Study, report: Report) -> None:
             reading = reading.like(table)
             reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
         elif not options.by_pairs and table.sha256 == found.training.sha256:
-            report.note(f"{path} holds the same data as {options.train}: {_SAME_DATA[role]}")
-        if found.scaler is not None:
+            report.note(f"{path} holds the same data as {options.train}: what it says of new queries means little.")
+        if scaler is not None:
             with report.working("scaling", f"scaling {path}"):
-                table = replace(table, X=_scaled(found.scaler, table, first=first))
+                scale = scaler.fit_transform if first else scaler.transform
+                by_query = {"qid": table.qid} if scaler.__module__.startswith("rankrls.") else {}
+                table = replace(table, X=scale(table.X, **by_query))
         found.tables[role] = table
     found.items = read_items(options, report)
     found.about = how_read(found.training)
@@ -248,11 +250,6 @@ def _note_suspicious(table: Rows, report: Report) -> None:
         report.note(f"{few(leaks)}: this feature alone sorts all rows by their labels. Was it made from them?")
 
 
-def _scaled(scaler: Any, table: Rows, *, first: bool) -> Any:
-    scale = scaler.fit_transform if first else scaler.transform
-    return scale(table.X, qid=table.qid) if scaler.__module__.startswith("rankrls.") else scale(table.X)
-
-
 def _fit(found: Study) -> None:
     """Fit the estimator to the rows; errors name the file of a row that is wrong."""
     estimator, table, validation = found.estimator, found.training, found.tables.get("validation")
@@ -263,7 +260,7 @@ def _fit(found: Study) -> None:
     extra: dict[str, Any] = {} if validation is None else {"X_val": validation.X}
     try:
         if "train" in found.pairs:
-            _fit_pairs(found, extra)
+            _fit_pairs(found)
             return
         if validation is not None:
             extra |= {"y_val": validation.y, "qid_val": validation.qid}
@@ -272,16 +269,15 @@ def _fit(found: Study) -> None:
         X, y, qid = table.X, table.y, table.qid
         if "unlabelled" in found.tables:
             X, y, qid = stacked(table, found.tables["unlabelled"])
-        estimator.fit(X, y, **({} if qid is None else {"qid": qid}), **extra)
+        estimator.fit(X, y, **given({"qid": qid}), **extra)
     except InputError as error:
         raise _placed(error, found.tables) from error
 
 
-def _fit_pairs(found: Study, extra: dict[str, Any]) -> None:
+def _fit_pairs(found: Study) -> None:
     pairs, fit = found.pairs["train"], found.estimator.fit_pairs
-    if pairs.groups is not None and "groups" in inspect.signature(fit).parameters:
-        extra["groups"] = pairs.groups
-    fit(found.training.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **extra)
+    groups = {"groups": pairs.groups} if "groups" in inspect.signature(fit).parameters else {}
+    fit(found.training.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **groups)
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
@@ -295,37 +291,25 @@ def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     return error.replace(file=table.path, row=row, column=column)
 
 
-def _fit_shards(found: Study, report: Report) -> None:
+def _fit_shards(found: Study) -> None:
     """Fit on Parquet shards, chunk by chunk."""
-    options = found.options
-    names = ["pairs", "event", "labels", "items", "unlabelled", "left", "preferred", "group", "everything"]
-    whole = next((name for name in names if getattr(options, name)), None)
-    if whole is not None or found.encoder is not None:
-        what = "columns" if whole is None else "global" if whole == "everything" else whole
-        raise InputError(f"{what} needs all rows in memory, and TRAIN is a folder or a pattern.", parameter=whole)
-    opened = {role: open_shards(path, options, report) for role, path in found.files.items()}
+    options, report = found.options, found.report
+    check_streamed(options, options.train)
+    if found.encoder is not None:
+        raise InputError(f"columns need all rows in memory, and {options.train} is a folder or a pattern.")
+    found.tables = {role: open_shards(path, options, report) for role, path in found.files.items()}
     if found.scaler is not None:
-        from rankrls.streaming.scaled import Scaled, fit_scaler
-
         with report.working("scaling", f"scaling {options.train}"):
-            fit_scaler(found.scaler, opened["train"])
-        opened = {role: Scaled(data, found.scaler) for role, data in opened.items()}
-    found.tables = opened
-    train = opened["train"]
+            fit_scaler(found.scaler, found.training)
+        found.tables = {role: Scaled(data, found.scaler) for role, data in found.tables.items()}
     roles = given({"label": options.label, "qid": options.qid, "id": options.id})
-    found.about = {"columns": roles, "parts": len(train.parts)}
-    extra = {"validation": opened["validation"]} if "validation" in opened else {}
+    found.about = {"columns": roles, "parts": len(found.training.parts)}
     with report.working("fitting", "choosing and fitting"):
-        found.estimator.fit_dataset(train, **extra)
-
-
-def _judge_all(found: Study) -> dict[str, dict[str, Judgement]]:
-    """Measures on held-out training queries, validation data and test data."""
-    roles = {"held out": "train", "validation": "validation", "test": "test"}
-    return {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
+        found.estimator.fit_dataset(found.training, **given({"validation": found.tables.get("validation")}))
 
 
 def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
+    """Measures on held-out training queries, validation data or test data."""
     estimator, options = found.estimator, found.options
     table = found.tables.get(role)
     if table is None:
@@ -338,8 +322,7 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     elif is_dataset(options.train):
         chunks = [part.read() for part in table.parts]
         scores = np.concatenate([predict_by_query(estimator, chunk.X, chunk.qid) for chunk in chunks])
-        y, qid = (np.concatenate([getattr(chunk, name) for chunk in chunks]) for name in ("y", "qid"))
-        table = replace(chunks[0], X=np.empty((len(y), 0)), y=y, qid=qid, ids=None, feature_names=())
+        table = joined(chunks, found.files[role])
     else:
         scores = predict_by_query(estimator, table.X, table.qid)
     if role in found.pairs:
