@@ -112,13 +112,12 @@ def test_offsets_cancel_before_they_are_rounded():
     assert part == pytest.approx(-0.5 * model.coef_[1], rel=1e-12)
 
 
-def test_frames_and_tables():
+def test_tables():
     model = RankRLS().fit(X - [0, 1e4, 0, 0], Y, qid=QID)
     found = explain(model, X, qid=QID, feature_names=NAMES)
     pair = found.pair(3, 2)
-    table = pair.to_frame()
-    assert table["contribution"].sum() == pytest.approx(pair.difference)
-    np.testing.assert_allclose(table["weight"] * (table["a"] - table["b"]), table["contribution"], rtol=1e-9)
+    assert pair.contributions.sum() == pytest.approx(pair.difference)
+    np.testing.assert_allclose(pair.weights * -np.diff(pair.values)[:, 0], pair.contributions, rtol=1e-9)
     rows = pair.rows(2)
     assert rows[-1][0] == "2 others"
     assert sum(row[1] for row in rows) == pytest.approx(pair.difference)
@@ -156,7 +155,7 @@ def test_what_is_refused():
         with refusal:
             call()
     for call, parameter, refusal in (
-        (lambda: found.pair(0, 11), "b", Refusal("query 'u'", "query 'v'", parameter="b", row=11)),
+        (lambda: found.pair(0, 11), "b", Refusal("query u", "query v", parameter="b", row=11)),
         (lambda: found.pair(3, 3), "b", Refusal("itself", parameter="b", row=3)),
         (lambda: found.pair(0, 40), None, Refusal("0 to 39", "got 40")),
         (lambda: found.pair(-1, 2), None, Refusal("got -1")),

@@ -13,7 +13,6 @@ from scipy import sparse
 from rankrls._cached import cached_property
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls._extras import needed
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
@@ -85,7 +84,8 @@ def explain(
     _, Z = final_step_inputs(model, X, qid)
     Z = check_features(final, Z, kernel="linear")
     layout = query_layout(qid, Z.shape[0])
-    steps = _scaler_names(model)
+    inside = lambda step: " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
+    steps = [type(step).__name__ + inside(step) for step in unwrapped(model)[0]]
     units = f"as {', then '.join(steps)} made them" if steps else "as given"
     return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, units)
 
@@ -120,9 +120,7 @@ class Explanation(Shown):
 
     @cached_property
     def contributions(self) -> Any:
-        """``w_j z_j``, ndarray or csr_array of shape (m, n)."""
-        if sparse.issparse(self.values):
-            return sparse.csr_array(self.values.astype(np.float64) @ sparse.diags_array(self.weights))
+        """``w_j z_j``, ndarray or sparse array of shape (m, n)."""
         return self.values * self.weights
 
     @property
@@ -149,24 +147,19 @@ class Explanation(Shown):
         a, b = self._row(a), self._row(b)
         if a == b:
             raise InputError(f"Row {a} cannot be compared with itself.", parameter="b", row=a)
-        codes = self.layout.codes
-        if self.by_query and codes[a] != codes[b]:
-            one, other = self.layout.ids[[codes[a], codes[b]]].tolist()
-            raise InputError(
-                f"Row {a} belongs to query {one!r}, row {b} to query {other!r}: this model was fitted with "
-                "query ids, and its scores mean something inside a query only.",
-                parameter="b",
-                row=b,
-            )
-        query = self.layout.ids[codes[a]] if self.has_qid and codes[a] == codes[b] else None
-        return self._difference(a, b, query, self._values(b))
+        code, other = self.layout.codes[[a, b]].tolist()
+        ids = self.layout.ids
+        if self.by_query and code != other:
+            problem = f"Row {a} belongs to query {ids[code]!s}, row {b} to query {ids[other]!s}"
+            why = "this model was fitted with query ids, and its scores mean something inside a query only"
+            raise InputError(f"{problem}: {why}.", parameter="b", row=b)
+        return self._difference(a, b, ids[code] if self.has_qid and code == other else None, self._values(b))
 
     def item(self, a: int) -> PairExplanation:
         """Why row ``a`` stands above or below the mean of its query. O(rows of the query x n)."""
         a = self._row(a)
         code = int(self.layout.codes[a])
-        rows = self.values[self.layout.rows(code)]
-        mean = np.asarray(rows.mean(axis=0, dtype=np.float64)).ravel()
+        mean = np.ravel(self.values[self.layout.rows(code)].mean(axis=0, dtype=np.float64))
         return self._difference(a, None, self.layout.ids[code] if self.has_qid else None, mean)
 
     def _difference(self, a: int, b: int | None, query: Any, second: NDArray[np.float64]) -> PairExplanation:
@@ -174,24 +167,15 @@ class Explanation(Shown):
         # Differences before products: an offset that both share is gone before it can be rounded.
         parts = self.weights * (first - second)
         order = np.argsort(-np.abs(parts), kind="stable")
-        return PairExplanation(
-            a,
-            b,
-            query,
-            tuple(self.feature_names[j] for j in order),
-            parts[order],
-            np.column_stack((first, second))[order],
-            self.weights[order],
-            self.units,
-        )
+        names, values = tuple(self.feature_names[j] for j in order), np.column_stack((first, second))
+        return PairExplanation(a, b, query, names, parts[order], values[order], self.weights[order], self.units)
 
     def __str__(self) -> str:
-        items, features = self.layout.n_rows, len(self.feature_names)
-        parts = abs(self.contributions)
-        means = np.asarray(parts.mean(axis=0)).ravel()
+        means = np.ravel(abs(self.contributions).mean(axis=0))
         order = np.argsort(-means, kind="stable")
         rows = [[self.feature_names[j], f"{means[j]:.4g}", f"{self.weights[j]:.4g}"] for j in order]
-        title = f"Contributions of {features} features ({self.units}) to the scores of {items} items"
+        sizes = f"{len(rows)} features ({self.units}) to the scores of {self.layout.n_rows} items"
+        title = f"Contributions of {sizes}"
         return f"{title}\n{table_text(['', 'mean size', 'weight'], some(rows))}"
 
     def _row(self, row: int) -> int:
@@ -284,19 +268,5 @@ class PairExplanation(Shown):
     def _other(self) -> str:
         return "the mean" if self.b is None else f"row {self.b}"
 
-    def to_frame(self) -> Any:
-        """All contributions as a pandas data frame, one row a feature, the largest first."""
-        pd = needed("A data frame", "frames", "pandas")
-        columns = {"contribution": self.contributions, "a": self.values[:, 0], "b": self.values[:, 1]}
-        return pd.DataFrame(columns | {"weight": self.weights}, index=pd.Index(self.feature_names, name="feature"))
-
     def __str__(self) -> str:
         return self.table()
-
-
-def _scaler_names(model: Any) -> list[str]:
-    by_query = " inside each query"
-    return [
-        type(step).__name__ + (by_query if getattr(step, "fitted_with_qid_", False) else "")
-        for step in unwrapped(model)[0]
-    ]

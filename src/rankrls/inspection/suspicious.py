@@ -81,19 +81,17 @@ def suspicious_features(
     X = numbers_of("X", X)
     if X.ndim != 2:
         raise InputError(f"X needs two dimensions; got shape {X.shape}.", parameter="X")
-    names = list(feature_names or ())
-    if feature_names is not None and len(names) != X.shape[1]:
-        problem = f"feature_names has {len(names)} names, but X has {X.shape[1]} columns."
+    m, n = X.shape
+    if feature_names is not None and len(feature_names) != n:
+        problem = f"feature_names has {len(feature_names)} names, but X has {n} columns."
         raise InputError(problem, parameter="feature_names")
-    if len(X) < _ROWS:
+    labels = np.full(m, np.nan) if y is None else np.asarray(y, np.float64)
+    if labels.shape != (m,):
+        raise InputError(f"y has shape {labels.shape}, but X has {m} rows.", parameter="y")
+    if m < _ROWS:
         return SuspiciousFeatures((), ())
-    ids = tuple(k for k, name in enumerate(names) if _like_ids(X[:, k], name))
-    if y is None:
-        return SuspiciousFeatures(ids, ())
-    labels = np.asarray(y, np.float64)
-    if labels.shape != (len(X),):
-        raise InputError(f"y has shape {labels.shape}, but X has {len(X)} rows.", parameter="y")
-    codes, known = query_layout(qid, len(X)).codes, ~np.isnan(labels)
+    ids = tuple(k for k, name in enumerate(feature_names or ()) if _like_ids(X[:, k], name))
+    codes, known = query_layout(qid, m).codes, ~np.isnan(labels)
     return SuspiciousFeatures(ids, _leaks(X[known], labels[known], query_layout(codes[known], int(known.sum()))))
 
 
@@ -109,15 +107,12 @@ def _leaks(X: NDArray[Any], y: NDArray[np.float64], layout: QueryLayout) -> tupl
     """Columns whose order, or its reverse, is that of the labels in every query that has two different ones."""
     measure, columns = resolve_measure("disagreement"), np.arange(X.shape[1])
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
-    first = layout.order[: layout.starts[some]]
-    for part in (first, np.arange(len(y))):  # whole queries first, and then all rows for what is left
-        inside = query_layout(layout.codes[part], len(part))
-        if not len(columns) or _n_pairs(y[part], inside) < _PAIRS:
+    for rows in (layout.order[: layout.starts[some]], np.arange(len(y))):  # whole queries first, and then all rows
+        inside = query_layout(layout.codes[rows], len(rows))
+        if not len(columns) or _n_pairs(y[rows], inside) < _PAIRS:
             return ()
-        errors = measure.judge(y[part], X[np.ix_(part, columns)].astype(np.float64), inside)[1]
+        errors = measure.judge(y[rows], X[np.ix_(rows, columns)], inside)[1]
         columns = columns[(errors == 0.0) | (errors == 1.0)]
-        if len(part) == len(y):
-            break
     return tuple(columns.tolist())
 
 
