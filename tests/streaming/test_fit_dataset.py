@@ -12,7 +12,7 @@ from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, SparseRankRLSCV
 from rankrls.metrics import Measure
 from rankrls.preprocessing import QueryStandardScaler
 from rankrls.streaming.memory import rows_per_part
-from rankrls.streaming.scaled import fit_scaler
+from rankrls.streaming.scaled import fit_scaler, scaled
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example, starts_of
@@ -166,20 +166,19 @@ def test_bad_rows_are_named():
         RankRLSCV().fit_dataset(ArrayDataset(X[:23], y[:23], qid[:23]))
 
 
-@pytest.mark.parametrize("scaler", [StandardScaler(), StandardScaler(with_std=False), MinMaxScaler(), MaxAbsScaler()])
-def test_scalers_are_fitted_to_all_rows(scaler):
+SCALERS = [StandardScaler(), StandardScaler(with_std=False), MinMaxScaler(), MaxAbsScaler(), QueryStandardScaler()]
+
+
+@pytest.mark.parametrize("scaler", SCALERS, ids=str)
+def test_scalers_are_those_of_all_rows(scaler):
     X, y, qid, _ = example(3, offset=1e3)
-    found = fit_scaler(scaler, ArrayDataset(X, y, qid, cuts=(23, 24, 30)))
-    expected = type(scaler)(**scaler.get_params()).fit_transform(X)
+    data = ArrayDataset(X, y, qid, cuts=(23, 24, 30))
+    fit_scaler(scaler, data)
+    found = scaled(data, scaler)
+    queries = {"qid": qid} if isinstance(scaler, QueryStandardScaler) else {}
+    expected = type(scaler)(**scaler.get_params()).fit_transform(X, **queries)
     np.testing.assert_allclose(np.vstack([part.read().X for part in found.parts]), expected, atol=1e-9)
     assert (found.n_rows, found.parts[1].first_row) == (len(y), 23)
-
-
-def test_a_scaler_of_queries():
-    X, y, qid, _ = example(3)
-    found = fit_scaler(QueryStandardScaler(), ArrayDataset(X, y, qid, cuts=(23, 24, 30)))
-    expected = QueryStandardScaler().fit(X, qid=qid).transform(X, qid=qid)
-    np.testing.assert_allclose(np.vstack([part.read().X for part in found.parts]), expected)
 
 
 def test_rows_that_fit_into_memory(monkeypatch):

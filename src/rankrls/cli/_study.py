@@ -38,7 +38,7 @@ from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import ends_of_grids
-from rankrls.streaming.scaled import Scaled, fit_scaler
+from rankrls.streaming.scaled import fit_scaler, scaled
 
 _UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 _COLUMNS = ("columns", "categorical", "dates", "text")
@@ -301,7 +301,7 @@ def _fit_shards(found: Study) -> None:
     if found.scaler is not None:
         with report.working("scaling", f"scaling {options.train}"):
             fit_scaler(found.scaler, found.training)
-        found.tables = {role: Scaled(data, found.scaler) for role, data in found.tables.items()}
+        found.tables = {role: scaled(data, found.scaler) for role, data in found.tables.items()}
     roles = given({"label": options.label, "qid": options.qid, "id": options.id})
     found.about = {"columns": roles, "parts": len(found.training.parts)}
     with report.working("fitting", "choosing and fitting"):

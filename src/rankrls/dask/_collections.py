@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import dask
 import numpy as np
@@ -15,67 +12,44 @@ from distributed import default_client
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._compiled.threads import n_threads
 from rankrls._errors import InputError
+from rankrls._queries import query_layout
 from rankrls.streaming.executors import check_workers
 
 
-class Rows(NamedTuple):
-    """A partition as arrays, its rows grouped by query; what a part of a file is read as."""
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """A partition as arrays, its rows grouped by query: a part where it is worked on."""
 
     X: Any
     y: NDArray[np.float64]
     qid: NDArray[Any]
     sample_weight: NDArray[np.float64] | None
+    first_row: int
     ids: None = None
 
-
-@dataclass(frozen=True)
-class HeldPart:
-    """A partition where it is worked on."""
-
-    rows: Rows
-    first_row: int
+    @property
+    def n_rows(self) -> int:
+        """How many rows it has."""
+        return len(self.y)
 
     def read(self) -> Rows:
         """The rows."""
-        return self.rows
+        return self
 
 
 @dataclass(frozen=True)
 class DaskPart:
-    """A partition that has not been computed."""
+    """A partition that has not been computed; ``delayed`` gives its :class:`Rows`."""
 
-    rows: Any
+    delayed: Any
     first_row: int
     n_rows: int
 
-
-@dataclass(eq=False)
-class DaskExecutor:
-    """Computes partitions and runs tasks on them: on a cluster, or on threads if there is no client.
-
-    Attributes
-    ----------
-    client : distributed.Client or None
-    """
-
-    client: Any
-    _shared: tuple[Any, Any] = (None, None)
-    _threads: Any = field(default_factory=lambda: ThreadPoolExecutor(n_threads()))
-
-    @property
-    def _max_workers(self) -> int:
-        return n_threads() if self.client is None else sum(self.client.nthreads().values())
-
-    def submit(self, task: Callable[[HeldPart], Any], part: DaskPart) -> Any:
-        """The future of a task on one part."""
-        if self.client is None:
-            run = partial(dask.compute, scheduler="synchronous")
-            return self._threads.submit(lambda: run(delayed(_run)(task, part.rows, part.first_row))[0])
-        if self._shared[0] is not task:  # sent once, and made again if its worker dies
-            self._shared = task, self.client.submit(_itself, task, pure=False)
-        return self.client.compute(delayed(_run)(self._shared[1], part.rows, part.first_row))
+    def read(self) -> Rows:
+        """The rows, computed in this thread."""
+        rows: Rows = self.delayed.compute(scheduler="synchronous")
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +60,7 @@ class DaskData:
     n_features: int
     n_queries: int
     feature_names: tuple[str, ...] | None
-    executor: DaskExecutor
+    executor: Any
 
     @property
     def n_rows(self) -> int:
@@ -120,15 +94,13 @@ def collected(X: Any, y: Any, qid: Any, weight: Any) -> DaskData:
         if len(blocks) != len(features):
             problem = f"{name} has {len(blocks)} partitions, X has {len(features)}. Take them from the same data frame."
             raise InputError(problem, parameter=name)
-    columns = [[others[name][k] if name in others else None for name in known] for k in range(len(features))]
     sizes = [len(ids) for ids in found]
-    starts = np.cumsum([0, *sizes[:-1]]).tolist()
-    parts = tuple(
-        DaskPart(delayed(_rows)(k, features[k], *columns[k]), starts[k], sizes[k]) for k in range(len(features))
-    )
+    starts = np.cumsum([0, *sizes]).tolist()
+    make, columns = delayed(_rows), [others.get(name, [None] * len(features)) for name in known]
+    rows = [make(*each) for each in zip(range(len(features)), starts, features, *columns, strict=False)]
+    parts = tuple(DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
     n = len(names) if names is not None else int(X.shape[1])
-    n_queries = len(set().union(*(ids.tolist() for ids in found)))
-    return DaskData(parts, n, n_queries, names, DaskExecutor(client))
+    return DaskData(parts, n, len({query for ids in found for query in ids.tolist()}), names, client)
 
 
 def _client() -> Any:
@@ -137,7 +109,7 @@ def _client() -> Any:
         client = default_client()
     except ValueError:
         return None
-    check_workers(client, "X")
+    check_workers(client)
     return client
 
 
@@ -200,10 +172,10 @@ def _numbered(frame: Any, partition: int) -> Any:
 
 
 def _in_order(frame: Any) -> Any:
-    return frame.sort_values(["_qid", "_place"])
+    return frame.sort_values("_place")
 
 
-def _rows(partition: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
+def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
     """A partition as arrays."""
     features, ids = held(X), np.asarray(qid)
     y = np.asarray(y, dtype=np.float64)
@@ -211,12 +183,11 @@ def _rows(partition: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
         problem = f"Partition {partition} has {features.shape[0]} rows of features, {len(y)} labels and {len(ids)} ids."
         raise InputError(problem, parameter="y")
     weight = None if weight is None else np.asarray(weight, dtype=np.float64)
-    if len(ids) and np.count_nonzero(ids[1:] != ids[:-1]) >= len(set(ids.tolist())):
-        _, number = np.unique(ids.astype(str), return_inverse=True)
-        order = np.argsort(number, kind="stable")
-        features, y, ids = features[order], y[order], ids[order]
-        weight = None if weight is None else weight[order]
-    return Rows(features, y, ids, weight)
+    layout = query_layout(ids, len(ids))
+    if not layout.contiguous:
+        features, y, ids = features[layout.order], y[layout.order], ids[layout.order]
+        weight = None if weight is None else weight[layout.order]
+    return Rows(features, y, ids, weight, first_row)
 
 
 def held(X: Any) -> Any:
@@ -225,11 +196,3 @@ def held(X: Any) -> Any:
         return sparse.csr_array(X)
     X = np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
-
-
-def _run(task: Callable[[HeldPart], Any], rows: Rows, first_row: int) -> Any:
-    return task(HeldPart(rows, first_row))
-
-
-def _itself(task: Any) -> Any:
-    return task

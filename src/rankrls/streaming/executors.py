@@ -58,10 +58,13 @@ def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], 
     """What hands a part out, and how many are worked on at once."""
     client = executor if hasattr(executor, "get_executor") else getattr(executor, "_client", None)
     if client is not None:
+        from dask import delayed
+
         check_workers(client)
         # what all tasks need is a task of its own: sent once, and made again if its worker dies
         shared = client.submit(_itself, task, pure=False)
-        return partial(client.submit, _call, shared, pure=False), sum(client.nthreads().values())
+        submit = lambda part: client.compute(delayed(_call)(shared, getattr(part, "delayed", part)))
+        return submit, sum(client.nthreads().values())
     if not callable(getattr(executor, "submit", None)):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
         raise InputError(problem, parameter="executor")
@@ -81,15 +84,15 @@ def _call(task: Callable[[T], R], part: T) -> R:
     return task(part)
 
 
-def check_workers(client: Any, parameter: str = "executor") -> None:
+def check_workers(client: Any) -> None:
     """Refuse a Dask cluster whose workers lack rankrls, which they would wait for in vain, or have another version."""
     own = import_module("rankrls").__version__
     # what is sent is part of Python: a worker that cannot load a task would neither answer nor fail
     workers = client.run(pydoc.locate, "rankrls.__version__")
     if not workers:
-        raise InputError("The cluster has no workers. Start some.", parameter=parameter)
+        raise InputError("The cluster has no workers. Start some.", parameter="executor")
     for name, version in workers.items():
         if version != own:
             has = f"rankrls {version}" if version else "no rankrls"
             problem = f"Worker {name} has {has}; this process has rankrls {own}. Install the same version everywhere."
-            raise InputError(problem, parameter=parameter)
+            raise InputError(problem, parameter="executor")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, is_dataclass, replace
-from types import SimpleNamespace
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 
@@ -21,54 +21,30 @@ class ScaledPart:
 
     def read(self) -> Any:
         """The rows, scaled."""
-        table: Any = self.part.read()
-        X = self.scaler.transform(table.X, **_query_ids(self.scaler, table))
-        known: Any = {**vars(table), "X": X}
-        return replace(table, X=X) if is_dataclass(table) else SimpleNamespace(**known)  # type: ignore[type-var]
+        table = self.part.read()
+        queries = {"qid": table.qid} if getattr(self.scaler, "fitted_with_qid_", False) else {}
+        return replace(table, X=self.scaler.transform(table.X, **queries))
 
 
-@dataclass(frozen=True, eq=False)
-class Scaled:
-    """A data set whose features are scaled.
-
-    Attributes
-    ----------
-    data : Dataset
-    scaler : fitted transformer
-        Of rows, or of whole queries (:mod:`rankrls.preprocessing`).
-    """
-
-    data: Any
-    scaler: Any
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "data":
-            raise AttributeError(name)
-        return getattr(self.data, name)
-
-    @property
-    def parts(self) -> tuple[ScaledPart, ...]:
-        """The parts, scaled."""
-        return tuple(ScaledPart(part, self.scaler) for part in self.data.parts)
+def scaled(data: Any, scaler: Any) -> Any:
+    """A data set whose features are scaled by a fitted scaler of rows, or of whole queries."""
+    out = copy(data)
+    object.__setattr__(out, "parts", tuple(ScaledPart(part, scaler) for part in data.parts))
+    return out
 
 
-def fit_scaler(scaler: Any, data: Any) -> Scaled:
-    """A data set scaled by a scaler that is fitted to all of its rows, read one part after another.
+def fit_scaler(scaler: Any, data: Any) -> None:
+    """Fit a scaler to all rows of a data set, read one part after another.
 
     Parameters
     ----------
     scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, or a scaler of queries
-        Fitted here. Scalers of queries keep nothing of the rows: they are fitted to the first part.
+        Scalers of queries keep nothing of the rows: they are fitted to the first part.
     data : Dataset
     """
     if type(scaler).__module__.startswith("rankrls."):
         table = data.parts[0].read()
-        return Scaled(data, scaler.fit(table.X, qid=table.qid))
+        scaler.fit(table.X, qid=table.qid)
+        return
     for part in data.parts:
         scaler.partial_fit(part.read().X)
-    return Scaled(data, scaler)
-
-
-def _query_ids(scaler: Any, table: Any) -> dict[str, Any]:
-    """What a scaler of queries needs beside the features."""
-    return {"qid": table.qid} if getattr(scaler, "fitted_with_qid_", False) else {}
