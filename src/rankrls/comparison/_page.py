@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
+from importlib.resources import files
 from itertools import pairwise
+from string import Template
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,51 +25,25 @@ Row = Sequence[str | tuple[str, bool]]
 _MAX_PAIRS = 12
 _MAX_BARS = 800
 _WIDTH = 480  # of a chart
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #1a202c; background: #fff; margin: 0 auto; max-width: 46rem;
-  padding: 1rem; }
-h2 { margin: 2.2rem 0 .4rem; border-bottom: 2px solid #e2e8f0; }
-h3, p { overflow-wrap: anywhere; } .quiet, .value, .tick { color: #4a5568; fill: #4a5568; }
-.wide { overflow-x: auto; } table { border-collapse: collapse; font-size: .9rem; width: 100%; }
-th, td { padding: .25rem .5rem; text-align: right; border-bottom: 1px solid #e2e8f0; }
-th:first-child, td:first-child { text-align: left; } .strong { font-weight: 700; color: #22543d; }
-svg { width: 100%; height: auto; display: block; font: 12px system-ui, sans-serif; }
-.grid { stroke: #e2e8f0; } .whisker { stroke: #718096; stroke-width: 3; } .dot { fill: #718096; }
-.whisker.best { stroke: #2b6cb0; } .dot.best, .first { fill: #2b6cb0; } .second { fill: #c05621; }
-nav a { margin-right: .8rem; }
-@media print { nav, details { display: none; } section, svg, tr { break-inside: avoid; } }
-"""
 
 
-def page(report: RankingReport, title: str, top: int, about: Mapping[str, str], date: str) -> str:
+def page(report: RankingReport, title: str, top: int, about: Mapping[str, str]) -> str:
     """The whole page; ``about`` says where the data and the rankings came from."""
-    names = [m.name for m in report.measures]
-    links = " ".join(f'<a href="#m{k}">{escape(name)}</a>' for k, name in enumerate(names))
-    origin = _table(["", "from"], [[name, text] for name, text in about.items()]) if about else ""
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        f"<p>{len(report.names)} rankings of {len(report.qid)} queries with {int(report.items.sum())} items; "
-        f"measures by the {escape(report.convention)} convention.</p>",
-        f"<p>{_verdict(report)}</p>",
-        f"<nav>{links}</nav>",
-        _summary(report),
-        *(_measure(report, m, k, top) for k, m in enumerate(report.measures)),
-        "<h2>How to read this</h2>",
-        f'<p class="quiet">Intervals are {report.confidence:.0%} bootstrap intervals over queries. p values are '
-        "two-sided and paired by query: Fisher's randomization test, which asks whether the signs of the differences "
-        "could be coin tosses, and Wilcoxon's signed-rank test. Both are adjusted by Holm for the number of pairs "
-        "within a measure, not for the number of measures. A query counts as won if its value is better, by "
-        "however little. A ranking is marked if the randomization test says that it is better than every other "
-        "one.</p>",
-        f"<h2>Where it comes from</h2>{origin}",
-        f'<p class="quiet">Made by rankrls {escape(version("rankrls"))} on {escape(date)}.</p>',
-    ]
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
-        + "\n".join(body)
-        + "\n</body>\n</html>\n"
+    links = " ".join(f'<a href="#m{k}">{escape(m.name)}</a>' for k, m in enumerate(report.measures))
+    return Template(files("rankrls.comparison").joinpath("page.html").read_text("utf-8")).substitute(
+        title=escape(title),
+        rankings=len(report.names),
+        queries=len(report.qid),
+        items=int(report.items.sum()),
+        convention=escape(report.convention),
+        verdict=_verdict(report),
+        links=links,
+        summary=_summary(report),
+        measures="\n".join(_measure(report, m, k, top) for k, m in enumerate(report.measures)),
+        confidence=f"{report.confidence:.0%}",
+        origin=_table(["", "from"], about.items()) if about else "",
+        version=escape(version("rankrls")),
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -172,12 +171,7 @@ class RankingReport(Shown):
         return out
 
     def to_html(
-        self,
-        *,
-        title: str = "Comparison of rankings",
-        top: int = 10,
-        about: Mapping[str, str] | None = None,
-        date: str | None = None,
+        self, *, title: str = "Comparison of rankings", top: int = 10, about: Mapping[str, str] | None = None
     ) -> str:
         """One self-contained page: no network, no scripts; for a screen of any width, and for paper.
 
@@ -188,13 +182,10 @@ class RankingReport(Shown):
             Most changed queries shown of each pair.
         about : mapping of str to str, optional
             Where the data and the rankings came from, such as paths and hashes.
-        date : str, optional
-            When the page was made; today by default.
         """
         from rankrls.comparison._page import page
 
-        when = datetime.now(UTC).strftime("%Y-%m-%d") if date is None else date
-        return page(self, title, top, about or {}, when)
+        return page(self, title, top, about or {})
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write :meth:`to_html` to a file, whole or not at all."""
