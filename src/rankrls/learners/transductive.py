@@ -20,18 +20,26 @@ Laplacian but for as many as there are features. The graph must not look at labe
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, cg
 
+from rankrls._cached import cached_property
+from rankrls._comparisons import LabelledItems
+from rankrls._rows import take_items
 from rankrls.numerics.graph import Array, Index, LabelledGraph
-from rankrls.numerics.holdout import hold_out
+from rankrls.numerics.holdout import hold_out, in_order_of
+from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import DualSmoother, Smoother
 
 _GOAL = 1e-14
 _STEPS = 5000
+_EVERY = 3
+"""Of an automatic grid every third value is tried: each is a solution of its own in each fold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,26 +112,12 @@ def transduce(
     return Transduction(hidden.rows, labels, supervised, solved.path(np.array([alpha]))[0])
 
 
-def _conjugate_gradients(product: Any, right: Array, start: Array) -> Array:
+def _conjugate_gradients(product: Callable[[Array], Array], right: Array, start: Array) -> Array:
     """Solve for each column of the right side."""
-    x = start.copy()
-    r = right - product(x)
-    p, squared = r.copy(), np.einsum("ij,ij->j", r, r)
-    goal = _GOAL**2 * np.einsum("ij,ij->j", right, right)
-    for _ in range(_STEPS):
-        if (squared <= goal).all():
-            break
-        q = product(p)
-        curvature = np.einsum("ij,ij->j", p, q)
-        step = np.divide(squared, curvature, out=np.zeros_like(squared), where=(squared > goal) & (curvature > 0.0))
-        if not step.any():
-            break
-        x += step * p
-        r -= step * q
-        new = np.einsum("ij,ij->j", r, r)
-        p = r + np.divide(new, squared, out=np.zeros_like(new), where=squared > 0.0) * p
-        squared = new
-    return x
+    m = len(right)
+    A = LinearOperator((m, m), matvec=lambda v: product(v.reshape(m, 1))[:, 0], dtype=np.float64)
+    columns = [cg(A, b, x, rtol=_GOAL, maxiter=_STEPS)[0] for b, x in zip(right.T, start.T, strict=True)]
+    return np.stack(columns, axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,3 +176,88 @@ def _factor(A: Array) -> Any:
         inverse = linalg.pinvh(A)
         return lambda b: inverse @ b
     return lambda b: linalg.cho_solve(factor, b, check_finite=False)
+
+
+class TransductiveProblem:
+    """RankRLS on all rows, with those labels for the unlabelled ones under which cross-validation goes best.
+
+    The parameter is alpha. Items are numbers of rows, as a matrix of one column. Rows without labels of queries that
+    have some are left out: they cannot be labelled by themselves.
+
+    Parameters
+    ----------
+    known : LabelledItems
+        The rows that have labels.
+    model : LeastSquares
+        What is solved on all rows.
+    data : LabelledItems
+        All rows.
+    folds : sequence of row numbers
+        What is held out together in the error that is minimised.
+    penalty : float
+    """
+
+    parameter = "alpha"
+
+    def __init__(
+        self, known: LabelledItems, *, model: Any, data: LabelledItems, folds: Sequence[Any], penalty: float
+    ) -> None:
+        rows, codes = known.X[:, 0].astype(np.intp), data.layout.codes
+        labels, kept = np.zeros((data.n_rows, known.Y.shape[1])), ~np.isin(codes, codes[rows])
+        labels[rows], kept[rows] = known.Y, True
+        part, number = np.flatnonzero(kept), np.cumsum(kept) - 1
+        whole = replace(data, Y=labels)
+        if len(part) < len(kept):
+            whole = whole.take(part, square=model.square)
+        self._X, self._columns, self._penalty = data.X, part if model.square else None, penalty
+        self._labels, self._hidden = whole.Y, ~np.isin(part, rows)
+        self._folds = [left for fold in folds if len(left := number[fold][kept[fold]])]
+        (self._form,) = model.problem(whole).forms
+
+    def axis(self) -> Array:
+        """An automatic grid, the largest alpha first."""
+        return np.asarray(self._form.smoother.grid()[::_EVERY])
+
+    def path(self, values: Array) -> TransductiveSolutions:
+        """The functions of several alphas; the details are all rows' labels, given or found, and the functions."""
+        form = self._form
+        if not self._hidden.any():
+            found = [(self._labels, form.read(c)) for c in form.path(values)]
+            return TransductiveSolutions(found, self._X, self._columns)
+        smoother, graph, count = self._hidden_first
+        place = np.empty(len(self._labels), dtype=np.intp)
+        place[graph.rows] = np.arange(graph.n_rows)
+        folds, found = [place[fold] for fold in self._folds], []
+        for alpha in values.tolist():
+            one = transduce(smoother, graph, form.features, alpha, self._penalty, count, folds)
+            labels = self._labels.copy()
+            labels[one.rows] = one.labels
+            found.append((labels, form.read(one.coefficients)))
+        return TransductiveSolutions(found, self._X, self._columns)
+
+    @cached_property
+    def _hidden_first(self) -> tuple[Smoother, LabelledGraph, int]:
+        """The smoother and the graph with the hidden queries first, and how many they are."""
+        graph = self._form.graph
+        of_query = self._hidden[graph.rows[graph.starts[:-1]]]
+        order = np.argsort(~of_query, kind="stable")
+        taken = graph.take(order)
+        return in_order_of(self._form.smoother, taken, order), taken, int(of_query.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class TransductiveSolutions:
+    """Labels and functions of several values of alpha, for items that are numbers of rows of X.
+
+    Functions weigh some columns of a kernel matrix X; all for None.
+    """
+
+    details: Sequence[tuple[Array, Scorer]]
+    X: Any
+    columns: Index | None
+
+    def scores(self, numbers: Any) -> Array:
+        """Scores of rows, (rows, values, targets)."""
+        items = take_items(self.X, np.asarray(numbers)[:, 0].astype(np.intp))
+        items = items if self.columns is None else items[:, self.columns]
+        return np.stack([function(items) for _, function in self.details], axis=1)

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
-from rankrls.kernels import Kernel
-from rankrls.learners.transductive_problem import Transduced, TransductiveProblem, transductive_problem
+from rankrls.learners.transductive import TransductiveProblem
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
-from rankrls.models.fitting import check_comparable
+from rankrls.models.fit_methods import Candidate
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
+    SelectionParameters,
     check_alpha,
     check_parameters,
     choice,
@@ -31,9 +30,9 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.partly_scored import partly_scored
 from rankrls.models.ranker import Ranker
+from rankrls.numerics.scorer import Scorer
 from rankrls.selection.folds import few_folds, group_blocks
 from rankrls.selection.least_squares import LeastSquares
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
@@ -41,67 +40,85 @@ __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TransductiveCandidate:
-    """Transductive RankRLS for one penalty.
-
-    Attributes
-    ----------
-    model : LeastSquares
-        What is solved on all rows.
-    data : LabelledItems
-        All rows.
-    folds : sequence of row numbers
-    penalty : float
-    choices : dict
-    """
-
-    model: LeastSquares
-    data: LabelledItems
-    folds: Sequence[Any]
-    penalty: float
-    choices: dict[str, Any] = field(default_factory=dict)
-
-    square = False  # items are numbers of rows
-
-    def problem(self, known: LabelledItems) -> TransductiveProblem:
-        """The problem of the rows that have labels, whose items are their numbers."""
-        return transductive_problem(self.model, self.data, known, self.folds, self.penalty)
-
-
-class _Transductive(Ranker):
+@estimator
+class _Transductive(Ranker, GraphParameters, KernelParameters):
     """What fits queries without labels."""
 
     # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
     __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
     _learns_unscored = True
 
-    def _data_of(
-        self, X: Any, y: Any, qid: Any, groups: Any, sample_weight: Any
-    ) -> tuple[LabelledItems, LabelledItems, list[Any]]:
-        """All rows; those that have labels, as numbers among them; and the folds."""
+    penalty: Any = parameter(default=1.0, check=number(above=0.0), several=True)
+    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0)
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
+        """Learn from queries with labels and queries without.
+
+        Parameters
+        ----------
+        X : as for :meth:`RankRLS.fit`
+        y : array-like of shape (m,) or (m, targets)
+            NaN in every row of a query without labels. Without NaN this is :class:`RankRLS`.
+        qid : array-like of shape (m,), optional
+            One query id per row. None makes everything one scored query.
+        groups : array-like of shape (m,), optional
+            Queries of one group are one fold of the cross-validated error. Each query is a fold by default.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input; where a query has labels in some of its rows only; where no query has labels; and where
+            there is but one fold.
+        """
+        self._check()
         rows = partly_scored(self, X, y, qid, sample_weight)
-        data = rows.everything
+        data, known = rows.everything, rows.known
         _check_whole_queries(data, rows.scored)
-        check_comparable(rows.known, float(self.regression_weight))
-        return data, rows.known, [] if rows.scored.all() else group_blocks(data, groups)
+        fitting.check_comparable(known, float(self.regression_weight))
+        folds = []
+        if not rows.scored.all() or (hasattr(self, "alphas") and data.n_queries > 1):
+            folds = group_blocks(data, groups)
+        self._learn(data, known, folds)
+        return self
 
-    @property
-    def _has_basis(self) -> bool:
-        return self.n_basis is not None or self.basis_indices is not None
+    def _learn(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
+        raise NotImplementedError
 
-    def _model_of(self, data: LabelledItems, kernel: Kernel, setting: Setting) -> LeastSquares:
-        make = partial(make_basis, self, data, kernel, setting) if self._has_basis else None
-        return LeastSquares(kernel=kernel, setting=setting, solver=self.solver, make_basis=make)
+    def _candidates(self, data: LabelledItems, folds: Sequence[Any]) -> Iterator[Candidate]:
+        """The candidates; ``basis`` of each is the model that is solved on all rows."""
+        has_basis = self.n_basis is not None or self.basis_indices is not None
+        if has_basis and self.solver != "auto":
+            raise InputError(
+                f"With a basis (n_basis, basis_indices) there is one solver; got {self.solver!r}. Leave solver='auto'.",
+                parameter="solver",
+            )
+        for kernel, choices in fitting.kernels_of(self, data.X):
+            for setting, chosen in fitting.settings_of(self, data):
+                make = partial(make_basis, self, data, kernel, setting) if has_basis else None
+                model = LeastSquares(kernel=kernel, setting=setting, solver=self.solver, make_basis=make)
+                for penalty in sorted((float(value) for value in options(self.penalty, "penalty")), reverse=True):
+                    how: dict[str, Any] = {"model": model, "data": data, "folds": folds, "penalty": penalty}
+                    problem = partial(TransductiveProblem, **how)
+                    yield Candidate({**choices, **chosen, "penalty": penalty}, problem, kernel, model)
 
-    def _store(self, candidate: TransductiveCandidate, found: Transduced) -> None:
-        data, model = candidate.data, candidate.model
+    def _store(self, data: LabelledItems, candidate: Candidate, found: tuple[NDArray[np.float64], Scorer]) -> None:
+        labels, function = found
         fitting.begin(self, data)
-        fitting.keep(self, found.function.over(data.kept), model.kernel)
-        if model.basis is not None:
-            numbers = model.basis.numbers
+        fitting.keep(self, function.over(data.kept), candidate.kernel)
+        if candidate.basis.basis is not None:
+            numbers = candidate.basis.basis.numbers
             self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
-        labels = data.given_rows(found.labels)
+        labels = data.given_rows(labels)
         self.transduction_ = labels[:, 0] if data.one_target else labels
 
     def _check(self) -> None:
@@ -113,15 +130,10 @@ class _Transductive(Ranker):
                 "ties='include'.",
                 parameter="ties",
             )
-        if self._has_basis and self.solver != "auto":
-            raise InputError(
-                f"With a basis (n_basis, basis_indices) there is one solver; got {self.solver!r}. Leave solver='auto'.",
-                parameter="solver",
-            )
 
 
 @estimator
-class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters):
+class TransductiveRankRLS(_Transductive):
     r"""RankRLS that also learns from queries without labels.
 
     The labels of the unscored queries V minimise
@@ -198,56 +210,23 @@ class TransductiveRankRLS(_Transductive, GraphParameters, KernelParameters):
     """
 
     alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
-    penalty: float = parameter(default=1.0, check=number(above=0.0))
-    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from queries with labels and queries without.
-
-        Parameters
-        ----------
-        X : as for :meth:`RankRLS.fit`
-        y : array-like of shape (m,) or (m, targets)
-            NaN in every row of a query without labels. Without NaN this is :class:`RankRLS`.
-        qid : array-like of shape (m,), optional
-            One query id per row. None makes everything one scored query.
-        groups : array-like of shape (m,), optional
-            Queries of one group are one fold of the cross-validated error. Each query is a fold by default.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input; where a query has labels in some of its rows only; where no query has labels; and where
-            there is but one fold.
-        """
-        self._check()
+    def _check(self) -> None:
+        super()._check()
         if float(self.alpha) == 0.0:
             raise InputError(
                 "alpha must be positive: queries are held out, which nothing determines at alpha = 0.",
                 parameter="alpha",
             )
-        data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
-        setting = Setting("include", self.balance, float(self.regression_weight))
-        model = self._model_of(data, fitting.kernel_of(self, data.X), setting)
-        candidate = TransductiveCandidate(model=model, data=data, folds=folds, penalty=float(self.penalty))
-        (found,) = candidate.problem(known).path(np.array([float(self.alpha)])).details
-        self._store(candidate, found)
+
+    def _learn(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
+        candidate = next(self._candidates(data, folds))
+        self._store(data, candidate, candidate.problem(known).path(np.array([float(self.alpha)])).details[0])
         self.alpha_ = float(self.alpha)
-        return self
 
 
 @estimator
-class TransductiveRankRLSCV(_Transductive, GraphParameters, KernelParameters):
+class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the scored queries.
 
     Minimises what :class:`TransductiveRankRLS` minimises. A query that is held out loses its labels and stays among the
@@ -296,49 +275,13 @@ class TransductiveRankRLSCV(_Transductive, GraphParameters, KernelParameters):
 
     alphas: Any = parameter(default="auto", kw_only=False)
     penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
-    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
-    cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
-    rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Choose alpha and penalty by held-out scored queries, then learn from all queries.
-
-        Parameters
-        ----------
-        X, y, qid, groups, sample_weight : as for :meth:`TransductiveRankRLS.fit`
-
-        Returns
-        -------
-        self
-        """
-        self._check()
+    def _learn(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
         alphas, measure = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring)
-        data, known, folds = self._data_of(X, y, qid, groups, sample_weight)
-        if not folds and data.n_queries > 1:
-            folds = group_blocks(data, groups)
         plan = few_folds(self.cv, measure, known, float(self.regression_weight))
-        candidates = self._candidates(data, folds)
-        results = search(candidates, known, plan, self.rule, alphas, int(self.verbose))
-        (found,) = results.best_state.solutions.details
-        self._store(results.best_state.candidate, found)
+        results = search(self._candidates(data, folds), known, plan, self.rule, alphas, int(self.verbose))
+        self._store(data, results.best_state.candidate, results.best_state.solutions.details[0])
         fitting.publish(self, results, plan.description, known)
-        return self
-
-    def _candidates(self, data: LabelledItems, folds: Sequence[Any]) -> Iterator[TransductiveCandidate]:
-        for kernel, choices in fitting.kernels_of(self, data.X):
-            for setting, chosen in fitting.settings_of(self, data):
-                model = self._model_of(data, kernel, setting)
-                for penalty in sorted(options(self.penalty, "penalty"), reverse=True):
-                    every = {**choices, **chosen, "penalty": float(penalty)}
-                    yield TransductiveCandidate(
-                        model=model, data=data, folds=folds, penalty=float(penalty), choices=every
-                    )
 
 
 def _check_whole_queries(data: LabelledItems, scored: NDArray[np.bool_]) -> None:
