@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -12,15 +11,15 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import Centring, Consensus, ConsensusProblem, Views
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.dictionaries import select_features
-from rankrls.learners.solutions import PathSolutions
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
+from rankrls.models.fit_methods import Candidate
 from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -34,7 +33,6 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.views import view_plans
 from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
-from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.folds import exact_plan
 from rankrls.selection.search import search
@@ -43,22 +41,6 @@ __all__ = ["CoRankRLS"]
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class CoRankRLSCandidate:
-    """Views that agree on all rows with one weight."""
-
-    setting: Setting
-    choices: dict[str, Any]
-    consensus: Consensus
-    square = False
-
-    def problem(self, data: Comparisons) -> ConsensusProblem:
-        """The problem of some labelled rows, which are numbers among all."""
-        graph = data.numeric_graphs(self.setting)[0]
-        assert isinstance(graph, LabelledGraph)
-        return ConsensusProblem(self.consensus, data.X[:, 0].astype(np.intp), graph)
 
 
 @estimator
@@ -147,34 +129,21 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
         plan = exact_plan(self.cv, measure, data, settings, constrained=True)
-        candidates = self._candidates(data, rows.everything, plans)
-        results = search(candidates, data, plan, self.rule, alphas, int(self.verbose))
+        results = search(self._candidates(rows, plans), data, plan, self.rule, alphas, int(self.verbose))
         fitting.begin(self, data)
-        self._store(data, rows.everything, plans, results.best_state)
+        self._store(rows, plans, results.best_state)
         fitting.publish(self, results, plan.description, data)
         self.mu_ = float(self.best_params_["mu"])
         self.mu_at_edge_ = results.edges.get("mu", False)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items by the mean of the views' functions.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-
-        Returns
-        -------
-        ndarray of shape (m,)
-        """
+        """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         X = check_matrix(self, X, reset=False)
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_)
-        scores = [
-            expansion_scores(select_features(X, features), kernel.columns(items), a[:, None])
-            for kernel, features, items, a in self._expansions()
-        ]
-        return np.asarray(np.sum(scores, axis=0)[:, 0])
+        parts = self._expansions()
+        return np.asarray(sum(expansion_scores(select_features(X, f), k.columns(Z), a) for k, f, Z, a in parts))
 
     def _expansions(self) -> Iterator[tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
         """What each view adds to a score, a sum over its kernel: kernel, features (None for all), items, coefficients.
@@ -212,19 +181,16 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
                 raise InputError(f"views[{number_}] has rows or a kernel matrix of its own.", parameter="views")
         return plans
 
-    def _candidates(
-        self, known: LabelledItems, data: LabelledItems, plans: list[ViewPlan]
-    ) -> Iterator[CoRankRLSCandidate]:
-        kernels = [plan.kernel for plan in plans]
-        features = [select_features(data.X, plan.features) for plan in plans]
+    def _candidates(self, rows: PartlyScored, plans: list[ViewPlan]) -> Iterator[Candidate]:
+        data, known = rows.everything, rows.known
         queries = np.unique(data.layout.codes, return_inverse=True)[1]
         centring = Centring(queries, np.ones(data.n_rows) if data.weights is None else data.weights)
-        make = [partial(kernel, X) for kernel, X in zip(kernels, features, strict=True)]
+        make = [partial(plan.kernel, select_features(data.X, plan.features)) for plan in plans]
         views = Views(make, centring, known.X[:, 0].astype(np.intp))
         for mu in self._agreements(views):
             consensus = views.agree(mu)
             for setting, chosen in fitting.settings_of(self, known):
-                yield CoRankRLSCandidate(setting=setting, choices={**chosen, "mu": mu}, consensus=consensus)
+                yield Candidate({**chosen, "mu": mu}, partial(_problem, consensus, setting), basis=consensus)
             del consensus  # a matrix for each view, before those of the next agreement
 
     def _agreements(self, views: Views) -> list[float]:
@@ -234,14 +200,11 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
         scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
 
-    def _store(self, known: LabelledItems, data: LabelledItems, views: list[ViewPlan], chosen: Any) -> None:
+    def _store(self, data: PartlyScored, views: list[ViewPlan], chosen: Any) -> None:
         """Keep the views' functions."""
-        solutions, candidate, Z = chosen.solutions, chosen.candidate, data.X
-        assert isinstance(solutions, PathSolutions)
-        rows = known.X[:, 0].astype(np.intp)
-        coefficients = np.hstack(
-            candidate.consensus.view_coefficients(candidate.consensus.columns(rows) @ solutions.coefficients[0])
-        )
+        consensus, Z = chosen.candidate.basis, data.everything.X
+        h = consensus.columns(data.known.X[:, 0].astype(np.intp)) @ chosen.solutions.coefficients[0]
+        coefficients = np.hstack(consensus.view_coefficients(h))
         self._view_kernels_ = [plan.kernel for plan in views]
         self._view_features_ = [plan.features for plan in views]
         if all(plan.kernel.is_linear for plan in views):
@@ -251,3 +214,8 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
                 self.coef_[features] += select_features(Z, plan.features).T @ a
         else:
             self.dual_coef_, self.X_fit_ = coefficients, Z
+
+
+def _problem(consensus: Consensus, setting: Setting, known: LabelledItems) -> ConsensusProblem:
+    """The problem of some labelled rows, which are numbers among all."""
+    return ConsensusProblem(consensus, known.X[:, 0].astype(np.intp), known.numeric_graphs(setting)[0])

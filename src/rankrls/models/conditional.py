@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -11,13 +10,14 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError
 from rankrls._items import Items
+from rankrls._queries import query_layout
 from rankrls._rows import check_finite_features
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._averages import mean_and_error, mean_of_judged
 from rankrls.models import fitting
 from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
 from rankrls.models.inputs.parameters import (
@@ -117,11 +117,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         Y, _ = check_labels(self, y)
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
-        error = _judged(Measure("disagreement"), Y, np.ascontiguousarray(scores))
-        w = check_weights(sample_weight, len(Y))
-        w = np.ones(len(error)) if w is None else w
-        judged = ~np.isnan(error)
-        return 1.0 - float(np.average(error[judged], weights=w[judged]))
+        error = _each_query(Measure("disagreement"), Y, scores)
+        return 1.0 - float(mean_of_judged(error[:, None], check_weights(sample_weight, len(Y)))[0])
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_items_")
@@ -145,24 +142,12 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     def _problem(self, X: Any, y: Any, items: Any) -> tuple[ConditionalRanking, Any]:
         """Check what ``fit`` was given; the problem, and the queries."""
         check_parameters(self)
-        for name in ("kernel", "item_kernel"):
-            if callable(getattr(self, name)):
-                raise InputError(
-                    f"{name} is a function, which conditional ranking does not take. Give its matrix, with "
-                    "'precomputed'.",
-                    parameter=name,
-                )
         Y, _ = check_labels(self, y)
         X = check_matrix(self, X, reset=True, products=True)
         fitting.check_square(X, self.kernel)
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
-        if Y.shape[1] == 1:
-            warnings.warn(
-                InputWarning("y has one column: there is nothing to rank, and every score is 0.", parameter="y"),
-                stacklevel=3,
-            )
-        elif (Y[:, :1] == Y).all():
+        if (Y[:, :1] == Y).all():
             raise InputError(
                 f"Nothing to compare: no query has two items with different utilities ({len(Y)} "
                 f"sample{'' if len(Y) == 1 else 's'}). Check y: its rows are queries and its columns items.",
@@ -179,10 +164,9 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     def _item_side(self, items: Items, Y: Array) -> KernelSide:
         """``C G C`` of the items, which are checked."""
         if items.n_items != Y.shape[1]:
-            wrap = " Wrap the features in rankrls.Items, which scikit-learn does not cut into folds of rows."
             raise InputError(
-                f"There are {items.n_items} items, but y has {Y.shape[1]} columns."
-                + (wrap if items.n_items == len(Y) else ""),
+                f"There are {items.n_items} items, but y has {Y.shape[1]} columns. Wrap the features in rankrls.Items, "
+                "which scikit-learn does not cut into folds of rows.",
                 parameter="items",
             )
         if self.fit_intercept:
@@ -231,13 +215,10 @@ def check_items(items: Any) -> Items:
     return Items(features, items.ids)
 
 
-def _judged(measure: Measure, Y: Array, scores: Array) -> Array:
-    """The measure of each row of Y, NaN if it cannot be judged."""
-    d = Y.shape[1]
-    starts = np.arange(0, Y.size + 1, d, dtype=np.intp)
-    sizes, norms = np.ones(Y.size), np.abs(scores).max(initial=0.0)
-    values = measure.values(scores.reshape(1, -1), Y.ravel(), starts, sizes=sizes, norms=np.array([norms]))
-    return np.asarray(values[:, 0])
+def _each_query(measure: Measure, Y: Array, scores: Array) -> Array:
+    """The measure of each row of Y, NaN if it has none."""
+    layout = query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)
+    return measure.judge(Y.ravel(), scores.reshape(-1, 1), layout, rounded=True)[0][:, 0]
 
 
 @estimator
@@ -256,7 +237,7 @@ class ConditionalRankRLS(ConditionalRanker):
     alpha : float, default=1.0
         Regularization, positive.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
-        Of the queries; positive semidefinite, and no function.
+        Of the queries; positive semidefinite.
     item_kernel, item_gamma, item_degree, item_coef0 : likewise, default="linear"
         Of the items.
     fit_intercept : bool, default=False
@@ -397,7 +378,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
         alphas = fitting.alphas_of(self, positive=True)
         alphas = problem.grid() if alphas is None else alphas
         held = (problem.without_each_query(float(alpha)) for alpha in alphas)
-        values = np.column_stack([_judged(measure, problem.Y, scores) for scores in held])
+        values = np.column_stack([_each_query(measure, problem.Y, scores) for scores in held])
         results = Results(measure.greater_is_better, self.rule)
         results.add({}, alphas, Curve(*mean_and_error(values), values))
         self._keep(problem, X, results.best_value)
