@@ -1,0 +1,159 @@
+"""Examination by position against simulated clicks whose examination is known."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankrls import InputError, InputWarning, RankRLS
+from rankrls.clicks import Propensities, corrected_clicks, estimate_propensities
+
+LENGTH = 10
+
+
+def clicked(seed=0, queries=400, sessions=10, policy=0.5, power=1.0, features=5, misled=False):
+    """Clicks of a position-based model on results that an older ranking has put in order."""
+    rng = np.random.default_rng(seed)
+    m = queries * LENGTH
+    X, qid = rng.normal(size=(m, features)), np.repeat(np.arange(queries), LENGTH)
+    score = old = X @ rng.normal(size=features) / np.sqrt(features)
+    if misled:
+        old = rng.normal(size=m)
+        X = np.column_stack([X, old])
+    order = np.lexsort((-(policy * old + (1 - policy) * rng.normal(size=m)), qid))
+    position = np.empty(m, dtype=int)
+    position[order] = np.tile(np.arange(1, LENGTH + 1), queries)
+    relevance = 1 / (1 + np.exp(1 - 2 * score))
+    theta = 1.0 / np.arange(1, LENGTH + 1) ** power
+    clicks = rng.binomial(sessions, theta[position - 1] * relevance)
+    return X, clicks, position, qid, np.full(m, sessions), theta, relevance
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 1.5])
+def test_examination_is_recovered_within_its_error(power):
+    X, clicks, position, qid, shown, theta, _ = clicked(power=power)
+    found = estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    assert found.examination[0] == 1.0
+    assert found.standard_error[0] == 0.0
+    z = (found.examination - theta)[1:] / found.standard_error[1:]
+    assert np.sqrt((z**2).mean()) < 2.5
+    assert np.abs(found.examination - theta).max() < 0.1
+    assert found.impressions.tolist() == [4000.0] * LENGTH
+
+
+def test_standard_errors_are_the_spread_over_new_data():
+    many = [
+        estimate_propensities(
+            *clicked(seed, queries=150)[:3], qid=clicked(seed, queries=150)[3], impressions=np.full(1500, 10)
+        )
+        for seed in range(12)
+    ]
+    spread = np.std([one.examination for one in many], axis=0, ddof=1)[1:]
+    told = np.mean([one.standard_error for one in many], axis=0)[1:]
+    assert 0.6 < np.mean(told / spread) < 1.7
+
+
+def test_a_ranking_of_corrected_clicks_is_that_of_relevance_where_clicks_mislead():
+    """The old ranking goes by a feature without any relevance, and clicks make it look relevant."""
+    X, clicks, position, qid, shown, _, relevance = clicked(policy=0.7, power=1.5, features=3, misled=True)
+    labels, weights, _ = corrected_clicks(X, clicks, position, qid=qid, impressions=shown)
+    corrected = RankRLS().fit(X, labels, qid=qid, sample_weight=weights).coef_
+    plain, true = RankRLS().fit(X, clicks, qid=qid).coef_, RankRLS().fit(X, relevance, qid=qid).coef_
+    cosine = lambda w: w @ true / np.linalg.norm(w) / np.linalg.norm(true)
+    assert cosine(corrected) > 0.97
+    assert cosine(plain) < 0.8
+
+
+def test_examination_of_one_changes_nothing():
+    X, clicks, position, *_ = clicked(sessions=1)
+    labels, weights, found = corrected_clicks(
+        X, clicks, position, propensities=dict.fromkeys(range(1, LENGTH + 1), 1.0)
+    )
+    np.testing.assert_array_equal(labels, clicks)
+    np.testing.assert_array_equal(weights, 1.0)
+    assert np.isnan(found.standard_error).all()
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1))
+def test_the_order_of_rows_and_the_number_of_the_first_position_do_not_matter(seed):
+    X, clicks, position, qid, shown, *_ = clicked(queries=40)
+    order = np.random.default_rng(seed).permutation(len(X))
+    one = estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    other = estimate_propensities(X[order], clicks[order], position[order] - 1, qid=qid[order], impressions=shown)
+    assert other.positions.tolist() == (one.positions - 1).tolist()
+    np.testing.assert_allclose(other.examination, one.examination, atol=1e-4)
+
+
+def test_gaps_and_late_positions():
+    X, clicks, position, qid, shown, *_ = clicked()
+    late = np.where(np.arange(len(X)) < 3, 90 + np.arange(len(X)), 3 * position)
+    found = estimate_propensities(X, clicks, late, qid=qid, impressions=shown)
+    assert found.positions.tolist() == [*range(3, 31, 3), 90, 91, 92]
+    assert found.pooled == 4  # 30 and what lies behind it
+    assert len(set(found.examination[-4:].tolist())) == 1
+    assert "The last 4 positions are pooled" in str(found)
+
+
+def test_rows_that_were_never_shown_have_no_weight():
+    X, clicks, position, qid, shown, *_ = clicked()
+    never = np.arange(len(X)) % 7 == 0
+    labels, weights, found = corrected_clicks(
+        X, np.where(never, 0, clicks), position, qid=qid, impressions=np.where(never, 0, shown)
+    )
+    assert (weights[never] == 0.0).all()
+    assert (labels[never] == 0.0).all()
+    kept = estimate_propensities(
+        X[~never], clicks[~never], position[~never], qid=qid[~never], impressions=shown[~never]
+    )
+    np.testing.assert_allclose(found.examination, kept.examination, atol=0.02)
+
+
+def test_sparse_features_and_many_of_them():
+    from scipy import sparse
+
+    X, clicks, position, qid, shown, theta, _ = clicked()
+    one = estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    other = estimate_propensities(sparse.csr_array(X), clicks, position, qid=qid, impressions=shown)
+    np.testing.assert_allclose(one.examination, other.examination, atol=1e-9)
+    wide = np.hstack([X, np.random.default_rng(1).normal(size=(len(X), 300))])
+    many = estimate_propensities(sparse.csr_array(wide), clicks, position, qid=qid, impressions=shown)
+    assert np.abs(many.examination - theta).max() < 0.2
+
+
+def test_positions_that_the_features_determine_are_warned_of():
+    X, clicks, position, qid, shown, *_ = clicked(policy=1.0, features=1)
+    with pytest.warns(InputWarning) as caught:
+        estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    assert caught[0].message.parameter == "position"
+
+
+@pytest.mark.parametrize(
+    ("change", "parameter", "row"),
+    [
+        (lambda c, p, n: (c, np.where(np.arange(len(p)) == 7, np.nan, p), n), "position", 7),
+        (lambda c, p, n: (c, np.where(np.arange(len(p)) == 5, 1.5, p), n), "position", 5),
+        (lambda c, p, n: (c, p[1:], n), "position", None),
+        (lambda c, p, n: (np.where(np.arange(len(c)) == 4, -1, c), p, n), "clicks", 4),
+        (lambda c, p, n: (np.where(np.arange(len(c)) == 3, 11, c), p, n), "clicks", 3),
+        (lambda c, p, n: (c, p, n[1:]), "impressions", None),
+        (lambda c, p, n: (c, np.where(np.arange(len(p)) == 0, 0, p), n), "position", None),
+    ],
+)
+def test_refusals(change, parameter, row):
+    X, clicks, position, qid, shown, *_ = clicked(queries=20)
+    c, p, n = change(clicks, position, shown)
+    with pytest.raises(InputError) as raised:
+        estimate_propensities(X, c, p, qid=qid, impressions=n)
+    assert (raised.value.parameter, raised.value.row) == (parameter, row)
+
+
+def test_known_propensities():
+    known = Propensities.known({0: 1.0, 4: 0.25})
+    assert known.of([4, 0]).tolist() == [0.25, 1.0]
+    with pytest.raises(InputError) as raised:
+        known.of([0, 3])
+    assert raised.value.row == 1
+    with pytest.raises(InputError) as raised:
+        Propensities.known({1: 0.0})
+    assert raised.value.parameter == "propensities"
