@@ -4,8 +4,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn import clone, config_context
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from rankrls import InputError, InputWarning, RankRLS
+from rankrls import AutoRankRLS, CGRankRLS, InputError, InputWarning, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
 from rankrls.clicks import Propensities, corrected_clicks, estimate_propensities
 
 LENGTH = 10
@@ -156,4 +159,55 @@ def test_known_propensities():
     assert raised.value.row == 1
     with pytest.raises(InputError) as raised:
         Propensities.known({1: 0.0})
+    assert raised.value.parameter == "propensities"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RankRLS(), RankRLSCV(), SparseRankRLS(n_basis=20), SparseRankRLSCV(n_basis=20), CGRankRLS(), AutoRankRLS()],
+    ids=lambda model: type(model).__name__,
+)
+def test_estimators_are_fitted_on_corrected_clicks(model):
+    X, clicks, position, qid, shown, *_ = clicked(queries=60, features=3)
+    own = np.random.default_rng(0).uniform(0.5, 2.0, len(X))
+    labels, weights, found = corrected_clicks(X, clicks, position, qid=qid, impressions=shown)
+    fitted = clone(model).fit(X, clicks, qid=qid, position=position, impressions=shown, sample_weight=own)
+    np.testing.assert_allclose(fitted.propensities_.examination, found.examination, rtol=1e-12)
+    other = clone(model).fit(X, labels, qid=qid, sample_weight=weights * own)
+    scored = {"qid": qid} if isinstance(model, AutoRankRLS) else {}
+    np.testing.assert_allclose(fitted.predict(X, **scored), other.predict(X, **scored), rtol=1e-7, atol=1e-9)
+    if hasattr(fitted, "selection_"):
+        assert fitted.selection_ == f"{other.selection_}, clicks weighted by inverse propensities"
+    assert not hasattr(other, "propensities_")
+
+
+def test_known_examination_of_one_is_the_plain_fit():
+    X, clicks, position, qid, *_ = clicked(sessions=1, queries=50)
+    known = dict.fromkeys(range(1, LENGTH + 1), 1.0)
+    fitted = RankRLSCV().fit(X, clicks, qid=qid, position=position, propensities=known)
+    plain = RankRLSCV().fit(X, clicks, qid=qid)
+    np.testing.assert_allclose(fitted.coef_, plain.coef_, rtol=1e-9)
+    assert fitted.best_score_ == pytest.approx(plain.best_score_, rel=1e-9)
+
+
+def test_positions_are_routed():
+    X, clicks, position, qid, *_ = clicked(sessions=1, queries=100)
+    with config_context(enable_metadata_routing=True):
+        model = RankRLS().set_fit_request(qid=True, position=True)
+        pipeline = make_pipeline(StandardScaler(), model).fit(X, clicks, qid=qid, position=position)
+    assert pipeline[-1].propensities_.positions.tolist() == [*range(1, LENGTH + 1)]
+
+
+def test_what_clicks_need():
+    X, clicks, position, qid, *_ = clicked(sessions=1, queries=30)
+    for extra, parameter in [
+        ({"impressions": np.ones(len(X))}, "position"),
+        ({"position": position[1:]}, "position"),
+        ({"position": position[1:], "propensities": dict.fromkeys(range(1, LENGTH + 1), 1.0)}, "position"),
+    ]:
+        with pytest.raises(InputError) as raised:
+            RankRLS().fit(X, clicks, qid=qid, **extra)
+        assert raised.value.parameter == parameter
+    with pytest.raises(InputError) as raised:
+        RankRLS(kernel="precomputed").fit(X @ X.T, clicks, qid=qid, position=position)
     assert raised.value.parameter == "propensities"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import take_items
+from rankrls.clicks import Propensities
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 
 
@@ -74,11 +75,14 @@ class LabelledItems(_Items):
     Y : ndarray of shape (m, targets)
     layout : QueryLayout
     weights : ndarray of shape (m,) or None
+    propensities : Propensities or None
+        Of the positions of clicks, of which the labels and weights were made.
     """
 
     Y: NDArray[np.float64]
     layout: QueryLayout
     weights: NDArray[np.float64] | None
+    propensities: Propensities | None = None
 
     @property
     def n_queries(self) -> int:
@@ -170,6 +174,7 @@ class PreferredItems(_Items):
     """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units."""
 
     graph: PreferenceTable
+    propensities: None = None
 
     @property
     def n_queries(self) -> int:

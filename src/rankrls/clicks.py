@@ -180,7 +180,7 @@ def estimate_propensities(
         if len(values) != m:
             raise InputError(f"{name} has {len(values)} rows, but there are {m} clicks.", parameter=name)
     positions, codes = np.unique(rows, return_inverse=True)
-    shown = np.bincount(codes, n)
+    shown = np.bincount(codes, n).astype(np.float64)
     if shown[0] < ENOUGH:
         raise InputError(
             f"Position {positions[0]}, the first, has {shown[0]:g} impressions; at least {ENOUGH} are needed.",
@@ -218,8 +218,10 @@ def corrected_clicks(
         found = estimate_propensities(X, clicks, position, qid=qid, impressions=impressions)
     else:
         found = propensities if isinstance(propensities, Propensities) else Propensities.known(propensities)
-    theta = found.of(position)
     rates, n = _rates(clicks, impressions)
+    theta = found.of(position)
+    if len(theta) != len(n):
+        raise InputError(f"position has {len(theta)} rows, but there are {len(n)} clicks.", parameter="position")
     return rates / theta, n * theta, found
 
 
@@ -256,7 +258,7 @@ def _rates(clicks: Any, impressions: Any) -> tuple[Array, Array]:
 
 def _features(X: Any) -> Array:
     """A constant, the standardized features, and their squares."""
-    values = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    values: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
     if values.shape[1] > _MOST_FEATURES:
         directions = np.random.default_rng(0).standard_normal((values.shape[1], _MOST_FEATURES // 2))
         values = values @ directions

@@ -197,12 +197,22 @@ class AutoRankRLS(Ranker):
     # With metadata routing enabled, qid reaches predict without being asked for.
     __metadata_request__predict = {"qid": True}  # noqa: RUF012
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+    ) -> Self:
         """Try every model, and choose.
 
         Parameters
         ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
 
         Returns
         -------
@@ -210,13 +220,14 @@ class AutoRankRLS(Ranker):
         """
         check_parameters(self)
         measure = resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = (
             folds_plan(self.cv, measure, data) if self.cv is not None else exact_plan(None, measure, data, [Setting()])
         )
         tried, skipped = self._try_all(data, plan)
         fitting.begin(self, data)
         self._publish(tried, plan)
+        self.selection_ = fitting.described(f"{plan.description}, the choice of {len(tried)} models", data)
         self.skipped_ = skipped
         if skipped:
             warnings.warn(
@@ -315,7 +326,6 @@ class AutoRankRLS(Ranker):
         bias = np.nan_to_num(self.optimism_)
         self.best_score_ = float(results.best_score - (bias if plan.greater_is_better else -bias))
         self.best_score_error_ = results.best_error
-        self.selection_ = f"{plan.description}, the choice of {len(tried)} models"
         rows = [
             one.described(one.results.best_choices, one.results.best_value)
             | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}

@@ -185,6 +185,9 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         *,
         qid: Any = None,
         sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         qid_val: Any = None,
@@ -193,7 +196,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
 
         Parameters
         ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
         X_val, y_val, qid_val : optional
             Validation data to choose by, instead of ``cv``. With ``kernel="precomputed"``, ``X_val`` is the kernel
             between the validation and the training items.
@@ -204,7 +207,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         """
         check_parameters(self)
         alphas, measure = self._alphas(), resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
         self._choose(data, plan, alphas)
         return self
@@ -354,7 +357,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         }
         ends = (surface.alphas.min(), surface.alphas.max())
         self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
-        self.selection_ = description
+        self.selection_ = fitting.described(description, data)
         self.held_out_scores_ = None
         self.interrupted_ = interrupted
 

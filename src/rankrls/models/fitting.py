@@ -23,6 +23,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features
+from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._checks import check_weights as check_row_weights
@@ -44,11 +45,12 @@ def labelled(
     partly: bool = False,
     comparable: bool = True,
     reset: bool = True,
+    shown: tuple[Any, Any, Any] = (None, None, None),
 ) -> LabelledItems:
     """Checked items with labels, without rows of weight zero.
 
     ``partly`` allows NaN, for rows without a label; ``comparable`` asks for labels that order something; ``reset`` has
-    the model remember the features of X.
+    the model remember the features of X; ``shown`` are the positions, impressions and propensities of clicks.
     """
     kernel = data_kernel(model)
     Y, one_target = check_labels(model, y, partly=partly)
@@ -57,11 +59,34 @@ def labelled(
     if m != len(Y):
         raise InputError(f"X has {m} items but y has {len(Y)} labels; it needs one label per item.", parameter="y")
     layout, weights = query_layout(qid, m), check_weights(sample_weight, m)
-    data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights)
+    propensities = None
+    if any(given is not None for given in shown):
+        Y, factors, propensities = _corrected(X, Y, qid, kernel, *shown)
+        weights = factors if weights is None else weights * factors
+    data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities)
     data = data.of_positive_weight(square=is_precomputed(kernel))
     if comparable:
         check_comparable(data, float(getattr(model, "regression_weight", 0.0)))
     return data
+
+
+def _corrected(
+    X: Any, Y: NDArray[np.float64], qid: Any, kernel: Any, position: Any, impressions: Any, propensities: Any
+) -> tuple[NDArray[np.float64], NDArray[np.float64], Propensities]:
+    """Clicks as labels and weights without the bias of position."""
+    if position is None:
+        raise InputError("impressions and propensities need position, that of each row.", parameter="position")
+    if Y.shape[1] > 1:
+        raise InputError(f"Clicks are one target; y has {Y.shape[1]}.", parameter="y")
+    if propensities is None and (is_precomputed(kernel) or callable(kernel)):
+        raise InputError(
+            "Propensities are estimated from features, which this kernel has not: give propensities.",
+            parameter="propensities",
+        )
+    labels, weights, found = corrected_clicks(
+        X, Y[:, 0], position, qid=qid, impressions=impressions, propensities=propensities
+    )
+    return labels[:, None], weights, found
 
 
 def preferred(
@@ -355,6 +380,14 @@ def begin(model: Any, data: Comparisons) -> None:
     model._fitted_with_qid = data.has_qid
     model._one_target = data.one_target
     model.n_queries_ = data.n_queries
+    if getattr(data, "propensities", None) is not None:  # streamed data are no clicks
+        model.propensities_ = data.propensities
+
+
+def described(description: str, data: Comparisons | None) -> str:
+    """How a model was chosen, and that its clicks were corrected."""
+    corrected = getattr(data, "propensities", None) is not None
+    return f"{description}, clicks weighted by inverse propensities" if corrected else description
 
 
 def keep(model: Any, scorer: Scorer, kernel: Kernel) -> None:
@@ -380,7 +413,7 @@ def publish(model: Any, results: Results, description: str, data: Comparisons | 
     model.best_score_, model.best_score_error_ = results.best_score, results.best_error
     model.optimism_ = search_bias(results)
     model.cv_results_ = results.table()
-    model.selection_ = description
+    model.selection_ = described(description, data)
     model.query_scores_ = results.best_values
     model.held_out_scores_ = None
     if results.best_scores is not None and data is not None:

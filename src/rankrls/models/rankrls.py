@@ -145,8 +145,18 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit items with labels.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+    ) -> Self:
+        r"""Fit items with labels.
 
         Parameters
         ----------
@@ -159,6 +169,14 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
             One query id per row, in any order, of any hashable type. None makes everything one global ranking.
         sample_weight : array-like of shape (m,), optional
             Row weights, not negative; a pair weighs ``w_i w_j``.
+        position : array-like of shape (m,), optional
+            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on
+            :math:`c / \theta` with weights :math:`n \theta`, c clicks per impression and theta the examination of
+            the position, which :func:`rankrls.clicks.estimate_propensities` finds first.
+        impressions : array-like of shape (m,), optional
+            With ``position``: how often the row was shown. Once by default.
+        propensities : Propensities or dict of position to number, optional
+            With ``position``: known examination of each position, such as that of an intervention.
 
         Returns
         -------
@@ -170,7 +188,9 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
             For bad input, naming the row and column; and if no query holds two different labels.
         """
         self._check()
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+        return self._solve(
+            fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        )
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
@@ -376,6 +396,9 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         *,
         qid: Any = None,
         sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         qid_val: Any = None,
@@ -384,7 +407,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
 
         Parameters
         ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
         X_val, y_val, qid_val : optional
             Validation data to choose by, instead of ``cv``. With ``kernel="precomputed"``, ``X_val`` is the kernel
             between the validation and the training items.
@@ -395,7 +418,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         """
         check_parameters(self, several=True)
         alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
         self._search(data, plan, alphas)
         return self

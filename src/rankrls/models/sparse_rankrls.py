@@ -151,10 +151,22 @@ class SparseRankRLS(Ranker, GraphParameters, KernelParameters):
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+    ) -> Self:
         """Fit items with labels; parameters as in :meth:`RankRLS.fit`."""
         self._check()
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+        return self._solve(
+            fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        )
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         """Fit preferences; parameters as in :meth:`RankRLS.fit_pairs`."""
@@ -278,6 +290,9 @@ class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
         *,
         qid: Any = None,
         sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         qid_val: Any = None,
@@ -285,7 +300,7 @@ class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
         """Choose, then fit all rows of X; parameters as in :meth:`RankRLSCV.fit`."""
         check_parameters(self, several=True)
         alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan: Plan | None = fitting.validation(self, measure, data, X_val, y_val, qid_val)
         if plan is None:
             plan = self._plan(measure, data)
