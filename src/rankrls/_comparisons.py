@@ -53,6 +53,16 @@ class _Items:
     has_qid: bool
     one_target: bool
 
+    @property
+    def n_rows(self) -> int:
+        """Items that count."""
+        raise NotImplementedError
+
+    @property
+    def n_given(self) -> int:
+        """Rows as they were given, those of weight zero too."""
+        return self.n_rows if self.kept is None else len(self.kept)
+
     def given_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
         if self.kept is None:
@@ -98,11 +108,6 @@ class LabelledItems(_Items):
     def n_units(self) -> int:
         """What can be held out: items."""
         return self.layout.n_rows
-
-    @property
-    def n_given(self) -> int:
-        """Rows as they were given, those of weight zero too."""
-        return self.n_rows if self.kept is None else len(self.kept)
 
     def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
         """The settings that make different graphs, and what each chooses."""

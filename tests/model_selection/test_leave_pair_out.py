@@ -214,7 +214,7 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"estimator": RankRLS(balance="queries"), "qid": QID}, Refusal("several queries", "balance='queries'")),
         ({"estimator": RankRLS(regression_weight=0.5)}, Refusal("regression_weight > 0")),
         ({"estimator": SparseRankRLS(ties="exclude")}, Refusal("ties='exclude'")),
-        ({"confidence": 1.0}, Refusal("between 0 and 1", parameter="confidence")),
+        ({"confidence": 1.0}, Refusal("above 0", "below 1", parameter="confidence")),
     ],
 )
 def test_refusals(arguments, refusal):

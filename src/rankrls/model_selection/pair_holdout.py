@@ -10,24 +10,13 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
-from rankrls._preferences import PreferenceTable
 from rankrls._shown import Shown, table_text
 from rankrls.model_selection._estimators import checked_model, labelled_data
 from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
 from rankrls.models.inputs.parameters import number
-from rankrls.numerics.concordance import (
-    CONFIDENCE,
-    METHOD,
-    concordance_interval,
-    disjoint_pairs,
-    greedy_matching,
-    judged_pairs,
-    ordered_pairs,
-)
-from rankrls.numerics.pairs import held_out_margins
-from rankrls.numerics.pairs import leave_pair_out as hold_out_pairs
-from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
-from rankrls.selection.plans import check_something_is_left, preference_features, why_pairs_cannot_be_held_out
+from rankrls.models.rankrls import RankRLS
+from rankrls.numerics.concordance import CONFIDENCE, METHOD
+from rankrls.selection.plans import check_pairs_can_be_held_out, concordance
 from rankrls.survival import survival_pairs
 
 
@@ -169,102 +158,32 @@ def leave_pair_out(
     """
     auto = isinstance(alphas, str) and alphas == "auto"
     model, grid = checked_model(estimator, None if auto else alphas, "leave_pair_out")
-    level = _check_confidence(confidence)
-    if not (grid > 0.0).all():
-        raise InputError(f"Hold-out without refitting needs alphas > 0; got {grid.min():g}.", parameter="alphas")
-    if event is not None:
-        censored = _comparable_items(model, X, y, event, qid, sample_weight)
-        graph, candidate = censored.graph, model._candidate(censored)
-        i, j = _checked_comparable(graph, pairs)
-        if auto:
-            grid = candidate.problem(censored).axis()
-        Z = preference_features(candidate.kernel, censored.X)
-        margins = hold_out_preferred_pairs(Z, censored.numeric_graphs(candidate.setting)[0], grid, i, j)
-        score, error = judged_pairs(margins, np.ones(len(i)), i, j, graph.n_items)
-        shown = None if pairs is None else margins * np.where(i == np.asarray(pairs)[:, 0], 1.0, -1.0)[:, None]
-        found = score, error, concordance_interval(score, error, greedy_matching(i, j), level), shown
-        return _result(grid, found, alphas is not None, len(i), level)
-    data = labelled_data(model, X, y, qid, sample_weight)
-    beta = float(model.regression_weight)
-    check_pairs_can_be_held_out(model, data, "leave_pair_out")
-    if beta == 0.0:
-        check_something_is_left(data)
-    labels, codes = data.Y[:, 0], data.layout.codes
-    chosen = None if pairs is None else _checked_pairs(pairs, data)
-    problem = model._candidate(data).problem(data)
-    (form,) = problem.forms
-    warn_of_lost_feature(model, problem.lost_feature)
-    if auto:
-        grid = problem.axis()
-    differences = None
-    solved = form.smoother, form.graph, form.features, grid
-    if chosen is None:
-        score, error = hold_out_pairs(*solved, model.balance)
-        n_pairs, disjoint = ordered_pairs(labels, codes), disjoint_pairs(labels, codes)
-    else:
-        i, j = chosen.T
-        differences = held_out_margins(*solved, i, j, model.balance)
-        weight = None if data.weights is None else data.weights[i] * data.weights[j]
-        score, error = judged_pairs(differences, np.sign(labels[i] - labels[j]), i, j, len(labels), weight)
-        n_pairs, disjoint = len(i), greedy_matching(i, j)
-    found = score, error, concordance_interval(score, error, disjoint, level), differences
-    return _result(grid, found, alphas is not None, n_pairs, level)
-
-
-def _result(grid: NDArray[np.float64], found: Any, several: bool, n_pairs: int, level: float) -> PairHoldout:
-    """One number for each alpha, or plain numbers if no alphas were given."""
-    score, error, (low, high), differences = found
-    if several:
-        return PairHoldout(grid, score, error, (low, high), differences, n_pairs, level)
-    one = None if differences is None else differences[:, 0]
-    ends = float(low[0]), float(high[0])
-    return PairHoldout(float(grid[0]), float(score[0]), float(error[0]), ends, one, n_pairs, level)
-
-
-def check_pairs_can_be_held_out(model: Any, data: LabelledItems, what: str) -> None:
-    """Refuse graphs for which the shortcut would be wrong."""
-    if getattr(model, "positive", False) is not False:
-        raise InputError(
-            f"{what} cannot hold out pairs without refitting: the signs of weights are constrained. "
-            "leave_query_out is exact under constraints.",
-            parameter="positive",
-        )
-    reason = why_pairs_cannot_be_held_out(data, [setting_of(model)], constrained=False)
-    if reason is not None:
-        raise InputError(f"{what} cannot hold out pairs without refitting: {reason}.", parameter=what)
-
-
-def _check_confidence(confidence: Any) -> float:
     number(above=0.0, below=1.0)("confidence", confidence)
-    return float(confidence)
-
-
-def _checked_pairs(pairs: Any, data: LabelledItems) -> NDArray[np.intp]:
-    """Pairs as numbers of the rows that are left."""
-    numbers = _pairs_of_rows(pairs)
-    m = data.layout.n_rows if data.kept is None else len(data.kept)
-
-    def refuse(bad: Any, what: str) -> None:
-        if bad.any():
-            k = int(np.argmax(bad))
-            i, j = numbers[k].tolist()
-            raise InputError(f"Pair {k}, rows {i} and {j}: {what}.", parameter="pairs", row=i)
-
-    refuse(((numbers < 0) | (numbers >= m)).any(axis=1), f"the rows are 0 to {m - 1}")
-    refuse(numbers[:, 0] == numbers[:, 1], "a row makes no pair with itself")
-    out = numbers.astype(np.intp)
-    if data.kept is not None:
-        refuse(~data.kept[out].all(axis=1), "a row has weight zero")
-        out = (np.cumsum(data.kept) - 1)[out]
-    codes, y = data.layout.codes[out], data.Y[out, 0]
-    refuse(codes[:, 0] != codes[:, 1], "they belong to different queries, whose scores cannot be compared")
-    refuse(y[:, 0] == y[:, 1], "their labels are equal, so that neither order is right")
-    return out
+    data: Any
+    if event is None:
+        data = labelled_data(model, X, y, qid, sample_weight)
+        signed = getattr(model, "positive", False) is not False
+        check_pairs_can_be_held_out(data, [setting_of(model)], constrained=signed, parameter="estimator")
+    else:
+        data = _comparable_items(model, X, y, event, qid, sample_weight)
+    chosen = None if pairs is None else _checked_pairs(pairs, data)
+    candidate = model._candidate(data)
+    problem = candidate.problem(data)
+    warn_of_lost_feature(model, problem.lost_feature)
+    grid = problem.axis() if auto else grid
+    found = concordance(data, candidate, problem, grid, chosen, float(confidence))
+    (low, high), margins = found.interval, found.margins
+    values: Any = grid, found.score, found.error, (low, high), margins
+    if alphas is None:
+        one = None if margins is None else margins[:, 0]
+        values = float(grid[0]), float(found.score[0]), float(found.error[0]), (float(low[0]), float(high[0])), one
+    score, error, interval, differences = values[1:]
+    return PairHoldout(values[0], score, error, interval, differences, found.n_pairs, float(confidence))
 
 
 def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
     """The comparable pairs of the items, for a model whose pairs can be held out."""
-    if not hasattr(model, "solver") or model.positive is not False:
+    if not isinstance(model, RankRLS) or model.positive is not False:
         raise InputError(
             "Pairs of censored times are held out of RankRLS without constraints on signs.", parameter="estimator"
         )
@@ -274,31 +193,34 @@ def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sampl
     return preferred(model, X, winners, losers, None, None)
 
 
-def _pairs_of_rows(pairs: Any) -> NDArray[Any]:
-    """Two whole numbers each; whether they are rows is not looked at."""
+def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Both items of each pair, as numbers of the rows that are left."""
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
         raise InputError(
             f"pairs must hold two row numbers each, shape (p, 2); got shape {given.shape} of dtype {given.dtype}.",
             parameter="pairs",
         )
-    return given
 
+    def refuse(bad: Any, what: str) -> None:
+        if bad.any():
+            k = int(np.argmax(bad))
+            a, b = given[k].tolist()
+            raise InputError(f"Pair {k}, rows {a} and {b}: {what}.", parameter="pairs", row=a)
 
-def _checked_comparable(graph: PreferenceTable, pairs: Any) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The winners and the losers of the pairs to hold out: those that were given, or all."""
-    if pairs is None:
-        return graph.winners, graph.losers
-    given = _pairs_of_rows(pairs)
-    m = graph.n_items
-    known = np.sort(graph.winners * m + graph.losers)
-    inside = ((given >= 0) & (given < m)).all(axis=1)
-    found = [inside & np.isin(given[:, a] * m + given[:, b], known) for a, b in ((0, 1), (1, 0))]
-    bad = ~(found[0] | found[1])
-    if bad.any():
-        k = int(np.argmax(bad))
-        a, b = given[k].tolist()
-        problem = f"Pair {k}, rows {a} and {b}, is not comparable: it is not known which lasted longer."
-        raise InputError(problem, parameter="pairs", row=int(a))
-    first, second = given.T.astype(np.intp)
-    return np.where(found[0], first, second), np.where(found[0], second, first)
+    refuse(((given < 0) | (given >= data.n_given)).any(axis=1), f"the rows are 0 to {data.n_given - 1}")
+    refuse(given[:, 0] == given[:, 1], "a row makes no pair with itself")
+    out = given.astype(np.intp)
+    if isinstance(data, PreferredItems):
+        table, smaller, larger = data.graph, out.min(axis=1), out.max(axis=1)
+        both = np.sort([table.winners, table.losers], axis=0)
+        known = np.isin(smaller * table.n_items + larger, both[0] * table.n_items + both[1])
+        refuse(~known, "they are not comparable, for it is not known which lasted longer")
+        return out[:, 0], out[:, 1]
+    if data.kept is not None:
+        refuse(~data.kept[out].all(axis=1), "a row has weight zero")
+        out = (np.cumsum(data.kept) - 1)[out]
+    codes, y = data.layout.codes[out], data.Y[out, 0]
+    refuse(codes[:, 0] != codes[:, 1], "they belong to different queries, whose scores cannot be compared")
+    refuse(y[:, 0] == y[:, 1], "their labels are equal, so that neither order is right")
+    return out[:, 0], out[:, 1]

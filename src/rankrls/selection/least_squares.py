@@ -372,8 +372,7 @@ class LeastSquaresProblem:
         means : bool
             Whether scores are the model's, and not measured from the means of queries.
         """
-        if not (values > 0.0).all():
-            raise InputError(f"Hold-out without refitting needs alphas > 0; got {values.min():g}.", parameter="alphas")
+        check_positive(values)
         return [form.hold_out(values, judge, folds, means) for form in self.forms]
 
     def held_out_scores(self, values: Array, n_rows: int, folds: Sequence[Index] | None = None) -> Array:
@@ -394,3 +393,9 @@ class LeastSquaresProblem:
 
 def _top(smoother: Smoother) -> float:
     return smoother.top
+
+
+def check_positive(alphas: Array) -> None:
+    """Refuse alphas that nothing is held out for without refitting."""
+    if not (alphas > 0.0).all():
+        raise InputError(f"Hold-out without refitting needs alphas > 0; got {alphas.min():g}.", parameter="alphas")

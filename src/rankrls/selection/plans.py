@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,9 +26,10 @@ from rankrls.numerics.concordance import (
     ordered_pairs,
 )
 from rankrls.numerics.holdout import HeldOut
-from rankrls.numerics.pairs import leave_pair_out, why_not_pairs
+from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
 from rankrls.selection.curves import Curve, evaluated, mean_of_targets, ordered_rightly
+from rankrls.selection.least_squares import check_positive
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
@@ -239,37 +239,71 @@ def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], 
             "cv=leave_pair_out counts pairs: choose by scoring=disagreement or scoring=pair_accuracy.",
             parameter="scoring",
         )
-    reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
-    if reason is not None:
-        raise InputError(f"cv='leave_pair_out' cannot hold out pairs without refitting: {reason}.", parameter="cv")
+    check_pairs_can_be_held_out(data, settings, constrained=constrained, parameter="cv")
     if isinstance(data, PreferredItems):
         what = f"{np.count_nonzero(data.graph.strength)} comparable pairs"
     else:
-        if settings[0].regression_weight == 0.0:
-            check_something_is_left(data)
         what = f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
     return exact_pair_plan(measure, f"leave-pair-out over {what}")
 
 
 def exact_pair_plan(measure: Measure, description: str) -> Plan:
     """Hold out pairs that are known to be exact."""
-    return Plan(measure, description, exact=partial(_pair_curve, measure))
+
+    def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
+        found = concordance(data, candidate, problem, values)
+        if measure.greater_is_better:
+            return Curve(found.score, found.error, interval=found.interval)
+        return Curve(1.0 - found.score, found.error, interval=1.0 - found.interval[::-1])
+
+    return Plan(measure, description, exact=curve)
 
 
-def _pair_curve(measure: Measure, data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
-    if isinstance(data, PreferredItems):
-        (graph,) = data.numeric_graphs(candidate.setting)
-        rows = np.flatnonzero(graph.strength)
-        i, j = graph.winners[rows], graph.losers[rows]
-        margins = hold_out_preferred_pairs(preference_features(candidate.kernel, data.X), graph, values, i, j)
-        mean, error = judged_pairs(margins, np.sign(graph.strength[rows]), i, j, graph.n_items, graph.weights[rows])
-        disjoint = greedy_matching(i, j)
-    else:
+class Concordance(NamedTuple):
+    """The share of held-out pairs in the right order, (values,), with its error and interval, and how many they are.
+
+    ``margins`` are the held-out score differences (pairs, values) of pairs that were given.
+    """
+
+    score: Array
+    error: Array
+    interval: Array
+    n_pairs: int
+    margins: Array | None
+
+
+def concordance(
+    data: Comparisons,
+    candidate: Any,
+    problem: Any,
+    values: Array,
+    pairs: tuple[Rows, Rows] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Concordance:
+    """Hold out every pair of items with different labels, or with a preference; or given ones of these."""
+    check_positive(values)
+    if isinstance(data, LabelledItems):
         (form,) = problem.forms
-        mean, error = leave_pair_out(form.smoother, form.graph, form.features, values, candidate.setting.balance)
-        disjoint = disjoint_pairs(data.Y[:, 0], data.layout.codes)
-    ends = np.stack(concordance_interval(mean, error, disjoint, CONFIDENCE))
-    return Curve(mean, error, None, ends) if measure.greater_is_better else Curve(1 - mean, error, None, 1 - ends[::-1])
+        solved, balance = (form.smoother, form.graph, form.features, values), candidate.setting.balance
+        y, codes, weight = data.Y[:, 0], data.layout.codes, data.weights
+        if pairs is None:
+            score, error = leave_pair_out(*solved, balance)
+            ends = concordance_interval(score, error, disjoint_pairs(y, codes), confidence)
+            return Concordance(score, error, np.stack(ends), ordered_pairs(y, codes), None)
+        i, j = pairs
+        margins, order = held_out_margins(*solved, i, j, balance), np.sign(y[i] - y[j])
+        weight = None if weight is None else weight[i] * weight[j]
+    else:
+        table, (graph,) = data.graph, data.numeric_graphs(candidate.setting)
+        rows = np.flatnonzero(table.strength)
+        i, j, order, weight = table.winners[rows], table.losers[rows], np.sign(table.strength[rows]), table.weight[rows]
+        if pairs is not None:
+            known, (i, j), weight = table.winners * table.n_items + table.losers, pairs, None
+            order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
+        margins = hold_out_preferred_pairs(preference_features(candidate.kernel, data.X), graph, values, i, j)
+    score, error = judged_pairs(margins, order, i, j, data.n_rows, weight)
+    ends = concordance_interval(score, error, greedy_matching(i, j), confidence)
+    return Concordance(score, error, np.stack(ends), len(i), None if pairs is None else margins)
 
 
 def preference_features(kernel: Kernel, X: Any) -> Array:
@@ -299,8 +333,17 @@ def why_pairs_cannot_be_held_out(data: Comparisons, settings: Sequence[Setting],
     return next((reason for reason in reasons if reason is not None), None)
 
 
-def check_something_is_left(data: LabelledItems) -> None:
-    """Refuse labels of which a single pair can take all that differs."""
+def check_pairs_can_be_held_out(
+    data: Comparisons, settings: Sequence[Setting], *, constrained: bool, parameter: str
+) -> None:
+    """Refuse graphs for which the shortcut would be wrong, and labels of which a pair can take all that differs."""
+    reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+    if reason is not None:
+        problem = f"Leave-pair-out cannot hold out pairs without refitting: {reason}."
+        remedy = " Leave-query-out is exact under constraints." if constrained else ""
+        raise InputError(problem + remedy, parameter=parameter)
+    if isinstance(data, PreferredItems) or settings[0].regression_weight > 0.0:
+        return
     comparable = np.flatnonzero(label_varies(data.Y, data.layout))
     if len(comparable) > 1:
         return
