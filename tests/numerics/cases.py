@@ -9,6 +9,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.smoother import DualSmoother
 from tests.oracles import explicit_laplacian
 
 
@@ -89,3 +90,31 @@ def refitted_weights(case, train, alpha):
     A, b = pairwise_equations(case.X[train], case.y[train], case.laplacian(train))
     A[np.diag_indices(len(b))] += alpha
     return solve_extended(A, b)
+
+
+def rounding(case, smoother, train, alpha, *weights):
+    """What rounding may make of the scores of a model of some rows that is found from all rows.
+
+    Relative to the size of scores, and of what the labels may contribute to them before they cancel.
+
+    The primal is as exact as features of one spread would make it: by how much alpha and the rows determine each
+    direction, beside what is subtracted of it. Where only held-out rows determine one, alpha is all that is left. The
+    dual does not know features: 1 / alpha bounds it. What hold-outs in the primal add to a first approximation is at
+    most 1e-3 of the scores then, and found in single precision.
+    """
+    eps = float(np.finfo(np.float64).eps)
+    condition, base = (smoother.top + alpha) / alpha, 1e-12
+    if not isinstance(smoother, DualSmoother):
+        everything = np.ones(len(case.y), dtype=bool)
+        whole, left = (
+            pairwise_equations(case.X[rows], case.y[rows], case.laplacian(rows))[0].astype(float)
+            for rows in (everything, train)
+        )
+        spread = left.diagonal() + alpha
+        correlations = (left + alpha * np.eye(len(left))) / np.sqrt(np.outer(spread, spread))
+        condition = np.linalg.cond(correlations) * ((whole.diagonal() + alpha) / spread).max()
+        base = 1e-12 if train.all() else 3e-10
+    X = case.X if case.setting["regression_weight"] else case.X - case.X[0]
+    sizes = [np.abs(X) @ np.abs(w) for w in weights]
+    size = max(np.max(sizes), np.abs(case.y).max() * smoother.top / (smoother.top + alpha))
+    return (base + 50.0 * eps * condition) * size

@@ -10,8 +10,15 @@ from scipy import sparse
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import hold_out, hold_out_chunks
-from rankrls.numerics.smoother import DualEquations, Equations, ItemSmoother, feature_weights, normal_equations
-from tests.numerics.cases import Case, cases, refitted_weights, solve_extended
+from rankrls.numerics.smoother import (
+    DualEquations,
+    DualSmoother,
+    Equations,
+    ItemSmoother,
+    feature_weights,
+    normal_equations,
+)
+from tests.numerics.cases import Case, cases, refitted_weights, rounding, solve_extended
 
 SHARES = np.geomspace(1e6, 1e-9, 6)
 """Alphas, in units of the largest eigenvalue."""
@@ -23,7 +30,8 @@ def forms(case, graph, X=None):
     yield normal_equations(graph, X).smoother()
     yield DualEquations.of_features(X, graph).smoother()
     if np.abs(case.X).max() < 100.0:  # a kernel matrix squares offsets
-        yield DualEquations.of_kernel(case.X @ case.X.T, graph).smoother()
+        Z = case.X if graph.e3 else case.X * (np.ptp(case.X, axis=0) > 0.0)
+        yield DualEquations.of_kernel(Z @ Z.T, graph).smoother()
 
 
 @given(cases(offset=1.0))
@@ -31,16 +39,26 @@ def test_paths_and_single_solutions_are_those_of_dense_solves(case):
     graph, everything = case.graph, np.ones(len(case.y), dtype=bool)
     smoothers = list(forms(case, graph))
     alphas = SHARES * max(smoothers[0].top, 1.0)
-    wanted = np.stack([refitted_weights(case, everything, alpha) for alpha in alphas]).astype(float)
-    X = case.X - case.X[0]
-    scale = np.abs(wanted).max(axis=1, keepdims=True) * np.abs(case.X).max() + np.abs(case.y).max() + 1e-300
-    primal, *dual = (s.path(alphas)[:, :, 0] for s in smoothers)
-    for found in (primal @ X.T, *(a @ case.X @ X.T for a in dual)):
-        np.testing.assert_allclose((found - wanted @ X.T) / scale, 0.0, atol=1e-5)
-    for equations in (normal_equations(graph, case.X), DualEquations.of_features(case.X, graph)):
-        w = equations.solve(alphas[3])[:, 0]
-        w = w if isinstance(equations, Equations) else feature_weights(graph, case.X, equations.solve(alphas[3]))[:, 0]
-        np.testing.assert_allclose(w, wanted[3], atol=1e-7 * (np.abs(wanted[3]).max() + 1e-12))
+    wanted = [refitted_weights(case, everything, alpha).astype(float) for alpha in alphas]
+    for smoother in smoothers:
+        for alpha, expected, w in zip(alphas, wanted, weights_of(case, smoother, alphas), strict=True):
+            limit = rounding(case, smoother, everything, alpha, expected, w)
+            np.testing.assert_allclose(case.X @ w, case.X @ expected, rtol=0, atol=limit)
+    for equations, smoother in zip(
+        (normal_equations(graph, case.X), DualEquations.of_features(case.X, graph)), smoothers, strict=False
+    ):
+        w = equations.solve(alphas[3])
+        w = (w if isinstance(equations, Equations) else feature_weights(graph, case.X, w))[:, 0]
+        limit = rounding(case, smoother, everything, alphas[3], wanted[3], w)
+        np.testing.assert_allclose(case.X @ w, case.X @ wanted[3], rtol=0, atol=limit)
+
+
+def weights_of(case, smoother, alphas):
+    """Weights of features for every alpha."""
+    coefficients = smoother.path(alphas)
+    if isinstance(smoother, DualSmoother):
+        return [feature_weights(smoother.graph, case.X, a)[:, 0] for a in coefficients]
+    return coefficients[:, :, 0]
 
 
 @given(cases(), st.sampled_from([0.0, 1e7]), st.sampled_from([1.0, 1e5]))
@@ -55,19 +73,23 @@ def test_held_out_queries_are_scored_as_by_refits(case, offset, spread):
             continue  # the dual knows no features
         alphas = SHARES * max(smoother.top, 1e-3)
         held = graph.restore(hold_out(smoother, graph, case.X, alphas).scores[0])
-        full = smoother.path(alphas)[:, :, 0]
-        full = full if full.shape[1] == case.X.shape[1] else full @ case.X
-        for query in set(case.q):
-            out = case.q == query
+        check_held_out(case, smoother, alphas, held, [case.q == query for query in set(case.q)])
+
+
+def check_held_out(case, smoother, alphas, held, units, *, means=False):
+    """Scores of units of rows, each left out in its turn, against refits in extended precision."""
+    full = weights_of(case, smoother, alphas)
+    for out in units:
+        for k, alpha in enumerate(alphas):
             if out.all():
                 continue
-            for k, alpha in enumerate(alphas):
-                w = refitted_weights(case, ~out, alpha).astype(float)
-                X = case.X[out] - case.X[out].mean(axis=0)
-                size = max((np.abs(case.X[out]) @ np.abs(v)).max() for v in (w, full[k])) + 1e-300
-                np.testing.assert_allclose(
-                    (case.centred(held[k, out], out) - case.centred(X @ w, out)) / size, 0.0, atol=3e-5
-                )
+            w = refitted_weights(case, ~out, alpha).astype(float)
+            X = case.X[out] if means else case.X[out] - case.X[out].mean(axis=0)
+            found, wanted = held[k, out], X @ w
+            if not means:
+                found, wanted = case.centred(found, out), case.centred(wanted, out)
+            limit = rounding(case, smoother, ~out, alpha, w, full[k])
+            np.testing.assert_allclose(found, wanted, rtol=0, atol=limit)
 
 
 @given(cases(regression=(0.0, 0.3)))
@@ -76,10 +98,7 @@ def test_scores_with_means_are_those_of_the_refitted_model_itself(case):
     for smoother in forms(case, graph):
         alphas = SHARES[1:4] * max(smoother.top, 1e-3)
         held = graph.restore(hold_out(smoother, graph, case.X, alphas, means=True).scores[0])
-        out = case.q == case.q[0]
-        for k, alpha in enumerate(alphas):
-            wanted = case.X[out] @ refitted_weights(case, ~out, alpha).astype(float)
-            np.testing.assert_allclose(held[k, out], wanted, atol=1e-6 * (1e-9 + np.abs(case.y).max()))
+        check_held_out(case, smoother, alphas, held, [case.q == case.q[0]], means=True)
 
 
 @given(cases(features=3), st.integers(0, 2**32))
@@ -93,12 +112,7 @@ def test_folds_of_queries_and_chunks(case, seed):
         alphas = SHARES[1:5] * max(smoother.top, 1e-3)
         parts = hold_out_chunks(smoother, graph, case.X, alphas, lambda part, held: held.scores, units=units)
         held = graph.restore(np.concatenate(list(parts), axis=-1))[0]
-        for fold in (order[:cut], order[cut:]):
-            out = np.isin(case.q, fold)
-            for k, alpha in enumerate(alphas):
-                wanted = case.X[out] @ refitted_weights(case, ~out, alpha).astype(float)
-                error = case.centred(held[k, out], out) - case.centred(wanted, out)
-                np.testing.assert_allclose(error, 0.0, atol=1e-6 * (1e-9 + np.abs(case.y).max()))
+        check_held_out(case, smoother, alphas, held, [np.isin(case.q, fold) for fold in (order[:cut], order[cut:])])
 
 
 def long_queries(m=2000, n=12, queries=5, seed=0):

@@ -405,7 +405,7 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
         for k in range(len(alphas)):
             scaled = own * np.sqrt(rest[:, k]) if rest[:, k].min() >= 0.0 else None
             A = (own * rest[:, k]) @ own.T if scaled is None else scaled @ scaled.T
-            right = (1.0 - rest[:, k, None]) * others if large[k] else rest[:, k, None] * s.right
+            right = (s.values * D[:, k])[:, None] * others if large[k] else rest[:, k, None] * s.right
             found = _solve(A, own @ right)
             P[:, k, r] = (found if large[k] else t[r] - found).T
     unseen = graph.unseen
