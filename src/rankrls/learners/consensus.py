@@ -32,7 +32,6 @@ from rankrls._errors import InputError
 from rankrls.learners.solutions import PathSolutions
 from rankrls.numerics.eigen import check_semidefinite
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import DualEquations
 
 Array = NDArray[np.float64]
@@ -188,18 +187,7 @@ class ConsensusProblem:
         return out
 
 
-def _read(across: Array, consensus: Consensus, a: Array) -> Scorer:
+def _read(across: Array, consensus: Consensus, a: Array) -> Callable[[Any], Array]:
     """Functions of rows of Z by their numbers. No method: a problem that holds one of its own is freed late."""
-    return _RowScorer(coefficients=across @ a, consensus=consensus)
-
-
-@dataclass(frozen=True, eq=False)
-class _RowScorer(Scorer):
-    """f of rows of Z from h, the coefficients, for items that are numbers of rows of Z."""
-
-    consensus: Any = None
-
-    def __call__(self, X: Any) -> Array:
-        """Scores of rows."""
-        assert self.coefficients is not None
-        return np.asarray(self.consensus.predictions(np.asarray(X)[:, 0].astype(np.intp), self.coefficients))
+    h = across @ a
+    return lambda X: consensus.predictions(np.asarray(X)[:, 0].astype(np.intp), h)

@@ -10,8 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls.numerics.scorer import Scorer
-
 
 @dataclass(frozen=True, eq=False)
 class PathSolutions:
@@ -21,13 +19,13 @@ class PathSolutions:
     ----------
     coefficients : ndarray of shape (values, size, targets)
     read : callable
-        Makes a :class:`Scorer` of coefficients (size, columns).
+        Makes a function of items, such as a Scorer, of coefficients (size, columns).
     details : sequence, optional
         What the solver says of each solution.
     """
 
     coefficients: NDArray[np.float64]
-    read: Callable[[NDArray[np.float64]], Scorer]
+    read: Callable[[NDArray[np.float64]], Any]
     details: Sequence[Any] = ()
 
     def scores(self, X: Any) -> NDArray[np.float64]:
@@ -36,7 +34,7 @@ class PathSolutions:
         scores = self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))(X)
         return scores.reshape(len(scores), values, targets)
 
-    def __getitem__(self, k: int) -> Scorer:
+    def __getitem__(self, k: int) -> Any:
         """The solution of value number k, with a column for each target."""
         return self.read(self.coefficients[k])
 

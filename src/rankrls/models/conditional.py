@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls._errors import InputError
 from rankrls._items import Items
 from rankrls._queries import query_layout
-from rankrls._rows import check_finite_features
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
@@ -206,12 +205,10 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
 def check_items(items: Any) -> Items:
     """Items with finite features; a plain matrix will do."""
     items = items if isinstance(items, Items) else Items(items)
-    features = sparse.csr_array(items.features) if sparse.issparse(items.features) else items.features
     try:
-        features = features if sparse.issparse(features) else np.ascontiguousarray(features, dtype=np.float64)
+        features = check_array(items.features, accept_sparse="csr", dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
-        raise InputError(f"items must hold numbers: {error}.", parameter="items") from None
-    check_finite_features(features, None, "items", products=True)
+        raise InputError(f"items: {error}", parameter="items") from None
     return Items(features, items.ids)
 
 
