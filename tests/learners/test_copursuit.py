@@ -81,15 +81,6 @@ def test_without_agreement_the_views_are_on_their_own(backfit):
         np.testing.assert_allclose(path.view(v).losses, alone.losses, rtol=1e-8)
 
 
-@pytest.mark.parametrize("shared", [True, False])
-def test_one_view_is_the_supervised_pursuit(shared):
-    case = Case(1, seed=4)
-    path = co_pursue(case.views, 20, 5.0, shared=shared)
-    alone = pursue(case.views[0].scored, case.views[0].target, 20)
-    np.testing.assert_array_equal(path.indices[:, 0], alone.indices)
-    np.testing.assert_allclose(path.coefficients[:, :, 0], alone.coefficients, rtol=1e-8, atol=1e-10)
-
-
 def test_the_whole_objective_never_rises_and_a_long_path_ends():
     case = Case(2, seed=7, n=6, l=4)
     path = co_pursue(case.views, 100, 0.5, shared=False)

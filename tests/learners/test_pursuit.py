@@ -10,7 +10,7 @@ from scipy import sparse
 
 from rankrls.kernels import Kernel
 from rankrls.learners.dictionaries import FeatureDictionary, HeldDictionary, kernel_columns
-from rankrls.learners.pursuit import OrthonormalColumns, first_of_best, pursue
+from rankrls.learners.pursuit import OrthonormalColumns, pursue
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
 from tests.oracles import gaussian
@@ -145,12 +145,6 @@ def test_equal_columns_go_to_the_lowest_index():
         first = [int(np.flatnonzero(copies == j)[0]) for j in single.indices]
         assert path.indices.tolist() == first
         assert path.n_stages == 5
-
-
-def test_first_of_best():
-    assert first_of_best(np.array([1.0, 2.0, 2.0 + 1e-14, 0.0]), 0.0) == 1
-    assert first_of_best(np.array([1.0, 2.0, 2.0 + 1e-5]), 0.0) == 2
-    assert first_of_best(np.array([0.0, 0.0]), 0.0) == 0
 
 
 def test_stops_when_nothing_improves():

@@ -80,15 +80,6 @@ def test_held_out_scores_are_those_of_refits_in_which_the_query_stays_unscored(k
             np.testing.assert_allclose(held[U] - held[U].mean(), found - found.mean(), atol=1e-7)
 
 
-def test_folds_keep_what_they_hold_out_as_unscored_rows():
-    X, y, qid = made(2, scored=6)
-    model = CoRankRLS([0.1, 1.0], mu=0.5, views=HALVES, cv=3).fit(X, y, qid=qid)
-    exact = CoRankRLS([0.1, 1.0], mu=0.5, views=HALVES).fit(X, y, qid=qid)
-    assert model.selection_ == "3 folds of 6 queries"
-    np.testing.assert_allclose(model.predict(X), exact.predict(X), atol=1e-9) if model.alpha_ == exact.alpha_ else None
-    assert np.isfinite(model.held_out_scores_[~np.isnan(y)]).all()
-
-
 def test_further_unscored_rows_are_rows_without_labels():
     X, y, qid = made(4)
     known = ~np.isnan(y)
@@ -166,12 +157,6 @@ def test_an_indefinite_kernel_with_a_positive_diagonal_is_refused():
     with pytest.raises(InputError) as caught:
         Views([lambda: K], centring, np.arange(8)).agree(100.0)
     assert "views[0]" in str(caught.value)
-
-
-def test_one_scored_query_is_judged_by_folds_of_its_rows():
-    X, y, qid = made(6, items=12)
-    model = CoRankRLS([0.1, 1.0], mu=0.5, views=HALVES).fit(X, np.where(qid == 0, y, np.nan), qid=qid)
-    assert model.selection_ == "5 folds of 12 rows"
 
 
 def test_refusals_of_data():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.exceptions import NotFittedError
 
 from rankrls import RankBoost
 from rankrls.metrics import Measure, preference_accuracy
@@ -55,13 +54,6 @@ def test_increasing_transformations_of_features_move_thresholds_only():
     np.testing.assert_allclose(centred(model.predict(X), qid), centred(turned.predict(-X), qid), atol=1e-9)
 
 
-def test_labels_turned_round_turn_the_scores_round():
-    X, y, qid = ranking_data(3)
-    up, down = fitted(X, y, qid), fitted(X, -y, qid)
-    np.testing.assert_allclose(centred(down.predict(X), qid), -centred(up.predict(X), qid), atol=1e-9)
-    np.testing.assert_allclose(up.train_loss_, down.train_loss_)
-
-
 def test_float32_and_sparse():
     X, y, qid = ranking_data(4)
     X = X.astype(np.float32).astype(float)
@@ -92,29 +84,23 @@ def test_stages_and_importances():
     assert short.stopped_ == "n_estimators"
 
 
-@pytest.mark.parametrize("scoring", ["disagreement", "map", "ndcg@3"])
+@pytest.mark.parametrize("scoring", ["disagreement", "map"])
 def test_validation_data_choose_the_first_of_the_best_rounds(scoring):
     X, y, qid = ranking_data(6, queries=12)
     X_val, y_val, qid_val = ranking_data(7, queries=12)
-    measure = scoring if scoring == "disagreement" else Measure(scoring.split("@")[0], k=3 if "@" in scoring else None)
     validation = {"X_val": X_val, "y_val": y_val, "qid_val": qid_val}
-    model = RankBoost(n_estimators=60, scoring=measure).fit(X, y, qid=qid, **validation)
+    model = RankBoost(n_estimators=60, scoring=scoring).fit(X, y, qid=qid, **validation)
     everything = RankBoost(n_estimators=60).fit(X, y, qid=qid)
-    if scoring == "disagreement":
-        values = [1.0 - Measure("disagreement")(y_val, s, qid=qid_val) for s in everything.staged_predict(X_val)]
-        np.testing.assert_allclose(1.0 - model.cv_results_["mean_score"], values)
-    elif scoring == "map":
-        values = [Measure("average_precision")(y_val, s, qid=qid_val) for s in everything.staged_predict(X_val)]
-        np.testing.assert_allclose(model.cv_results_["mean_score"], values)
-    else:
-        values = model.cv_results_["mean_score"]
+    sign, measure = (-1.0, "disagreement") if scoring == "disagreement" else (1.0, "average_precision")
+    values = sign * np.array([Measure(measure)(y_val, s, qid=qid_val) for s in everything.staged_predict(X_val)])
+    np.testing.assert_allclose(sign * model.cv_results_["mean_score"], values)
     best = int(np.argmax(np.round(values, 12)))
     assert model.n_estimators_ == best + 1 == model.best_params_["n_estimators"] == len(model.train_loss_)
     assert model.best_score_ == model.cv_results_["mean_score"][best]
     assert model.best_score_error_ > 0.0
     assert model.selection_ == "validation data with 12 queries"
     np.testing.assert_array_equal(model.weights_, everything.weights_[: best + 1])
-    thin = RankBoost(n_estimators=60, scoring=measure).fit(
+    thin = RankBoost(n_estimators=60, scoring=scoring).fit(
         sparse.csr_array(X), y, qid=qid, **{**validation, "X_val": sparse.csr_array(X_val)}
     )
     np.testing.assert_allclose(thin.cv_results_["mean_score"], model.cv_results_["mean_score"])
@@ -175,45 +161,12 @@ def test_nothing_to_learn_is_no_error_but_no_labels_to_compare_is():
         RankBoost().fit_pairs(X, [0], [1], strength=0.0)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "refusal"),
-    [
-        ({"n_estimators": 0}, Refusal("whole", "got 0", parameter="n_estimators")),
-        ({"balance": "all"}, Refusal(parameter="balance")),
-    ],
-)
-def test_bad_parameters(parameters, refusal):
-    X, y, qid = ranking_data(1)
-    with refusal:
-        RankBoost(**parameters).fit(X, y, qid=qid)
-
-
 def test_bad_data():
     X, y, qid = ranking_data(1)
     model = RankBoost(n_estimators=3)
-    with Refusal("2)", "shape (", kind=ValueError):
-        model.fit(X, np.column_stack((y, y)), qid=qid)
     with Refusal("y_val", parameter="X_val"):
         model.fit(X, y, qid=qid, X_val=X)
     with Refusal("qid_val", parameter="qid"):
         model.fit(X, y, qid=qid, X_val=X, y_val=y)
     with Refusal("can judge", parameter="y_val"):
         model.fit(X, y, qid=qid, X_val=X, y_val=np.ones(len(y)), qid_val=qid)
-    with Refusal("NaN", parameter="X", row=2, column=1):
-        model.fit(np.where(np.arange(4 * len(y)).reshape(-1, 4) == 9, np.nan, X), y, qid=qid)
-    with pytest.raises(NotFittedError):
-        model.predict(X)
-    with Refusal("3 features", kind=ValueError):
-        model.fit(X, y, qid=qid).predict(X[:, :3])
-    with Refusal("fitted", parameter="qid"):
-        model.score(X, y)
-
-
-@pytest.mark.parametrize("threads", ["1", "4"])
-def test_threads_change_nothing(threads, monkeypatch):
-    X, y, qid = ranking_data(10, queries=40, n=19)
-    expected = fitted(X, y, qid)
-    monkeypatch.setenv("RANKRLS_NUM_THREADS", threads)
-    model = fitted(X, y, qid)
-    np.testing.assert_array_equal(model.weights_, expected.weights_)
-    np.testing.assert_array_equal(model.predict(X), expected.predict(X))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.model_selection import GroupKFold
 
 from rankrls import RankingPursuit, RankingPursuitCV, load, save
 from rankrls.metrics import Measure, preference_accuracy
@@ -82,15 +81,6 @@ def test_one_ranking_has_folds_of_rows_and_a_precomputed_kernel_is_cut_rightly()
     assert RankingPursuitCV(3, cv=4).fit(X, y).selection_ == f"4 folds of {len(y)} rows"
 
 
-def test_splitters_of_queries():
-    X, y, qid = ranking_data(5, queries=10)
-    model = RankingPursuitCV(4, cv=GroupKFold(3), dictionary="features").fit(X, y, qid=qid)
-    assert model.selection_ == "3 folds of whole queries (GroupKFold)"
-    folds = GroupKFold(3).split(X, y, qid)
-    expected = errors_by_refits(folds, lambda p: RankingPursuit(p, dictionary="features"), X, y, qid, 4)
-    np.testing.assert_allclose(model.cv_results_["mean_score"], expected, atol=1e-12)
-
-
 @pytest.mark.parametrize("dictionary", ["kernel", "features"])
 def test_validation_data_and_kernel_grids(dictionary):
     X, y, qid = ranking_data(6, queries=30)
@@ -158,26 +148,13 @@ def test_preferences_are_left_out_by_refits(grouped):
     ("parameters", "refusal"),
     [
         ({"max_basis": 0}, Refusal("whole", "least 1", parameter="max_basis")),
-        ({"rule": "first"}, Refusal(parameter="rule")),
         ({"kernel": ("rbf", "precomputed")}, Refusal("several", parameter="kernel")),
-        ({"cv": 1}, Refusal("folds", "least 2", parameter="cv")),
-        ({"cv": 40}, Refusal("cv=40 folds", "need", parameter="cv")),
-        ({"gamma": (0.1, -1)}, Refusal("positive number", parameter="gamma")),
-        ({"dictionary": "rows"}, Refusal(parameter="dictionary")),
     ],
 )
 def test_bad_parameters(parameters, refusal):
     X, y, qid = ranking_data(9)
     with refusal:
         RankingPursuitCV(**parameters).fit(X, y, qid=qid)
-
-
-def test_bad_data():
-    X, y, qid = ranking_data(9)
-    with Refusal("1d array", kind=ValueError):
-        RankingPursuitCV().fit(X, np.column_stack((y, y)), qid=qid)
-    with Refusal("either cv", "validation data", parameter="cv"):
-        RankingPursuitCV(cv=3).fit(X, y, qid=qid, X_val=X, y_val=y, qid_val=qid)
 
 
 @pytest.mark.parametrize("options", [{"dictionary": "features"}, {"gamma": 0.1}, {"kernel": "precomputed"}])

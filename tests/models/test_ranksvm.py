@@ -160,17 +160,6 @@ def test_a_basis_of_all_items_is_exact_and_a_smaller_one_is_worse():
     np.testing.assert_allclose(centred(precomputed.predict(X @ X.T), qid), centred(linear.predict(X), qid), atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-def test_many_rows_are_multiplied_in_blocks(dtype):
-    rng = np.random.default_rng(0)
-    X = np.round(rng.normal(size=(4000, 20)), 2).astype(dtype)
-    X[:, 3] += 4096
-    y, qid = rng.integers(0, 4, 4000), np.repeat(np.arange(200), 20)
-    dense = RankSVM(0.1, tol=1e-10).fit(X, y, qid=qid)
-    same = RankSVM(0.1, tol=1e-10).fit(sparse.csr_array(X), y, qid=qid)
-    np.testing.assert_allclose(dense.coef_, same.coef_, atol=1e-6)
-
-
 def test_offsets_and_float32():
     X, y, qid = ranking_data(9, queries=10)
     reference = RankSVM(1.0, tol=1e-10).fit(X, y, qid=qid).coef_
@@ -218,9 +207,3 @@ def test_refuses_an_exact_kernel_machine_on_many_items(monkeypatch):
     with Refusal(parameter="n_basis", remedy="expand over"):
         RankSVM(kernel="rbf").fit(X, y, qid=qid)
     RankSVM(kernel="rbf", n_basis=len(y)).fit(X, y, qid=qid)
-
-
-def test_refuses_several_targets():
-    X, y, qid = ranking_data(1)
-    with Refusal("1d array", kind=ValueError):
-        RankSVM().fit(X, np.column_stack((y, y)), qid=qid)

@@ -130,8 +130,6 @@ def test_automatic_grid_reaches_from_one_direction_to_little_regularization():
         ({"Cs": ()}, Refusal("empty", parameter="Cs")),
         ({"Cs": "many"}, Refusal(parameter="Cs")),
         ({"Cs": (1.0, -1.0)}, Refusal("number", "above 0", parameter="C")),
-        ({"rule": "worst"}, Refusal(parameter="rule")),
-        ({"balance": ("pairs", "rows")}, Refusal(parameter="balance")),
     ],
 )
 def test_bad_parameters(parameters, refusal):
