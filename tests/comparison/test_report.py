@@ -6,7 +6,6 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import pytrec_eval
-import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -50,16 +49,6 @@ def test_values_are_the_measures(report):
     assert report.measures[1].best == "a"
 
 
-def test_wilcoxon_is_scipys(report):
-    for m in report.measures:
-        for line in m.comparison:
-            gap = m.per_query[line.first] - m.per_query[line.second]
-            gap = gap[~np.isnan(gap) & (np.abs(gap) > 1e-12)]
-            wanted = scipy.stats.wilcoxon(gap, method="approx", correction=False).pvalue
-            assert line.p_wilcoxon == pytest.approx(wanted, abs=2e-3)
-        assert [(r.first, r.second) for r in m.comparison] == [("a", AWKWARD), ("a", "c"), (AWKWARD, "c")]
-
-
 def test_changed_queries_are_those_of_the_largest_difference(report):
     m = report.measures[1]
     gap = m.per_query["a"] - m.per_query["c"]
@@ -77,13 +66,6 @@ def test_changed_queries_are_those_of_the_largest_difference(report):
         report.changed("map", "a", "d")
 
 
-def test_wins_count_the_better_side(report):
-    line = report.measures[1].comparison.pairs[1]
-    gap = report.measures[1].per_query["a"] - report.measures[1].per_query["c"]
-    assert line.wins == (gap < 0).sum()
-    assert line.losses == (gap > 0).sum()
-
-
 def test_json_holds_everything(report):
     found = json.loads(json.dumps(report.as_dict(top=3), allow_nan=False))
     assert found["rankings"] == ["a", AWKWARD, "c"]
@@ -92,12 +74,6 @@ def test_json_holds_everything(report):
     assert len(pair["changed_most"]) == 3
     assert pair["wins"] + pair["ties"] + pair["losses"] == pair["n_queries"] == 30
     assert pair["p_randomization"] <= pair["p_randomization_holm"] <= 1.0
-
-
-def test_prints_as_tables(report):
-    text = str(report)
-    assert "map, p values by Holm" in text
-    assert "p randomization" in text
 
 
 def test_trec_breaks_ties_by_document_id_as_trec_eval_does():
@@ -118,12 +94,6 @@ def test_an_interval_ends_where_the_measure_does():
     low, high = Judgement(values.mean(), 0.1, 4, values).interval()
     assert 0.6 < low < high == 1.0
     assert Judgement(0.99, 0.01, 5, None, unit="preferences").interval() == (0.99 - 0.0196, 1.0)
-
-
-def test_one_baseline():
-    y, scores, qid = rankings(queries=8)
-    found = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="c")
-    assert [(r.first, r.second) for r in found.measures[0].comparison] == [("a", "c"), (AWKWARD, "c")]
 
 
 @pytest.mark.parametrize(
@@ -225,10 +195,3 @@ def test_ticks_are_few_and_inside(low, span, most):
     ticks = tick_values(low, low + span, most)
     assert 1 <= len(ticks) <= most + 1
     assert all(low - 1e-6 * span <= t <= low + span * (1 + 1e-6) for t in ticks)
-
-
-def test_save_is_whole_or_nothing(report, tmp_path):
-    report.save_html(tmp_path / "r.html", title="T")
-    assert (tmp_path / "r.html").read_text("utf-8").startswith("<!DOCTYPE html>")
-    with pytest.raises(OSError, match="no"):
-        report.save_html(tmp_path / "no" / "r.html")

@@ -22,7 +22,6 @@ from rankrls import (
     RankBoost,
     RankingPursuit,
     RankRLS,
-    RankRLSCV,
     SparseRankRLS,
 )
 from rankrls import export as formats
@@ -251,14 +250,6 @@ def test_an_engine_computes_only_the_features_that_were_taken():
     np.testing.assert_allclose(scores, model.predict(X), rtol=1e-4, atol=1e-4)
 
 
-def test_onnx_of_co_ranking_pursuit_without_a_stage():
-    X = np.zeros((4, 2))
-    model = CoRankingPursuit(3).fit(X, [0, 1, 2, 3])
-    assert model.path_.n_stages == 0
-    scores = onnx_scores(model, np.ones((3, 2)))
-    np.testing.assert_array_equal(scores, model.predict(np.ones((3, 2))))
-
-
 def test_onnx_stumps_are_strict_at_their_threshold():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     model = RankBoost(n_estimators=3).fit(X, [0, 0, 1, 1])
@@ -341,12 +332,3 @@ def test_published_examples_have_the_exported_form():
                 },
             }
         }
-
-
-def test_selecting_models_and_saving(tmp_path):
-    X, y, qid = data()
-    model = RankRLSCV().fit(X, y, qid=qid)
-    to_solr(model).save(tmp_path / "model.json")
-    assert json.loads((tmp_path / "model.json").read_text())["name"] == "rankrls"
-    to_onnx(model).save(tmp_path / "model.onnx")
-    assert onnxruntime.InferenceSession(tmp_path / "model.onnx").get_inputs()[0].shape == ["rows", 5]
