@@ -220,16 +220,13 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
         remedy = "Give feature_names, one a column in the order of the columns, or fit on a data frame."
         raise InputError(f"{problem} {remedy}", parameter="feature_names")
     if len(names) != n:
-        problem = f"feature_names has {len(names)} names; the model has {n} features."
-        raise InputError(problem, parameter="feature_names")
+        raise InputError(
+            f"feature_names has {len(names)} names; the model has {n} features.", parameter="feature_names"
+        )
     for j, (name, own) in enumerate(zip(names, known or names, strict=True)):
-        problem = ""
-        if name != own:
-            problem = f"Column {j} of feature_names is {name!r}, but the model was fitted with {own!r} there."
-        elif not name.strip() or name in names[:j]:
-            problem = f"The name of feature {j}, {name!r}, is empty or that of another one."
-        if problem:
-            raise InputError(problem, parameter="feature_names", column=j)
+        if name != own or not name.strip() or name in names[:j]:
+            problem = f"{name!r} cannot name column {j}: names differ, are not empty, and are those that the model was"
+            raise InputError(f"{problem} fitted with (here {own!r}).", parameter="feature_names", column=j)
     return tuple(names)
 
 

@@ -44,7 +44,7 @@ class AlphaSelectionDisplay(Display):
     Attributes
     ----------
     alphas, values, errors : ndarray
-        From the simplest model to the least regularized one.
+        From the simplest model to the least regularized one; errors are NaN if they are not known.
     best, one_se : float
         The best value, and the one-standard-error rule's (NaN without errors, and for a surface).
     lines_ : list of matplotlib Line2D
@@ -80,24 +80,22 @@ class AlphaSelectionDisplay(Display):
         if table.ndim not in (1, 2) or len(table) != len(grid):
             problem = f"values must have an entry or a row for each of {len(grid)} alphas; got shape {table.shape}."
             raise InputError(problem, parameter="values")
-        order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
-        self.alphas, self.values = grid[order], table[order]
-        self.errors: Array | None = None
-        if errors is not None:
-            self.errors = np.asarray(errors, dtype=np.float64)
-            if self.errors.shape != table.shape:
-                raise InputError(f"errors must have shape {table.shape}; got {self.errors.shape}.", parameter="errors")
-            self.errors = self.errors[order]
-        if chosen is not None and chosen not in self.alphas:
+        known: Array = np.full(len(grid), np.nan) if errors is None else np.asarray(errors, dtype=np.float64)
+        if known.shape != grid.shape:
+            raise InputError(f"errors must have shape {grid.shape}; got {known.shape}.", parameter="errors")
+        if chosen is not None and chosen not in grid:
             raise InputError(f"chosen must be one of the alphas; got {chosen!r}.", parameter="chosen")
-        self.chosen, self.n_iter, self.greater_is_better = chosen, n_iter, greater_is_better
+        order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
+        self.alphas, self.values, self.errors = grid[order], table[order], known[order]
+        self.chosen, self.n_iter = chosen, n_iter
         self.parameter, self.measure = parameter, measure
         self.best, self.one_se = np.nan, np.nan
         if table.ndim == 1:
-            error = np.full(len(grid), np.nan) if self.errors is None else self.errors
             goodness = self.values if greater_is_better else -self.values
-            taken = {name: float(self.alphas[rule(goodness, error, np.abs(goodness))]) for name, rule in RULES.items()}
-            self.best, self.one_se = taken["best"], np.nan if self.errors is None else taken["one_se"]
+            taken = {
+                name: float(self.alphas[rule(goodness, self.errors, np.abs(goodness))]) for name, rule in RULES.items()
+            }
+            self.best, self.one_se = taken["best"], taken["one_se"] if not np.isnan(known).all() else np.nan
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
@@ -129,12 +127,11 @@ class AlphaSelectionDisplay(Display):
         rows = np.ones(len(table[parameter]), dtype=bool)
         for name in set(table) - {parameter, "mean_score", "standard_error"}:
             rows &= [value is table[name][best] or value == table[name][best] for value in table[name]]
-        errors = table["standard_error"][rows]
         measure = resolve_measure(model.scoring)
         display = cls(
             table[parameter][rows],
             table["mean_score"][rows],
-            errors=None if np.isnan(errors).all() else errors,
+            errors=table["standard_error"][rows],
             chosen=float(table[parameter][best]),
             greater_is_better=measure.greater_is_better,
             parameter=parameter,
@@ -167,12 +164,11 @@ class AlphaSelectionDisplay(Display):
             self._draw_surface(line_kw)
         else:
             self.lines_ = self.ax_.plot(self.alphas, self.values, **{"color": COLOURS[0], "marker": ".", **line_kw})
-            if self.errors is not None:
-                low, high = self.values - self.errors, self.values + self.errors
-                self.ax_.fill_between(self.alphas, low, high, alpha=0.2, linewidth=0, color=self.lines_[0].get_color())
+            low, high = self.values - self.errors, self.values + self.errors
+            self.ax_.fill_between(self.alphas, low, high, alpha=0.2, linewidth=0, color=self.lines_[0].get_color())
             agree = self.one_se == self.best
             self._mark(self.best, "o", COLOURS[0], "best and one standard error" if agree else "best")
-            if self.errors is not None and not agree:
+            if not (agree or np.isnan(self.one_se)):
                 self._mark(self.one_se, "D", COLOURS[1], "one standard error")
             if self.chosen not in (None, self.best, self.one_se):
                 self._mark(self.chosen, "s", "black", "given")
@@ -189,8 +185,10 @@ class AlphaSelectionDisplay(Display):
 
     def _draw_surface(self, line_kw: dict[str, Any]) -> None:
         """A curve over iterations for each alpha, from dark for the smallest to light; alpha = 0 is dashed."""
-        colours = _shades(len(self.alphas))
+        from matplotlib import colormaps
+
         self.lines_ = []
+        colours = colormaps["viridis"](np.linspace(0.95, 0.0, len(self.alphas)))
         for alpha, values, colour in zip(self.alphas, self.values, colours, strict=True):
             known = np.flatnonzero(~np.isnan(values))
             look = {"color": "black", "linestyle": "--"} if alpha == 0.0 else {"color": colour}
@@ -200,10 +198,3 @@ class AlphaSelectionDisplay(Display):
             value = self.values[int(np.argmax(self.alphas == self.chosen)), self.n_iter - 1]
             label = f"chosen: {self.chosen:.3g} after {self.n_iter}"
             self.marks_ += self.ax_.plot([self.n_iter], [value], "o", color="tab:red", label=label, zorder=3)
-
-
-def _shades(n: int) -> list[Any]:
-    """So many colours from light to dark."""
-    from matplotlib import colormaps
-
-    return list(colormaps["viridis"](np.linspace(0.95, 0.0, n)))
