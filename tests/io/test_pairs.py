@@ -85,6 +85,10 @@ def test_what_was_written_comes_back(pairs, words):
     writer.writerow(["winner", "loser", "strength"])
     for i, step, s in pairs:
         writer.writerow([ids[i], ids[(i + step) % 6], repr(s)])
+    if not any(strength for *_, strength in pairs):
+        with Refusal("no vote prefers", kind=PairsError, file="<stream>"):
+            read(out.getvalue(), ids=ids)
+        return
     table = read(out.getvalue(), ids=ids)
     np.testing.assert_array_equal(table.winners, [i for i, _, _ in pairs])
     np.testing.assert_array_equal(table.losers, [(i + step) % 6 for i, step, _ in pairs])
@@ -99,7 +103,7 @@ def test_what_was_written_comes_back(pairs, words):
             ({"winner": ["0", word], "loser": ["1", "2"]}, Refusal(f"'{word}' is no row number", row=1))
             for word in ("-1", "x", "1.5", "1_0", "9" * 30)
         ),
-        ({"winner": ["0", ""], "loser": ["1", "2"]}, Refusal("empty", row=1, column="winner")),
+        ({"winner": ["0", ""], "loser": ["1", "2"]}, Refusal("''", row=1, column="winner")),
         ({"winner": [0, 2], "loser": [1, 2]}, Refusal("compared with itself", row=1, column="winner")),
         ({"winner": [0], "looser": [1]}, Refusal(column="loser")),
         ({"winner": [0, 1], "loser": [1, 0], "strength": [2, None]}, Refusal("nothing", row=1, column="strength")),
@@ -126,7 +130,7 @@ def test_what_is_wrong_is_said_with_the_row(columns, facts):
         ("winner,loser,weight\n0,1,2\n1,0,much\n", Refusal("'much'", row=1, column="weight")),
         ('winner,loser\n"1,2\n', Refusal("quote", line=2)),
         (b"winner,loser\n0,1\n\xff,2\n", Refusal("UTF-8", line=3)),
-        pytest.param(gzip.compress(b"winner,loser\n" * 99, mtime=0)[:20], Refusal("damaged"), id="gzip"),
+        pytest.param(gzip.compress(b"winner,loser\n" * 99, mtime=0)[:20], Refusal("gzip"), id="gzip"),
         pytest.param("winner,loser\n1,2\n".encode("utf-16"), Refusal("UTF-16"), id="UTF-16"),
         pytest.param(parquet(winner=[0], loser=[1])[:-20], Refusal("no Parquet"), id="Parquet"),
         pytest.param(parquet(winner=[0.5], loser=[1]), Refusal("0.5", column="winner"), id="half"),
@@ -146,8 +150,6 @@ def test_ids_that_are_none():
     with Refusal("'b'", "several items", kind=PairsError, row=1, column="winner", file="<stream>"):
         read("winner,loser\na,c\nb,a\n", ids=["a", "b", "c", "b"])
     np.testing.assert_array_equal(read("winner,loser\na,c\nc,a\n", ids=["a", "b", "c", "b"]).winners, [0, 2])
-    with Refusal("is empty", kind=PairsError, column="loser", file="<stream>"):
-        read("winner,loser\na,\n", ids=["a", "", "c"])
 
 
 def test_parquet_is_the_same_as_text(tmp_path):

@@ -25,7 +25,7 @@ from rankrls.io import TableError, load_table, save_table
 from rankrls.io.tables.columns import ColumnRoles, matching, plan_columns
 
 BLANKS = " \t\n\r\v\f"
-TEXTS = st.text(st.characters(codec="utf-8"))
+TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
 ENDINGS = ["csv", "tsv", "csv.gz", "parquet", "arrow"]
 
@@ -277,7 +277,7 @@ def row(cells):
     return f"label,qid,price,name\n1,q,2,3\n{cells}\n1,q,2,4\n"
 
 
-@pytest.mark.parametrize("word", ["", '" "', "NA", "-inf", "1e999", "1_000", "0x1p3", '"1,5"', "$12.50", "2\x007"])
+@pytest.mark.parametrize("word", ["", '" "', "NA", "-inf", "1e999", "1_000", "0x1p3", '"1,5"', "$12.50"])
 def test_a_cell_that_is_no_number(word):
     for text, column in ((row(f"0,q,{word},3"), "price"), (row(f"{word},q,3,3"), "label")):
         error = refused(text.encode())
@@ -291,6 +291,7 @@ def test_a_cell_that_is_no_number(word):
         (row("0,q,1,5,3"), Refusal("Expected 4 columns, got 5", row=1)),
         (row("0,q,1"), Refusal("Expected 4 columns, got 3", row=1)),
         (row("0,,1,3"), Refusal("empty", row=1, column="qid")),
+        (row("0,a\0,1,3"), Refusal("UTF-8", line=3)),
         (row('0,"q,1,3'), Refusal("quote", line=3)),
         ("\n \n" + row('0,"q,1,3'), Refusal("quote", line=5)),
         (row('0,"q"x,1,3'), Refusal("quote", line=3)),
@@ -583,8 +584,9 @@ class TestWriting:
         assert not [*tmp_path.iterdir()]
 
     def test_what_text_could_not_keep(self, tmp_path):
-        with Refusal("blank"):
-            save_table(tmp_path / "t.csv", [[1.0]], qid=["a "])
+        for bad in ("a ", "a\0"):
+            with Refusal("blank"):
+                save_table(tmp_path / "t.csv", [[1.0]], qid=[bad])
         with Refusal("all numbers"):
             save_table(tmp_path / "t.csv", [[1.0]], feature_names=["7"])
         save_table(tmp_path / "t.parquet", [[1.0]], qid=["a "], feature_names=["7"])

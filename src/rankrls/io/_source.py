@@ -85,7 +85,7 @@ class Text:
             text: Any = io.BufferedReader(raw)
             start = text.peek(8)[:8]
             if what := foreign(start):
-                problem = f"this is {what}, not LETOR text; plain text and gzip are read."
+                problem = f"this is {what}, not text; plain text and gzip are read."
                 raise self._kind(problem, file=self.name, parameter="format")
             if start.startswith(b"\x1f\x8b"):
                 if start[3:4] > b"\x1f":  # flags that Python ignores and no reader may (RFC 1952, 2.3.1.2)

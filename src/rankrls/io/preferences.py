@@ -125,38 +125,11 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     (array([1, 2]), array([0, 1]), array([2., 1.]))
     """
     with open_table(path, "auto", PairsError) as table:
-        known = [name for name in _COLUMNS if name in table.columns]
-        missing = next((name for name in _COLUMNS[:2] if name not in known), None)
-        if missing is not None:
-            message = f"there is no column {missing!r}: the first line names winner and loser."
-            raise table.refuse(message, column=missing)
-        twice = next((name for name in known if table.columns.count(name) > 1), None)
-        if twice is not None:
-            raise table.refuse(f"there are two columns {twice!r}.", column=twice)
-        numbers = {name: name for name in known if name in ("strength", "weight")}
-        texts = {name: name for name in known if name not in numbers}
-        found = read_arrays(table, ReadPlan(numbers=numbers, texts=texts, may_be_empty=("group",)))
-        winners, losers = (_rows(table, name, found.texts[name], n_items, ids) for name in _COLUMNS[:2])
-        same = winners == losers
-        if same.any():
-            item = found.texts["winner"][np.argmax(same)]
-            raise _row_error(table, same, f"the item {quoted(str(item))} is compared with itself.", column="winner")
-        return PairTable(
-            winners=winners,
-            losers=losers,
-            strength=found.numbers.get("strength"),
-            weight=found.numbers.get("weight"),
-            groups=_strings(found.texts["group"]) if "group" in known else None,
-            path=table.name,
-            sha256=table.sha256,
-            ignored=tuple(name for name in table.columns if name not in known),
-        )
-
-
-def _rows(
-    table: Table, what: str, values: NDArray[Any], n_items: int | None, ids: Sequence[Any] | None
-) -> NDArray[np.intp]:
-    """Rows of items that are called by their numbers, or by their ids."""
+        given = {role: role for role in _COLUMNS if role in table.columns or role in ("winner", "loser")}
+        votes, kept = _votes(table, given)
+        ignored = tuple(name for name in table.columns if name not in given)
+    if not kept.all():
+        raise _row_error(table, int(np.argmin(kept)), "the item is compared with itself.", column="winner")
     row_of: dict[str, int] = {}
     for row, item in enumerate(() if ids is None else ids):
         row_of[str(item)] = -1 if str(item) in row_of else row
@@ -167,15 +140,20 @@ def _rows(
             return row_of.get(text, -1)
         return int(text) if is_whole(text) and int(text) <= most else -1
 
-    different, codes = coded(_strings(values))
-    found = np.array([place(text) for text in different], dtype=np.intp)[codes]
-    if (found < 0).any():
-        text = different[codes[np.argmax(found < 0)]]
+    rows = np.array([place(item) for item in votes.items], dtype=np.intp)
+    winners, losers = rows[votes.winners], rows[votes.losers]
+    wrong = (winners < 0) | (losers < 0)
+    if wrong.any():
+        k = int(np.argmax(wrong))
+        what = "winner" if winners[k] < 0 else "loser"
+        item = votes.items[getattr(votes, f"{what}s")[k]]
         why = f"no row number; rows are numbered from 0{'' if n_items is None else f' to {most}'}"
         if ids is not None:
-            why = f"the id of {'several items' if text in row_of else 'no item'}"
-        raise _row_error(table, found < 0, f"the {what} {quoted(text)} is {why}.", column=what)
-    return found
+            why = f"the id of {'several items' if item in row_of else 'no item'}"
+        raise _row_error(table, k, f"the {what} {quoted(item)} is {why}.", column=what)
+    return PairTable(
+        winners, losers, votes.strength, votes.weight, votes.groups, votes.path, votes.sha256, ignored=ignored
+    )
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -280,54 +258,56 @@ def load_votes(
     if wrong is not None:
         message = f"votes have left, right and preferred, or winner and loser; {wrong} is missing, or one too many."
         raise InputError(message, parameter=wrong)
-    sides: dict[str, Any] = {role: given[role] for role in wanted[:2]}
+    given |= {"group": group, "strength": strength, "weight": weight}
     with open_table(path, "auto", PairsError) as table:
-        others = {"preferred": preferred, "group": group, "strength": strength, "weight": weight}
-        columns = {role: _columns(table, role, value) for role, value in (sides | others).items() if value is not None}
-        named = all(columns[role] == [value] for role, value in sides.items())
-        first, second = (columns[role] for role in sides)
-        feature_names = None if named else _feature_names(table, sides, first, second)
-        features = () if named else (*first, *second)
-        texts = {
-            role: columns[role][0] for role in ("preferred", "group", *(sides if named else ())) if role in columns
-        }
-        numbers: dict[str, str] = {role: columns[role][0] for role in ("strength", "weight") if role in columns}
-        found = read_arrays(table, ReadPlan(features, numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
-        items: NDArray[Any]
-        if named:
-            both = np.stack([_strings(found.texts[role]) for role in sides], axis=1)
-            different, codes = coded(both.ravel())
-            items = objects(different)
-        else:
-            rows = found.X.reshape(2 * len(found.X), -1) + 0.0  # -0 is 0
-            keys, codes = coded(row.tobytes() for row in rows)
-            items = np.frombuffer(b"".join(keys)).reshape(len(keys), -1)
-        pairs = codes.reshape(-1, 2)
-        choice = np.ones(len(pairs))
-        if preferred is not None:
-            choice = _choices(
-                table, _strings(found.texts["preferred"]), items if named else None, pairs, sides, preferred
-            )
-        lead = np.abs(choice) * found.numbers.get("strength", 1.0)
-        kept = (pairs[:, 0] != pairs[:, 1]) & ((ties == "include") | (lead != 0.0))
-        lead = lead[kept]
-        if not lead.any():
-            raise table.refuse("no vote prefers one of two different items.")
-        used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
-        winners, losers = again.reshape(-1, 2).T.astype(np.intp)
-        return VoteTable(
-            items=items[used],
-            feature_names=feature_names,
-            winners=winners,
-            losers=losers,
-            strength=None if strength is None and lead.all() else lead,
-            weight=None if weight is None else found.numbers["weight"][kept],
-            groups=None if group is None else _strings(found.texts["group"])[kept],
-            n_ties=int((lead == 0.0).sum()),
-            n_left_out=int((~kept).sum()),
-            path=table.name,
-            sha256=table.sha256,
-        )
+        return _votes(table, {role: value for role, value in given.items() if value is not None}, ties)[0]
+
+
+def _votes(table: Table, given: dict[str, Any], ties: str = "include") -> tuple[VoteTable, NDArray[np.bool_]]:
+    """The votes of a table by the columns of each role, and which rows they are."""
+    sides = [role for role in ("winner", "loser", "left", "right") if role in given]
+    columns = {role: _columns(table, role, value) for role, value in given.items()}
+    named = all(columns[role] == [given[role]] for role in sides)
+    first, second = (columns[role] for role in sides)
+    feature_names = None if named else _feature_names(table, [given[role] for role in sides], first, second)
+    features = () if named else (*first, *second)
+    single = {role: names[0] for role, names in columns.items() if named or role not in sides}
+    numbers = {role: name for role, name in single.items() if role in ("strength", "weight")}
+    texts = {role: name for role, name in single.items() if role not in numbers}
+    found = read_arrays(table, ReadPlan(features, numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
+    words = {role: objects(map(str, values.tolist())) for role, values in found.texts.items()}
+    items: NDArray[Any]
+    if named:
+        different, codes = coded(np.stack([words[role] for role in sides], axis=1).ravel())
+        items = objects(different)
+    else:
+        rows = found.X.reshape(2 * len(found.X), -1) + 0.0  # -0 is 0
+        keys, codes = coded(row.tobytes() for row in rows)
+        items = np.frombuffer(b"".join(keys)).reshape(len(keys), -1)
+    pairs, choice = codes.reshape(-1, 2), np.ones(len(codes) // 2)
+    if "preferred" in given:
+        names = [given[role] for role in sides]
+        choice = _choices(table, words["preferred"], items if named else None, pairs, names, given["preferred"])
+    lead = np.abs(choice) * found.numbers.get("strength", 1.0)
+    kept = (pairs[:, 0] != pairs[:, 1]) & ((ties == "include") | (lead != 0.0))
+    if not lead[kept].any():
+        raise table.refuse("no vote prefers one of two different items.")
+    used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
+    winners, losers = again.reshape(-1, 2).T.astype(np.intp)
+    votes = VoteTable(
+        items=items[used],
+        feature_names=feature_names,
+        winners=winners,
+        losers=losers,
+        strength=lead[kept] if "strength" in given or not lead[kept].all() else None,
+        weight=found.numbers["weight"][kept] if "weight" in given else None,
+        groups=words["group"][kept] if "group" in given else None,
+        n_ties=int((lead[kept] == 0.0).sum()),
+        n_left_out=int((~kept).sum()),
+        path=table.name,
+        sha256=table.sha256,
+    )
+    return votes, kept
 
 
 def _columns(table: Table, role: str, given: Names) -> list[str]:
@@ -341,16 +321,15 @@ def _columns(table: Table, role: str, given: Names) -> list[str]:
     return [name for names in found.values() for name in names]
 
 
-def _feature_names(table: Table, sides: dict[str, Any], first: list[str], second: list[str]) -> tuple[str, ...]:
+def _feature_names(table: Table, given: list[Any], first: list[str], second: list[str]) -> tuple[str, ...]:
     """What both sides call their features: by name if the sides are patterns, else in their order."""
-    if not all(isinstance(given, str) for given in sides.values()):
-        stems, others = first, second if len(first) != len(second) else first
+    if all(isinstance(side, str) for side in given):
+        stems, others = (_stems(side, names) for side, names in zip(given, (first, second), strict=True))
     else:
-        stems, others = (_stems(given, names) for given, names in zip(sides.values(), (first, second), strict=True))
+        stems, others = first, first[: len(second)] + second[len(first) :]
     if sorted(stems) != sorted(others):
-        one, other = sides
-        message = f"{one} and {other} need the same features; they have {few(stems)} and {few(others)}."
-        raise table.refuse(message, parameter=other)
+        message = f"both sides need the same features; they have {few(stems)} and {few(others)}."
+        raise table.refuse(message, parameter="right")
     second[:] = [second[others.index(stem)] for stem in stems]
     return tuple(stems)
 
@@ -362,16 +341,11 @@ def _stems(pattern: str, columns: list[str]) -> list[str]:
 
 
 def _choices(
-    table: Table,
-    words: NDArray[Any],
-    items: NDArray[Any] | None,
-    pairs: NDArray[Any],
-    sides: dict[str, Any],
-    column: str,
+    table: Table, words: NDArray[Any], items: NDArray[Any] | None, pairs: NDArray[Any], sides: list[Any], column: str
 ) -> NDArray[np.float64]:
     """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
     known = dict.fromkeys(_TIES, 0.0) | {word: sign for sign, words in _SIDES.items() for word in words}
-    exact = {name: sign for name, sign in zip(sides.values(), (1.0, -1.0), strict=True) if isinstance(name, str)}
+    exact = {side: sign for side, sign in zip(sides, (1.0, -1.0), strict=True) if isinstance(side, str)}
     different, codes = coded(words)
     values = np.array([exact.get(word, known.get(word.lower(), np.nan)) for word in different])[codes]
     if items is not None:
@@ -380,21 +354,15 @@ def _choices(
             values[small[codes] == of_items[side]] = np.nan  # in other letters, unless it is the item
         for sign, side in ((-1.0, pairs[:, 1]), (1.0, pairs[:, 0])):
             values[words == items[side]] = sign
-    wrong = np.isnan(values)
-    if wrong.any():
+    if np.isnan(values).any():
+        row = int(np.argmax(np.isnan(values)))
         message = (
-            f"the choice {quoted(words[np.argmax(wrong)])} is neither side, nor a tie. A choice is the item or the "
-            f"column's name as they are written, left or right, or a word for a tie."
+            f"the choice {quoted(words[row])} is neither side, nor a tie. A choice is the item or the column's name "
         )
-        raise _row_error(table, wrong, message, column=column, parameter="preferred")
+        message += "as they are written, left or right, or a word for a tie."
+        raise _row_error(table, row, message, column=column, parameter="preferred")
     return values
 
 
-def _row_error(table: Table, wrong: NDArray[np.bool_], message: str, **facts: Any) -> InputError:
-    row = int(np.argmax(wrong))
+def _row_error(table: Table, row: int, message: str, **facts: Any) -> InputError:
     return table.refuse(f"row {row}, counted from 0: {message}", row=row, **facts)
-
-
-def _strings(values: NDArray[Any]) -> NDArray[Any]:
-    """A column of ids as texts, whole numbers too."""
-    return values if values.dtype == object else objects(map(str, values.tolist()))

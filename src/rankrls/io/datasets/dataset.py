@@ -83,7 +83,9 @@ class Part:
         """
         plan = self.layout.plan
         with opened(self.file) as table:
-            found = read_arrays(table, plan, self.layout.dtype, groups=range(self.first_group, self.last_group))
+            found = read_arrays(
+                table, plan, self.layout.dtype, table.batches(plan.stored, range(self.first_group, self.last_group))
+            )
         if len(found.X) != self.n_rows:
             raise self.file.changed()
         return ColumnTable(
@@ -257,7 +259,7 @@ def open_dataset(
 def opened(file: File) -> Iterator[Table]:
     """A Parquet file, if it is still the same."""
     with file.opened() as stream:
-        yield Table(file.name, stream, "parquet", TableError, hashed=False)
+        yield Table(file.name, stream, "parquet", TableError)
 
 
 def _common_layout(files: Sequence[File], roles: ColumnRoles) -> Layout:
@@ -330,7 +332,7 @@ class _Index:
         return keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
 
     def _read(self, table: Table, group: int) -> Iterator[Arrays]:
-        return converted(table, self.plan, np.float64, groups=range(group, group + 1))
+        return converted(table, self.plan, np.float64, table.batches(self.plan.stored, range(group, group + 1)))
 
     def _scattered(self, key: int, place: tuple[File, int]) -> InputError:
         """An error about a query that begins twice, the second time here."""

@@ -35,8 +35,6 @@ def read_arrays(
     table: Table,
     plan: ReadPlan,
     dtype: DTypeLike = np.float64,
-    *,
-    groups: range | None = None,
     batches: Iterable[tuple[int, Any]] | None = None,
 ) -> Arrays:
     """Read the columns of a table, or of some of its rows; memory is that of the arrays and of a few batches.
@@ -47,14 +45,12 @@ def read_arrays(
     plan : ReadPlan
     dtype : dtype
         Of the features.
-    groups : range, optional
-        Row groups of Parquet; by default all.
     batches : iterable, optional
-        What has been read, perhaps with further columns.
+        Some of its batches, perhaps with further columns.
     """
     held: dict[str, Growing] = {}
     ids = {role: Ids() for role in plan.texts}
-    for part in converted(table, plan, dtype, groups=groups, batches=batches):
+    for part in converted(table, plan, dtype, batches):
         for name, values in {"X": part.X, "y": part.y, **part.numbers}.items():
             if values is not None:
                 held.setdefault(name, Growing(values.shape[1:], values.dtype)).append(values)
@@ -66,15 +62,10 @@ def read_arrays(
 
 
 def converted(
-    table: Table,
-    plan: ReadPlan,
-    dtype: DTypeLike,
-    *,
-    groups: range | None = None,
-    batches: Iterable[tuple[int, Any]] | None = None,
+    table: Table, plan: ReadPlan, dtype: DTypeLike, batches: Iterable[tuple[int, Any]] | None = None
 ) -> Iterator[Arrays]:
     """Some rows after others, as :func:`read_arrays` reads all."""
-    for row, batch in table.batches(plan.stored, groups) if batches is None else batches:
+    for row, batch in table.batches(plan.stored) if batches is None else batches:
         part = _Batch(table, batch, row)
         labels = [part.numbers(name, "label", may_miss=plan.may_miss) for name in plan.labels]
         yield Arrays(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -84,22 +83,15 @@ class ColumnRoles:
     @staticmethod
     def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> ColumnRoles:
         """The arguments of :func:`load_table`, checked."""
-        for name, value in (("label", label), ("qid", qid), ("id", id)):
-            if value is not None and not isinstance(value, str):
-                raise InputError(f"{name} must be the name of a column, or None; got {value!r}.", parameter=name)
         check_word("labels", labels, ("required", "optional", "ignored"))
-        if features is not None:
-            features = _names("features", features)
-            if not features:
-                raise InputError("features is empty: there is nothing to learn from.", parameter="features")
-        return ColumnRoles(label, qid, id, features, _names("ignore", ignore), labels)
+        named = None if features is None else _names(features)
+        if named == ():
+            raise InputError("features is empty: there is nothing to learn from.", parameter="features")
+        return ColumnRoles(label, qid, id, named, _names(ignore), labels)
 
 
-def _names(what: str, value: Any) -> tuple[str, ...]:
-    names = (value,) if isinstance(value, str) else tuple(value)
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{what} must hold names of columns; got {value!r}.", parameter=what)
-    return names
+def _names(value: Any) -> tuple[str, ...]:
+    return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
 @dataclass(frozen=True)
@@ -141,13 +133,8 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     Raises
     ------
     InputError
-        For a name that is there twice, a column that is asked for and not there, or that has two roles, and where no
-        feature is left.
+        For a column that is asked for and not there, or that has two roles, and where no feature is left.
     """
-    for name, count in Counter(table.columns).items():
-        if count > 1:
-            called = f"called {name!r}" if name else "without a name"
-            raise table.refuse(f"two columns are {called}; names must differ.", column=name)
     ignored = {*_all_matching(table, roles.ignore, "ignore")}
     ranked = [n for n in _all_matching(table, roles.utilities or (), "labels") if n not in ignored and n != roles.id]
     found = _single_columns(table, roles, ranked)

@@ -7,16 +7,17 @@ import hashlib
 import io
 import os
 import re
-from codecs import getincrementaldecoder
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
+from itertools import chain
 from typing import Any, BinaryIO
 
 from rankrls._cell_text import number
 from rankrls._errors import InputError
 from rankrls.io._rows import BLANKS, SAVE_AS_UTF8
-from rankrls.io._source import foreign
+from rankrls.io._source import Text
 
 FORMATS = ("csv", "parquet", "arrow")
 Source = str | os.PathLike[str] | BinaryIO
@@ -61,17 +62,13 @@ def open_table(source: Source, format: str, kind: type[InputError]) -> Iterator[
     given: Any = source
     name = str(getattr(source, "name", "<stream>")) if hasattr(source, "read") else os.fspath(given)
     with nullcontext(given) if hasattr(source, "read") else open(given, "rb") as file:
-        data = file.read() if file is source or not file.seekable() else None
-        if isinstance(data, str):
-            raise TypeError("The file must be opened in binary mode ('rb'); this one gives text.")
-        stream = file if data is None else io.BytesIO(data)
-        start = stream.read(8)
-        found = {b"PAR1": "parquet", b"ARRO": "arrow"}.get(start[:4], "csv")
-        format = (table_format(name) or found) if format == "auto" else format
-        what = foreign(start)
-        if format == "csv" and what is not None:
-            raise kind(f"this is {what}, not delimited text in UTF-8.", file=name, parameter="format")
-        yield Table(name, stream, format, kind)
+        if file is source or not file.seekable():
+            file = io.BytesIO(file.read())
+            file.name = name
+        if format == "auto":
+            format = table_format(name) or {b"PAR1": "parquet", b"ARRO": "arrow"}.get(file.read(4), "csv")
+            file.seek(0)
+        yield Table(name, file, format, kind)
 
 
 class Table:
@@ -85,8 +82,6 @@ class Table:
     format : {"csv", "parquet", "arrow", "frame"}
     kind : type
         Of the errors.
-    hashed : bool
-        Whether the hash of the file's bytes is wanted.
 
     Attributes
     ----------
@@ -101,40 +96,51 @@ class Table:
         Makes an error about the table out of a message and further facts.
     """
 
-    def __init__(self, name: str, source: Any, format: str, kind: type[InputError], *, hashed: bool = True) -> None:
+    def __init__(self, name: str, source: Any, format: str, kind: type[InputError]) -> None:
         self.name, self.format, self.textual = name, format, format == "csv"
         self.refuse: Callable[..., InputError] = partial(kind, file=name)
-        self.sha256 = ""
-        if hashed and format != "frame":
-            source.seek(0)
-            self.sha256 = hashlib.file_digest(source, "sha256").hexdigest()
+        self._source = source
+        self.columns: list[str] = []
+        self.types: dict[str, Any] = {}
+        self._places: dict[str, tuple[str, int | None]] = {}
+        self._sizes: dict[str, int] = {}  # of the lists
         with self._understood():
-            self._data: Any = _Text(source, name, self.refuse) if self.textual else _OPEN[format](source)
-            self.columns: list[str] = []
-            self.types: dict[str, Any] = {}
-            self._places: dict[str, tuple[str, int | None, int]] = {}
+            self._data: Any = _Text(source, name, kind) if self.textual else _OPEN[format](source)
             for field in self._data.schema:
                 size = self._list_size(field)
-                places = [None] if size is None else range(size)
-                names = [field.name if place is None else f"{field.name}[{place}]" for place in places]
-                self.columns += names
-                self.types |= dict.fromkeys(names, field.type if size is None else field.type.value_type)
-                self._places |= {n: (field.name, place, size or 0) for n, place in zip(names, places, strict=True)}
+                places = {field.name: None} if size is None else {f"{field.name}[{k}]": k for k in range(size)}
+                self.columns += places
+                self.types |= dict.fromkeys(places, field.type if size is None else field.type.value_type)
+                self._places |= {name: (field.name, place) for name, place in places.items()}
+                self._sizes |= {} if size is None else {field.name: size}
+        twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
+        if twice is not None:
+            called = f"called {twice!r}" if twice else "without a name"
+            raise self.refuse(f"two columns are {called}; names must differ.", column=twice)
+
+    @property
+    def sha256(self) -> str:
+        """Of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
+        if self.format == "frame":
+            return ""
+        if self.textual:
+            return str(self._data.text.sha256)
+        self._source.seek(0)
+        return hashlib.file_digest(self._source, "sha256").hexdigest()
 
     def batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
         """Some columns, some rows at a time behind the number of the first; of Parquet all row groups or some."""
-        stored = [*dict.fromkeys(self._places[name][0] for name in names or self.columns[:1])]
-        step = max(_BATCH_CELLS // max(len(names), 1), 1)
-        row = 0 if groups is None else sum(self.group_sizes[: groups.start])
-        first = row
+        names = names or self.columns[:1]  # which counts the rows
+        stored = [*dict.fromkeys(self._places[name][0] for name in names)]
+        step = max(_BATCH_CELLS // len(names), 1)
+        first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
         with self._understood():
             for batch in self._data.batches(stored, step, groups):
                 if self.format in ("parquet", "arrow"):
                     batch.validate(full=True)  # offsets and codes of a file may point anywhere
                 for start in range(0, batch.num_rows, step):
-                    part = batch.slice(start, step)
-                    yield row, self._flat(part, names, row)
-                    row += part.num_rows
+                    yield row, self._flat(batch.slice(start, step), names, row)
+                    row += min(step, batch.num_rows - start)
         if row == first:
             raise self.refuse("the table has no rows.")
 
@@ -158,12 +164,10 @@ class Table:
         import pyarrow.compute as pc
         from pyarrow import types
 
-        kind = field.type
-        if types.is_fixed_size_list(kind) and is_number(kind.value_type):
-            return int(kind.list_size)
-        if not (types.is_list(kind) or types.is_large_list(kind)) or not is_number(kind.value_type):
+        lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+        if not any(is_lists(field.type) for is_lists in lists) or not is_number(field.type.value_type):
             return None
-        batch = next(iter(self._data.batches([field.name], 1024, None)), None)
+        batch = next(self._data.batches([field.name], 1024, None), None)
         sizes = [] if batch is None else pc.list_value_length(batch.column(0)).to_pylist()
         return next((size for size in sizes if size), None)
 
@@ -172,22 +176,16 @@ class Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        columns = []
-        checked = set()
-        for name in names:
-            stored, place, size = self._places[name]
-            column = batch.column(stored)
-            if place is not None and stored not in checked:
-                checked.add(stored)
-                odd = pc.fill_null(pc.list_value_length(column), -1).to_numpy(zero_copy_only=False) != size
-                if odd.any():
-                    k = row + int(odd.argmax())
-                    message = (
-                        f"row {k}, counted from 0: column {stored!r} holds no list of {size} numbers, as others do."
-                    )
-                    raise self.refuse(message, row=k, column=stored)
-            columns.append(column if place is None else pc.list_element(column, place))
-        return pa.RecordBatch.from_arrays(columns or [batch.column(0)], names=[*names] or [""])
+        for stored in batch.schema.names:
+            size = self._sizes.get(stored)
+            lengths = [] if size is None else pc.list_value_length(batch.column(stored)).to_pylist()
+            k = next((row + k for k, length in enumerate(lengths) if length != size), None)
+            if k is not None:
+                message = f"row {k}, counted from 0: column {stored!r} holds no list of {size} numbers, as others do."
+                raise self.refuse(message, row=k, column=stored)
+        places = [(batch.column(stored), place) for stored, place in map(self._places.__getitem__, names)]
+        columns = [column if place is None else pc.list_element(column, place) for column, place in places]
+        return pa.RecordBatch.from_arrays(columns, names=[*names])
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
@@ -215,6 +213,8 @@ def is_number(kind: Any) -> bool:
 
 
 class _Frame:
+    """A data frame, or the rows of an Arrow file."""
+
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
 
@@ -225,25 +225,12 @@ class _Frame:
         return iter(self._table.select(names).to_batches(rows))
 
 
-class _Arrow:
-    def __init__(self, source: Any) -> None:
-        self._source = source
-        self.schema = self._reader()[0].schema
+def _arrow(source: Any) -> _Frame:
+    from pyarrow import ipc
 
-    def _reader(self) -> tuple[Any, Iterator[Any]]:
-        from pyarrow import ipc
-
-        self._source.seek(0)
-        is_file = self._source.read(6) == b"ARROW1"
-        self._source.seek(0)
-        if not is_file:
-            stream = ipc.open_stream(self._source)
-            return stream, iter(stream)
-        file = ipc.open_file(self._source)
-        return file, map(file.get_batch, range(file.num_record_batches))
-
-    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
-        return (batch.select(names) for batch in self._reader()[1])
+    is_file = source.read(6) == b"ARROW1"
+    source.seek(0)
+    return _Frame((ipc.open_file if is_file else ipc.open_stream)(source).read_all())
 
 
 class _Parquet:
@@ -251,7 +238,6 @@ class _Parquet:
         import pyarrow as pa
         from pyarrow import parquet
 
-        source.seek(0)
         # as it goes, not whole row groups at once
         self._file = parquet.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER)
         found = self._file.metadata
@@ -273,37 +259,61 @@ class _Parquet:
 
 
 class _Text:
-    """Delimited text, which pyarrow reads as text; quotes are checked on the way."""
+    """Delimited text, which pyarrow reads as text."""
 
     closed = False
 
-    def __init__(self, source: Any, name: str, refuse: Callable[..., InputError]) -> None:
+    def __init__(self, source: Any, name: str, kind: type[InputError]) -> None:
         import pyarrow as pa
 
-        source.seek(0)
-        packed = source.read(2) == b"\x1f\x8b"
-        source.seek(0)
-        self._bytes = pa.CompressedInputStream(pa.PythonFile(source, mode="r"), "gzip") if packed else source
-        self._refuse = refuse
-        start = self._bytes.read(_BLOCK).removeprefix(b"\xef\xbb\xbf")
-        self._start = start.lstrip(b" \r\n")
-        if not self._start.strip():
-            raise refuse("the file is empty.")
-        text = self._start.decode("utf-8", "surrogateescape")
+        self._refuse = partial(kind, file=name)
+        self.text = Text(source, kind)
+        blocks = self.text.blocks()
+        first = next(blocks, b"")
+        start = first.lstrip(b" \r\n")
+        if not start:
+            raise self._refuse("the file is empty.")
+        text = start.decode("utf-8", "surrogateescape")
         bare = _QUOTED.sub("", text.partition("\n")[0])
         tabs = name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
         self._delimiter = "\t" if tabs else max(_DELIMITERS, key=lambda d: (bare.count(d), -_DELIMITERS.index(d)))
         header = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter))
         if all(number(cell.encode("utf-8", "surrogateescape")) is not None for cell in header):
-            raise refuse("the first line must name the columns; it holds numbers only.", line=1)
+            raise self._refuse("the first line must name the columns; it holds numbers only.", line=1)
         names = [cell.strip(BLANKS).encode("utf-8", "surrogateescape").decode() for cell in header]
         self.schema = pa.schema([(called, pa.string()) for called in names])
+        self._blocks = self._checked(chain([start], blocks), first.count(b"\n") - start.count(b"\n"))
+        self._read = b""
+
+    def _checked(self, blocks: Iterable[bytes], line: int) -> Iterator[bytes]:
+        """Blocks of lines in UTF-8 whose quotes match: pyarrow takes all rows up to the next quote for one cell."""
         ends = re.escape(f"{self._delimiter}\r\n".encode())
         # stretches without quotes, quotes inside cells that begin with none, and cells in quotes
         pattern = rb'(?:[^"]++|(?<![ENDS])"|"(?:[^"]++|"")*+"(?=[ENDS]))*+'
-        self._well_formed = re.compile(pattern.replace(b"ENDS", ends))
-        self._decoder = getincrementaldecoder("utf-8")()
-        self._unchecked, self._line = b"\n", start.count(b"\n") - self._start.count(b"\n")
+        well_formed = re.compile(pattern.replace(b"ENDS", ends))
+        cell = b""
+        for block in chain(blocks, [b""]):
+            bad = block.find(b"\0")  # of which pyarrow may lose rows
+            try:
+                block.decode()
+            except UnicodeDecodeError as error:
+                bad = error.start
+            if bad >= 0:
+                line += 1 + (cell + block).count(b"\n", 0, len(cell) + bad)
+                raise self._refuse(f"this is not UTF-8 text: {SAVE_AS_UTF8}", line=line)
+            text = b"\n" + cell + block
+            end = well_formed.match(text, 1).end()  # type: ignore[union-attr]
+            line, cell = line + text.count(b"\n", 1, end), text[end:]
+            if cell and not (block and _OPEN_CELL.fullmatch(cell)):
+                raise self._refuse('a cell begins with a quote (") but does not end with one.', line=line + 1)
+            yield block
+
+    def read(self, size: int) -> bytes:
+        """The next bytes, for pyarrow."""
+        while len(self._read) < size and (block := next(self._blocks, b"")):
+            self._read += block
+        data, self._read = self._read[:size], self._read[size:]
+        return data
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         """Some columns, without the blanks around cells; a file is read once."""
@@ -335,23 +345,5 @@ class _Text:
         for block in blocks:
             yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, block.columns)], names=names)
 
-    def read(self, size: int) -> bytes:
-        """The next bytes, for pyarrow, which would take all rows up to the next quote for one cell."""
-        data, self._start = self._start[:size], self._start[size:]
-        data = data or self._bytes.read(size)
-        try:
-            self._decoder.decode(data, final=not data)
-        except UnicodeDecodeError as error:  # pyarrow would not say where
-            line = self._line + self._unchecked.count(b"\n") + error.object.count(b"\n", 0, error.start)
-            raise self._refuse(f"this is not UTF-8 text: {SAVE_AS_UTF8}", line=line) from None
-        text = self._unchecked + (data or b"\n")
-        end = self._well_formed.match(text, 1).end()  # type: ignore[union-attr]
-        if end < len(text) and not (data and _OPEN_CELL.fullmatch(text, end)):
-            line = self._line + text.count(b"\n", 0, end)
-            raise self._refuse('a cell begins with a quote (") but does not end with one.', line=line)
-        self._line += text.count(b"\n", 0, end - 1)
-        self._unchecked = text[end - 1 :]
-        return data
 
-
-_OPEN: dict[str, Any] = {"frame": _Frame, "arrow": _Arrow, "parquet": _Parquet}
+_OPEN: dict[str, Any] = {"frame": _Frame, "arrow": _arrow, "parquet": _Parquet}

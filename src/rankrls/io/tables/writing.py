@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._cell_text import number
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
-from rankrls.io._rows import BLANKS, coded, is_utf8, objects
+from rankrls.io._rows import BLANKS, is_utf8
 from rankrls.io._writer import as_features, check_shape, packed
 from rankrls.io.tables.opened import table_format
 
@@ -88,21 +88,20 @@ def save_table(
     if len(names) != n:
         raise InputError(f"feature_names has {len(names)} names, but X has {n} columns.", parameter="feature_names")
     leading: list[tuple[str, NDArray[Any]]] = []
-    for what, name, values in (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids)):
-        if values is None:
-            continue
-        column = np.asarray(values, dtype=np.float64) if what == "y" else _ids(what, values)
-        check_shape(what, column, rows, "value")
-        leading.append((name, column))
+    given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
+    for what, name, values in given:
+        if values is not None:
+            texts = any(isinstance(value, str) for value in values)  # an array of fixed width would cut them off
+            column = np.asarray(values, dtype=np.float64 if what == "y" else object if texts else None)
+            check_shape(what, column, rows, "value")
+            leading.append((name, column))
 
     def block(part: slice) -> list[NDArray[Any]]:
         values = features[part] if isinstance(features, np.ndarray) else features[part].toarray()
-        finite = np.isfinite(values)
-        if not finite.all():
-            row, column = (int(v) for v in np.argwhere(~finite)[0])
-            at, name = part.start + row, names[column]
-            message = f"X is {values[row, column]} in row {at}, column {name!r}: features must be finite."
-            raise InputError(message, parameter="X", row=at, column=name)
+        for k, column in np.argwhere(~np.isfinite(values)).tolist():
+            row, name = part.start + k, names[column]
+            message = f"X is {values[k, column]} in row {row}, column {name!r}: features must be finite."
+            raise InputError(message, parameter="X", row=row, column=name)
         return [*(column[part] for _, column in leading), *values.T]
 
     step = max(_BLOCK_CELLS // (len(leading) + n), 1)
@@ -173,8 +172,8 @@ def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
             sink.write((delimiter.join(map(cell, header)) + "\n").encode())
         texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
         for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
-            if text != text.strip(BLANKS):
-                message = f"{text!r} begins or ends with a blank, which text does not keep. Write Parquet instead."
+            if text != text.strip(BLANKS) or "\0" in text:
+                message = f"{text!r} has a blank at an end or a NUL, which text does not keep. Write Parquet instead."
                 raise InputError(message)
         odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
         how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
@@ -184,12 +183,10 @@ def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names of columns that are there twice, or that no file can hold."""
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise InputError(f"two columns are called {name!r}; names must differ.", column=name)
-        if not is_utf8(name):
-            raise InputError(f"the name of column {name!r} is not UTF-8 text.", column=name)
+    """Refuse names of columns that are there twice."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two columns are called {twice!r}; names must differ.", column=twice)
 
 
 def _column(name: str, values: NDArray[Any], start: int) -> Any:
@@ -198,25 +195,12 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
 
     if values.dtype.kind not in "UTO":
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
-    texts, codes = coded(map(str, values.tolist()))
-    wrong = next((code for code, text in enumerate(texts) if not is_utf8(text)), None)
-    if wrong is not None:
-        row = start + int(np.argmax(codes == wrong))
-        raise InputError(
-            f"the text {texts[wrong]!r} in row {row}, column {name!r}, is not UTF-8.", row=row, column=name
-        )
-    return pa.array(texts, pa.string()).take(pa.array(codes))
-
-
-def _ids(what: str, values: Any) -> NDArray[Any]:
-    """Ids as they are: an array of fixed width would cut off what it takes for padding."""
-    items = values if isinstance(values, list | tuple) else np.asarray(values).tolist()
-    if not any(isinstance(item, str) for item in items):
-        return np.asarray(items)
-    if "" in items:
-        row = items.index("")
-        raise InputError(f"{what} is empty in row {row}: every row needs an id.", parameter=what, row=row)
-    return objects(map(str, items))
+    texts = [*map(str, values.tolist())]
+    for row, text in enumerate(texts, start):
+        if not text or not is_utf8(text):
+            message = f"the text {text!r} in row {row}, column {name!r}, is empty or not UTF-8."
+            raise InputError(message, row=row, column=name)
+    return pa.array(texts, pa.string())
 
 
 def cell(text: str) -> str:
