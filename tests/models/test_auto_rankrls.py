@@ -173,14 +173,14 @@ def test_no_time_is_said_and_nothing_depends_on_it() -> None:
 
 def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, qid = _data()
-    fit = SparseRankRLSCV._search
+    fit = SparseRankRLSCV._candidates
 
     def failing(ranker: Any, *given: Any) -> Any:
         if ranker.kernel == "polynomial":
             raise InputError("It overflows.")
         return fit(ranker, *given)
 
-    monkeypatch.setattr(SparseRankRLSCV, "_search", failing)
+    monkeypatch.setattr(SparseRankRLSCV, "_candidates", failing)
     with pytest.warns(InputWarning, match="overflows"):
         model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
     assert model.skipped_ == {"degree 2, raw": "It overflows", "degree 2, standard": "It overflows"}

@@ -298,10 +298,10 @@ def all_pairs(y, qid):
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_all_pairs_with_label_differences_equal_the_scored_data(form):
     i, j = all_pairs(Y, QID)
-    scored = CGRankRLS((0.3, 5.0), balance="pairs", tol=1e-12).fit(form(X), Y, qid=QID, **VALIDATION)
-    pairs = CGRankRLS((0.3, 5.0), tol=1e-12).fit_pairs(form(X), i, j, strength=Y[i] - Y[j], **VALIDATION)
-    np.testing.assert_allclose(pairs.validation_surface_, scored.validation_surface_, atol=1e-12)
-    np.testing.assert_allclose(pairs.coef_, scored.coef_, atol=1e-9)
+    for alpha in (0.3, 5.0):
+        scored = CGRankRLS((alpha,), balance="pairs", **EXACT).fit(form(X), Y, qid=QID)
+        pairs = CGRankRLS((alpha,), **EXACT).fit_pairs(form(X), i, j, strength=Y[i] - Y[j])
+        np.testing.assert_allclose(pairs.coef_, scored.coef_, atol=1e-9)
 
 
 def test_pairs_are_judged_by_pairs():
@@ -355,7 +355,7 @@ def test_an_interrupt_keeps_the_best_model_so_far():
 
 def test_warnings_where_the_model_is_not_what_was_asked_for():
     features, y = noisy(8)
-    with pytest.warns(ConvergenceWarning, match=r"alpha=0\.001 has not converged after max_iter=2 iterations"):
+    with pytest.warns(ConvergenceWarning, match=r"alpha=0\.001 has not converged.*too few iterations"):
         model = CGRankRLS((1e-3,), selection="tikhonov", max_iter=2).fit(features, y)
     assert model.status_ == ["max_iter"]
     assert model.n_iter_ == 2
@@ -370,7 +370,7 @@ def test_warnings_where_the_model_is_not_what_was_asked_for():
         matvec=lambda v: ((features @ features.T).astype(np.float32) @ v.astype(np.float32)).astype(float),
         dtype=float,
     )
-    with pytest.warns(ConvergenceWarning, match="cannot reach tol=1e-11: rounding"):
+    with pytest.warns(ConvergenceWarning, match="not converged to tol=1e-11.*: rounding"):
         model = CGRankRLS((1.0,), selection="tikhonov", kernel="precomputed", tol=1e-11).fit(coarse, y)
     assert model.status_ == ["stagnated"]
 
@@ -412,7 +412,7 @@ def test_features_that_tell_nothing_apart(selection):
     flat = {"X_val": np.eye(2), "y_val": [0, 1]}
     for model in (
         CGRankRLS(selection=selection).fit(np.ones((4, 2)), [0, 1, 2, 3], **flat),
-        CGRankRLS(selection=selection).fit_pairs(sparse.csr_array(np.ones((4, 2))), [0, 1], [2, 3], **flat),
+        CGRankRLS(selection=selection).fit_pairs(sparse.csr_array(np.ones((4, 2))), [0, 1], [2, 3]),
     ):
         assert not model.coef_.any()
         assert model.validation_surface_.tolist() == [[0.5]]  # nothing that a grid could be relative to
@@ -479,8 +479,6 @@ def test_data_that_cannot_be_judged():
     i, j = [0, 1, 2], [3, 4, 5]
     with Refusal("needs labels", parameter="scoring"):
         CGRankRLS(scoring="ndcg@5").fit_pairs(X, i, j)
-    with Refusal("can judge", parameter="y_val"):
-        CGRankRLS().fit_pairs(X, i, j, X_val=X_VAL, y_val=flat)
     with Refusal("zero", parameter="weight"):
         CGRankRLS().fit_pairs(X, i, j, weight=[0.0, 0.0, 0.0])
     with Refusal("least two"):

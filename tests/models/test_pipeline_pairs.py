@@ -13,7 +13,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from rankrls import CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
+from rankrls import RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
 from rankrls.preprocessing import QueryMinMaxScaler
 from tests.refusals import Refusal
 
@@ -58,17 +58,10 @@ def test_frames_sparse_items_and_no_transformer():
         np.testing.assert_array_equal(final.coef_, expected)
 
 
-def test_groups_and_validation_data_reach_the_last_step():
+def test_groups_reach_the_last_step():
     groups = np.arange(len(A)) % 5
     model = fit_pairs(make_pipeline(StandardScaler(), RankRLSCV()), X, A, B, groups=groups)
     assert model[-1].selection_ == "leave-one-out over 5 groups of preferences"
-    new = RNG.normal(size=(20, 4)) * [1.0, 10.0, 100.0, 0.1]
-    val = {"y_val": new[:, 0]}
-    model = fit_pairs(make_pipeline(StandardScaler(), CGRankRLS(scoring="pair_accuracy")), X, A, B, X_val=new, **val)
-    scaler = StandardScaler().fit(X)
-    expected = CGRankRLS(scoring="pair_accuracy")
-    expected.fit_pairs(scaler.transform(X), A, B, X_val=scaler.transform(new), **val)
-    np.testing.assert_array_equal(model[-1].coef_, expected.coef_)
 
 
 def test_scalers_of_queries():
@@ -84,14 +77,6 @@ def test_scalers_of_queries():
     together = fit_pairs(make_pipeline(QueryMinMaxScaler(), RankRLS()), X, A, B)
     one = RankRLS().fit_pairs(QueryMinMaxScaler().fit_transform(X), A, B)
     np.testing.assert_array_equal(together.predict(X), one.predict(QueryMinMaxScaler().fit_transform(X)))
-    both = make_pipeline(StandardScaler(), QueryMinMaxScaler(), CGRankRLS(scoring="pair_accuracy"))
-    val = {"y_val": X[:, 0], "qid_val": QID}
-    fit_pairs(both, X, *WITHIN, qid=QID, X_val=X, **val)
-    scale = make_pipeline(StandardScaler(), QueryMinMaxScaler())
-    with sklearn.config_context(enable_metadata_routing=True):
-        V = scale.fit_transform(X, qid=QID)
-    expected = CGRankRLS(scoring="pair_accuracy").fit_pairs(V, *WITHIN, X_val=V, **val)
-    np.testing.assert_array_equal(both[-1].coef_, expected.coef_)
 
 
 def test_a_pipeline_with_a_cache(tmp_path):

@@ -16,7 +16,7 @@ from rankrls.export import to_json
 from rankrls.io import load_letor
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
-from rankrls.models.fitting import signs_of
+from rankrls.models.inputs.parameters import signs_of
 from rankrls.preprocessing import QueryMinMaxScaler
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, laplacian, query_rows, ranking_data
 from tests.refusals import Refusal

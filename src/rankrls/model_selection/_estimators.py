@@ -11,7 +11,7 @@ from sklearn.base import clone
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls.models.fitting import check_comparable, labelled
-from rankrls.models.inputs.parameters import check_alphas
+from rankrls.models.inputs.parameters import check_alphas, check_parameters
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 
@@ -37,7 +37,7 @@ def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True
     model = clone(estimator)
     grid = check_alphas([model.alpha] if alphas is None else alphas)
     model.set_params(alpha=float(grid[0]))
-    model._check()
+    check_parameters(model)
     if getattr(model, "solver", None) == "cg":
         model.set_params(solver="auto")  # the same model, from a factorisation
     return model, grid

@@ -129,8 +129,7 @@ def fit_pairs(
         preference must then be between items of one query. Without, such a scaler takes all items as one query. To
         ``predict`` afterwards, call ``sklearn.set_config(enable_metadata_routing=True)`` and give qid there too.
     **options
-        Further arguments of the last step's ``fit_pairs``: ``groups``, or validation data, of which ``X_val`` is
-        transformed (by ``qid_val``, where ``qid`` is given).
+        Further arguments of the last step's ``fit_pairs``: ``groups``.
 
     Returns
     -------
@@ -169,9 +168,6 @@ def fit_pairs(
             given = {"qid": qid}
         with sklearn.config_context(enable_metadata_routing=qid is not None):
             X = head.fit_transform(X, **given)
-            if options.get("X_val") is not None:
-                of_validation = {"qid": options.get("qid_val")} if given else {}
-                options["X_val"] = head.transform(options["X_val"], **of_validation)
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
     elif qid is not None:
         raise InputError("qid is for transformers that look at queries, and there are none.", parameter="qid")

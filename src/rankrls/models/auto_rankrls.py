@@ -30,7 +30,7 @@ from rankrls.preprocessing import QueryStandardScaler
 from rankrls.selection.folds import exact_plan, folds_plan
 from rankrls.selection.optimism import Entries
 from rankrls.selection.plans import Plan
-from rankrls.selection.search import Results, progress
+from rankrls.selection.search import Results, progress, search
 
 __all__ = ["AutoRankRLS"]
 
@@ -309,7 +309,9 @@ class AutoRankRLS(Ranker):
         if kernel and data.n_rows > 2 * int(self.n_basis):
             ranker = SparseRankRLSCV(**given, n_basis=int(self.n_basis), random_state=self.random_state)
         ranker.n_features_in_ = X.shape[1]
-        results = ranker._search(replace(data, X=X), plan, None)
+        scaled = replace(data, X=X)
+        results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, None)
+        fitting.store(ranker, results, plan, scaled)
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
         return _Tried(family, scale, estimator, results, perf_counter() - start)
 

@@ -16,8 +16,9 @@ from rankrls._comparisons import Comparisons
 from rankrls._compiled.threads import one_blas_thread
 from rankrls._errors import InputError
 from rankrls.kernels import resolve_kernel
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
 from rankrls.models import fitting
+from rankrls.models.fit_methods import ChoosesByClicks
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
@@ -28,7 +29,6 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.ranker import NotConverged, Ranker
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import evaluated
@@ -40,8 +40,15 @@ from rankrls.selection.surface import Surface, Watched
 __all__ = ["CGRankRLS"]
 
 
+_REASONS = {
+    Status.BREAKDOWN: "rounding, or a kernel that is not positive semidefinite",
+    Status.STAGNATED: "rounding",
+    Status.MAX_ITER: "too few iterations",
+}
+
+
 @estimator
-class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
+class CGRankRLS(ChoosesByClicks, GraphParameters, SelectionParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -178,82 +185,17 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
     verbose: Any = parameter(default=0)
     random_state: Any = parameter(default=0)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose, then fit all rows of X.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
-        X_val, y_val, qid_val : optional
-            Validation data to choose by, instead of ``cv``. With ``kernel="precomputed"``, ``X_val`` is the kernel
-            between the validation and the training items.
-
-        Returns
-        -------
-        self
-        """
+    def _check(self) -> None:
         check_parameters(self)
-        alphas, measure = self._alphas(), resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
-        self._choose(data, plan, alphas)
-        return self
+        self._alphas()
 
-    def fit_pairs(
-        self,
-        X: Any,
-        winners: Any,
-        losers: Any,
-        *,
-        strength: Any = None,
-        weight: Any = None,
-        groups: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Fit preferences.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight, groups : as in :meth:`RankRLSCV.fit_pairs`
-        X_val, y_val, qid_val : optional
-            Validation items with labels.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        O(stored entries + pairs) an iteration. Held-out preferences are judged by the weighted share that is ordered
-        rightly or wrongly ("pair_accuracy" or "disagreement"); strength 0 is not judged. Without validation data a
-        fifth of the preferences (of the groups) is held out, or ``cv`` folds of them.
-        """
-        check_parameters(self)
-        alphas, measure = self._alphas(), resolve_measure(self.scoring)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
-        self._choose(data, plan, alphas)
-        return self
-
-    def _plan(self, measure: Measure, data: Comparisons) -> Plan:
-        if self.cv is None and not self._selects:
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
+        alphas = self._alphas()
+        if self.cv is None and self.selection == "tikhonov" and alphas is not None and len(alphas) == 1:
             return Plan(measure, "nothing held out")
         return a_fifth(self.cv, measure, data, check_random_state(self.random_state), float(self.regression_weight))
+
+    _pair_folds = _folds
 
     def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -269,13 +211,7 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
             )
         return alphas
 
-    @property
-    def _selects(self) -> bool:
-        """Whether there is more than one model to choose from."""
-        alphas = self._alphas()
-        return self.selection != "tikhonov" or alphas is None or len(alphas) > 1
-
-    def _choose(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> None:
+    def _search(self, data: Comparisons, plan: Any) -> Self:
         fitting.check_square(data.X, self.kernel)
         kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
         setting, _ = fitting.settings_of(self, data)[0]
@@ -283,55 +219,46 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         fitting.begin(self, data)
         # threads that BLAS wakes for a vector would spin in the way of the next product's
         with one_blas_thread() if kernel.is_linear else nullcontext():
-            self._iterate(systems, cg, data, plan, alphas)
+            alphas = self._alphas()
+            grid = _grid(systems) if alphas is None else alphas
 
-    def _iterate(
-        self,
-        systems: KrylovSystems,
-        cg: MultiShiftCG,
-        data: Comparisons,
-        plan: Plan,
-        alphas: NDArray[np.float64] | None,
-    ) -> None:
-        grid = _grid(systems) if alphas is None else alphas
+            def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
+                return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-        def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
-            return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
+            surface = self._surface(cg, grid, plan, start)
+            try:
+                surface.run()
+                surface.choose_by(self.rule, start)
+            except KeyboardInterrupt:
+                if surface.best[0] >= 0:
+                    self._keep(surface, data, plan, kernel, interrupted=True)
+                raise
+            self._keep(surface, data, plan, kernel, interrupted=False)
+            self._warn(surface)
+        return self
 
+    def _surface(
+        self, cg: MultiShiftCG, grid: NDArray[np.float64], plan: Plan, start: Callable[..., list[KrylovRun]]
+    ) -> Surface:
+        """The runs of the parts that a plan holds out, and of all rows."""
         parts = plan.parts()
         error = self.rule != "best" and len(parts) == 1  # folds: the error is that of their values
         watched = [
             Watched(start(part.train, part.watched), partial(evaluated, plan.measure, part.data), error)
             for part in parts
         ]
-        final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
-        surface = Surface(
+        return Surface(
             cg=cg,
             alphas=grid,
-            final=final,
+            final=watched[0].runs if len(parts) == 1 and parts[0].train is None else start(),
             parts=watched,
             every_iteration=self.selection != "tikhonov",
             patience=int(self.patience),
             greater_is_better=plan.greater_is_better,
             verbose=int(self.verbose),
         )
-        self._conclude(surface, start, data, plan.description, systems.kernel)
 
-    def _conclude(
-        self, surface: Surface, restart: Callable[[], list[KrylovRun]], data: Comparisons, description: str, kernel: Any
-    ) -> None:
-        """Run to the end, or until an interrupt, and keep what was chosen."""
-        try:
-            surface.run()
-            surface.choose_by(self.rule, restart)
-        except KeyboardInterrupt:
-            if surface.best[0] >= 0:
-                self._keep(surface, data, description, kernel, interrupted=True)
-            raise
-        self._keep(surface, data, description, kernel, interrupted=False)
-        self._warn(surface)
-
-    def _keep(self, surface: Surface, data: Comparisons, description: str, kernel: Any, *, interrupted: bool) -> None:
+    def _keep(self, surface: Surface, data: Comparisons, plan: Plan, kernel: Any, *, interrupted: bool) -> None:
         k, n_iter = surface.best
         solutions = surface.solutions()
         if kernel.is_linear:
@@ -349,42 +276,33 @@ class CGRankRLS(Ranker, GraphParameters, SelectionParameters):
         self.status_, self.iterations_ = surface.status(), surface.iterations()
         self.best_score_, self.best_score_error_ = surface.at_best(errors)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
-        self.cv_results_ = {
-            "alpha": surface.alphas,
-            "mean_score": scores,
-            "standard_error": errors,
-            "n_iter": read_at,
-        }
+        self.cv_results_ = {"alpha": surface.alphas, "mean_score": scores, "standard_error": errors, "n_iter": read_at}
         ends = (surface.alphas.min(), surface.alphas.max())
         self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
-        self.selection_ = fitting.described(description, data)
+        self.selection_ = fitting.described(plan.description, data)
         self.held_out_scores_ = None
         self.interrupted_ = interrupted
 
     def _warn(self, surface: Surface) -> None:
-        """Say where the model is not what was asked for."""
-        k = surface.best[0]
+        """One warning if the model is not what was asked for."""
+        k, problem = surface.best[0], ""
         if surface.every_iteration:
             if surface.still_improving:
-                self._say(f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it.")
+                problem = f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it."
             elif "breakdown" in self.status_:
-                self._say("the iteration broke down before the search ended: rounding, or an indefinite kernel.")
-            return
-        verified = [surface.cg.verify(run, k) for run in surface.final]
-        self.status_ = surface.status()
-        if Status.BREAKDOWN in verified:
-            self._say(f"alpha={self.alpha_:g} broke down: rounding, or a kernel that is not positive semidefinite.")
-        elif Status.STAGNATED in verified:
-            self._say(f"alpha={self.alpha_:g} cannot reach tol={self.tol:g}: rounding; raise tol or alpha.")
-        elif Status.MAX_ITER in verified:
-            residual = max(float(run.residuals[k]) for run in surface.final)
-            self._say(
-                f"alpha={self.alpha_:g} has not converged after max_iter={self.max_iter} iterations (residual "
-                f"{residual:.1e}, tol={self.tol:g}); raise max_iter or tol."
-            )
-
-    def _say(self, what: str) -> None:
-        warnings.warn(NotConverged(f"CGRankRLS: {what}", parameter=None), stacklevel=4)
+                problem = "the iteration broke down before the search ended: rounding, or an indefinite kernel."
+        else:
+            verified = [surface.cg.verify(run, k) for run in surface.final]
+            self.status_ = surface.status()
+            ended = next((s for s in (Status.BREAKDOWN, Status.STAGNATED, Status.MAX_ITER) if s in verified), None)
+            if ended is not None:
+                residual = max(float(run.residuals[k]) for run in surface.final)
+                problem = (
+                    f"alpha={self.alpha_:g} has not converged to tol={self.tol:g} ({ended}: {_REASONS[ended]}; the "
+                    f"residual is {residual:.1e}). Raise max_iter, tol or alpha."
+                )
+        if problem:
+            warnings.warn(fitting.NotConverged(f"CGRankRLS: {problem}", parameter="max_iter"), stacklevel=4)
 
 
 def _grid(systems: KrylovSystems) -> NDArray[np.float64]:

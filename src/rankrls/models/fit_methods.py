@@ -139,3 +139,38 @@ class Chooses(Ranker):
 
     def _search(self, data: Comparisons, plan: Plan | None) -> Self:
         raise NotImplementedError
+
+
+class ChoosesByClicks(Chooses):
+    """Chooses from labels or from clicks."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose by held-out queries or validation data, then fit all rows of X.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, position, impressions, propensities, X_val, y_val, qid_val : as in
+            :meth:`RankRLSCV.fit`
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        measure = self._measure(preferred=False)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        return self._search(data, plan or self._folds(measure, data))

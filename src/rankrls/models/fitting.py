@@ -6,15 +6,14 @@ Data are checked here, once, where they come in through an estimator's methods.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
 from dataclasses import fields, replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from rankrls._checks import numbers_of
@@ -28,11 +27,18 @@ from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._checks import check_weights as check_row_weights
 from rankrls.models.inputs.parameters import check_alphas, combinations, options
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.krylov import Status
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import judged_queries
+from rankrls.selection.krylov import Convergence
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan, validation_plan
 from rankrls.selection.search import Results
+
+
+class NotConverged(InputWarning, ConvergenceWarning):
+    """An iteration ended before its tolerance was reached."""
 
 
 def labelled(
@@ -320,57 +326,6 @@ def alphas_of(model: Any, *, positive: bool = False) -> NDArray[np.float64] | No
     return np.sort(check_alphas(model.alphas, positive=positive))[::-1]
 
 
-def signs_of(model: Any) -> NDArray[np.int8] | None:
-    """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
-    positive = getattr(model, "positive", False)
-    if isinstance(positive, (str, bytes)) or not (isinstance(positive, (bool, np.bool_)) or np.iterable(positive)):
-        raise InputError(
-            "positive must be True (all features), False (none), a list of feature numbers or names, or a dict of "
-            f"features to signs (-1, 0 or 1); got {positive!r}.",
-            parameter="positive",
-        )
-    if isinstance(positive, (bool, np.bool_)):
-        positive = range(getattr(model, "n_features_in_", 1)) if positive else ()
-    given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
-    if not given:
-        return None
-    other = [kernel for kernel in options(model.kernel) if not (isinstance(kernel, str) and kernel == "linear")]
-    if other or model.solver not in ("auto", "primal"):
-        raise InputError(
-            "positive constrains the weights of features: it needs kernel='linear', and solver='auto' or 'primal'; got "
-            f"{f'kernel={other[0]!r}' if other else f'solver={model.solver!r}'}.",
-            parameter="positive",
-        )
-    signs = np.zeros(model.n_features_in_, dtype=np.int8)
-    for feature, sign in given.items():
-        if isinstance(sign, str) or sign not in (-1, 0, 1):
-            raise InputError(
-                f"positive must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {sign!r} for "
-                f"{feature!r}.",
-                parameter="positive",
-            )
-        signs[_feature_number(model, feature)] = sign
-    return signs if signs.any() else None
-
-
-def _feature_number(model: Any, feature: Any) -> int:
-    """The number of a feature that ``positive`` names."""
-    if isinstance(feature, str):
-        known = list(getattr(model, "feature_names_in_", ()))
-        if feature in known:
-            return known.index(feature)
-        why = "which X does not have" if known else "but X has no column names. Use feature numbers"
-        raise InputError(f"positive names feature {feature!r}, {why}.", parameter="positive")
-    n = model.n_features_in_
-    if not isinstance(feature, Integral) or isinstance(feature, bool) or not 0 <= int(feature) < n:
-        raise InputError(
-            f"positive names feature {feature!r}, but the features are 0 to {n - 1}. For signs give a dict from "
-            "features to signs.",
-            parameter="positive",
-        )
-    return int(feature)
-
-
 def begin(model: Any, data: Comparisons) -> None:
     """Forget an earlier fit, and keep what is known of the data."""
     parameters = {f.name for f in fields(model)}
@@ -400,6 +355,36 @@ def keep(model: Any, scorer: Scorer, kernel: Kernel) -> None:
         model.dual_coef_ = np.ascontiguousarray(a[:, 0] if model._one_target else a)
     if scorer.items is not None:
         model.X_fit_ = scorer.items
+
+
+def keep_basis(model: Any, basis: Basis | None, data: Comparisons) -> None:
+    """Keep which rows are the basis, if there is one; None if they are centres."""
+    if basis is not None:
+        model.basis_indices_ = None if basis.numbers is None else data.given_numbers(basis.numbers)
+
+
+def store(model: Any, results: Results, plan: Plan, data: Comparisons) -> None:
+    """Keep the candidate that a search chose, what is known of the data, and how it was chosen."""
+    chosen = results.best_state
+    begin(model, data)
+    keep(model, chosen.solutions[0].over(data.kept), chosen.candidate.kernel)
+    keep_basis(model, chosen.candidate.basis, data)
+    warn_of_lost_feature(model, chosen.lost_feature)
+    publish(model, results, plan.description, data)
+
+
+def warn_unless_converged(model: Any, found: Convergence) -> None:
+    """One warning if conjugate gradients did not reach the solution."""
+    if found.status is not Status.CONVERGED:
+        warnings.warn(
+            NotConverged(
+                f"{type(model).__name__}: conjugate gradients ended with {str(found.status)!r} after "
+                f"{found.iterations} iterations, at a relative residual of {found.residual:.1e}. Use a larger alpha, "
+                "scale the features, or raise max_iter if there is one.",
+                parameter="solver",
+            ),
+            stacklevel=5,
+        )
 
 
 def publish(model: Any, results: Results, description: str, data: Comparisons | None = None) -> None:

@@ -7,20 +7,15 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._checks import scored_rows
 from rankrls.models.fitting import check_features, check_no_extra_qid
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
-
-
-class NotConverged(InputWarning, ConvergenceWarning):
-    """An iteration ended before its tolerance was reached."""
 
 
 class Ranker(RegressorMixin, BaseEstimator):

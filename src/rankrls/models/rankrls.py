@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons
@@ -20,11 +17,11 @@ from rankrls.models.inputs.parameters import (
     choice,
     estimator,
     parameter,
+    signs_of,
 )
-from rankrls.models.ranker import NotConverged, Ranker
-from rankrls.numerics.krylov import Status
+from rankrls.models.ranker import Ranker
 from rankrls.selection.folds import exact_plan
-from rankrls.selection.krylov import Convergence, iterate
+from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
@@ -88,10 +85,9 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         relative residual of 1e-9: O(stored entries of X) an iteration for a linear kernel, O(m^2) for others.
     positive : bool, sequence or dict, default=False
         Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
-        feature numbers, or of names where X has them: these are not negative. A sequence with one of 1 (not negative),
-        -1 (not positive) and 0 (free) for each feature, or a mask; or a dict from numbers or names to such signs. A
-        list such as [0, 1] for two features, which could be either, is refused. The minimum under the constraints is
-        exact; a weight that a constraint holds is exactly 0.
+        feature numbers, or of names if X has them: these are not negative. A dict from numbers or names to 1 (not
+        negative), -1 (not positive) or 0 (free). The minimum under the constraints is exact; a weight that a constraint
+        holds is exactly 0.
 
     Attributes
     ----------
@@ -187,10 +183,9 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         ValueError
             For bad input, naming the row and column; and if no query holds two different labels.
         """
-        self._check()
-        return self._solve(
-            fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        )
+        check_parameters(self)
+        clicks = (position, impressions, propensities)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
@@ -200,8 +195,8 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         X : as for :meth:`fit`
             The items; those in no preference are allowed.
         winners, losers : array-like of int, shape (p,)
-            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. Repeated and contradictory
-            preferences are allowed, an item against itself is not.
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
+            each other.
         strength : array-like of shape (p,), optional
             The margin of each winner; 1 by default, 0 for a tie.
         weight : array-like of shape (p,), optional
@@ -215,7 +210,7 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         -----
         ``ties``, ``balance`` and ``regression_weight`` are about labels and play no part.
         """
-        self._check()
+        check_parameters(self)
         return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
 
     def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
@@ -235,8 +230,7 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         Raises
         ------
         InputError
-            For bad input, with the running number of the row; for parameters that need all rows in memory, such as a
-            kernel that is not linear; and if no query holds two different labels.
+            For bad input, with the running number of the row, and for parameters that need all rows in memory.
 
         Notes
         -----
@@ -244,7 +238,7 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         parts are added in their order: the same parts give the same bits on any executor, on one kind of machine.
         What ``partial_fit`` needs is not kept.
         """
-        self._check()
+        check_parameters(self)
         return streamed.fit_streamed(self, data, executor)
 
     @available_if(_can_update)
@@ -261,39 +255,30 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
             Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
             own: items of different batches are not compared.
 
-        Raises
-        ------
-        ValueError
-            If a query was seen before: pairs between its old and its new items would be missed.
-
         Notes
         -----
         O(m n^2 + n^3) for a batch of m rows and n coefficients.
         """
-        self._check()
-        return updating.update(self, X, y, qid, sample_weight)
-
-    def _check(self) -> None:
         check_parameters(self)
+        return updating.update(self, X, y, qid, sample_weight)
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
         """What ``fit`` solves, and what held-out scores come from."""
-        kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), fitting.signs_of(self)
+        kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), signs_of(self)
         solver = "auto" if self.solver == "cg" else self.solver
         return LeastSquares(kernel=kernel, setting=setting, solver=solver, signs=signs)
 
     def _solve(self, data: Comparisons) -> Self:
-        alpha, candidate = float(self.alpha), self._candidate(data)
-        problem = None
+        candidate, problem = self._candidate(data), None
         if self.solver == "cg":
-            scorer, convergence = iterate(candidate, data, alpha, _TOLERANCE, _ITERATIONS)
-            _warn_unless_converged(convergence)
+            scorer, found = iterate(candidate, data, float(self.alpha), _TOLERANCE, _ITERATIONS)
+            fitting.warn_unless_converged(self, found)
         else:
             problem = candidate.problem(data)
-            scorer = problem.solve(alpha)
+            scorer = problem.solve(float(self.alpha))
         fitting.begin(self, data)
         fitting.keep(self, scorer.over(data.kept), candidate.kernel)
-        self.alpha_ = alpha
+        self.alpha_ = float(self.alpha)
         updating.remember(self, data, problem)
         return self
 
@@ -365,7 +350,6 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
     Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
     O(m^3). Equal measures: the largest alpha, then the earliest combination.
 
-
     Examples
     --------
     >>> import numpy as np
@@ -409,18 +393,18 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         ----------
         X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
         X_val, y_val, qid_val : optional
-            Validation data to choose by, instead of ``cv``. With ``kernel="precomputed"``, ``X_val`` is the kernel
-            between the validation and the training items.
+            Validation data to choose by, instead of ``cv``; with a precomputed kernel its rows for these items.
 
         Returns
         -------
         self
         """
         check_parameters(self, several=True)
-        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
+        measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
-        self._search(data, plan, alphas)
+        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
+        fitting.store(self, results, plan, data)
         return self
 
     def fit_pairs(
@@ -452,14 +436,13 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
         """
         check_parameters(self, several=True)
-        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        self._search(data, self._plan(measure, data), alphas)
+        plan = self._plan(resolve_measure(self.scoring), data)
+        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
+        fitting.store(self, results, plan, data)
         return self
 
-    def fit_dataset(  # type: ignore[override]
-        self, data: Any, *, validation: Any = None, executor: Any = None
-    ) -> Self:
+    def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
         """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
 
         Parameters
@@ -471,11 +454,6 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         Returns
         -------
         self
-
-        Raises
-        ------
-        InputError
-            As in :meth:`RankRLS.fit_dataset`; for ``cv``; and if fewer than two queries hold different labels.
 
         Notes
         -----
@@ -489,37 +467,13 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
     def _plan(self, measure: Measure, data: Comparisons) -> Plan:
         """How labels or preferences are held out."""
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        return exact_plan(self.cv, measure, data, settings, constrained=fitting.signs_of(self) is not None)
-
-    def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
-        """Judge every candidate, keep the best and what is known of it."""
-        results = search(self._candidates(data), data, plan, self.rule, alphas, int(self.verbose))
-        chosen = results.best_state
-        fitting.begin(self, data)
-        fitting.keep(self, chosen.solutions[0].over(data.kept), chosen.candidate.kernel)
-        fitting.warn_of_lost_feature(self, chosen.lost_feature)
-        fitting.publish(self, results, plan.description, data)
-        return results
+        return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph."""
-        given: dict[str, Any] = {"solver": self.solver, "signs": fitting.signs_of(self)}
+        given: dict[str, Any] = {"solver": self.solver, "signs": signs_of(self)}
         return [
             LeastSquares(kernel=kernel, setting=setting, choices={**choices, **chosen}, **given)
             for kernel, choices in fitting.kernels_of(self, data.X)
             for setting, chosen in fitting.settings_of(self, data)
         ]
-
-
-def _warn_unless_converged(found: Convergence) -> None:
-    """Conjugate gradients say if they did not reach the solution."""
-    if found.status is Status.CONVERGED:
-        return
-    warnings.warn(
-        NotConverged(
-            f"RankRLS: solver='cg' ended with {str(found.status)!r}, at a relative residual of {found.residual:.1e}. "
-            "Use a larger alpha, scale the features, or take solver='auto'; CGRankRLS has max_iter and tol.",
-            parameter="solver",
-        ),
-        stacklevel=4,
-    )

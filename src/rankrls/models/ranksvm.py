@@ -15,6 +15,7 @@ from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
 from rankrls.models.fit_methods import Candidate, Chooses, Fits
+from rankrls.models.fitting import NotConverged
 from rankrls.models.inputs.parameters import (
     BALANCES,
     KernelParameters,
@@ -26,7 +27,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.ranker import NotConverged, Ranker
+from rankrls.models.ranker import Ranker
 from rankrls.selection.search import search
 
 __all__ = ["RankSVM", "RankSVMCV"]

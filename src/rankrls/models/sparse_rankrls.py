@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import warnings
 from copy import deepcopy
 from functools import cache, partial
 from typing import Any, Self
 
-import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
-from rankrls.metrics import resolve_measure
+from rankrls.metrics import Measure
 from rankrls.models import fitting, streamed, updating
 from rankrls.models.basis import basis_size, generator, make_basis
+from rankrls.models.fit_methods import ChoosesByClicks, Fits
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -26,10 +24,8 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.ranker import NotConverged, Ranker
-from rankrls.numerics.krylov import Status
 from rankrls.selection.folds import exact_plan
-from rankrls.selection.krylov import Convergence, iterate
+from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
@@ -51,7 +47,7 @@ def _can_update(model: SparseRankRLS) -> bool:
 
 
 @estimator
-class SparseRankRLS(Ranker, GraphParameters, KernelParameters):
+class SparseRankRLS(Fits, GraphParameters, KernelParameters):
     r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -162,37 +158,24 @@ class SparseRankRLS(Ranker, GraphParameters, KernelParameters):
         impressions: Any = None,
         propensities: Any = None,
     ) -> Self:
-        """Fit items with labels; parameters as in :meth:`RankRLS.fit`."""
-        self._check()
-        return self._solve(
-            fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        )
-
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        """Fit preferences; parameters as in :meth:`RankRLS.fit_pairs`."""
-        self._check()
-        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
+        """Fit items with labels or clicks; parameters as in :meth:`RankRLS.fit`."""
+        check_parameters(self)
+        clicks = (position, impressions, propensities)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
 
     def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
         """Fit data larger than memory in two passes; parameters as in :meth:`RankRLS.fit_dataset`.
 
         The basis is random.
         """
-        self._check()
+        check_parameters(self)
         return streamed.fit_streamed(self, data, executor)
 
     @available_if(_can_update)
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Add whole queries, exactly; as :meth:`RankRLS.partial_fit`. The first batch chooses the basis."""
-        self._check()
-        return updating.update(self, X, y, qid, sample_weight)
-
-    def _check(self) -> None:
         check_parameters(self)
-        if self.solver == "cg" and float(self.alpha) == 0.0:
-            raise InputError(
-                "solver='cg' needs alpha > 0. Use solver='direct' for the limit alpha=0.", parameter="alpha"
-            )
+        return updating.update(self, X, y, qid, sample_weight)
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
         """What ``fit`` solves, and what held-out scores come from."""
@@ -200,38 +183,29 @@ class SparseRankRLS(Ranker, GraphParameters, KernelParameters):
         return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel, setting))
 
     def _solve(self, data: Comparisons) -> Self:
-        alpha, candidate = float(self.alpha), self._candidate(data)
-        large = self.solver == "auto" and basis_size(self, data.n_rows) > _MOST_DIRECT and alpha > 0.0
-        if self.solver == "cg" or large:
+        alpha, candidate, problem, n_iter = float(self.alpha), self._candidate(data), None, 1
+        large = basis_size(self, data.n_rows) > _MOST_DIRECT and alpha > 0.0
+        if self.solver == "cg" or (self.solver == "auto" and large):
+            if alpha == 0.0:
+                raise InputError(
+                    "solver='cg' needs alpha > 0. Use solver='direct' for the limit alpha=0.", parameter="alpha"
+                )
             scorer, found = iterate(candidate, data, alpha, float(self.tol), int(self.max_iter))
-            self._warn_unless_converged(found)
-            problem, n_iter = None, found.iterations
+            fitting.warn_unless_converged(self, found)
+            n_iter = found.iterations
         else:
-            problem, n_iter = candidate.problem(data), 1
+            problem = candidate.problem(data)
             scorer = problem.solve(alpha)
         fitting.begin(self, data)
         fitting.keep(self, scorer.over(data.kept), candidate.kernel)
+        fitting.keep_basis(self, candidate.basis, data)
         self.alpha_, self.n_iter_ = alpha, n_iter
-        numbers = candidate.basis.numbers
-        self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
         updating.remember(self, data, problem)
         return self
 
-    def _warn_unless_converged(self, found: Convergence) -> None:
-        if found.status is Status.CONVERGED:
-            return
-        warnings.warn(
-            NotConverged(
-                f"Conjugate gradients ended before tol={self.tol:g} after {found.iterations} iterations "
-                f"({found.status.value}); the relative residual is {found.residual:.1e}. Raise max_iter or alpha.",
-                parameter="tol",
-            ),
-            stacklevel=4,
-        )
-
 
 @estimator
-class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
+class SparseRankRLSCV(ChoosesByClicks, GraphParameters, KernelParameters):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
@@ -283,50 +257,7 @@ class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
     rule: str = parameter(default="best", check=choice(*RULES))
     verbose: Any = parameter(default=0)
 
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose, then fit all rows of X; parameters as in :meth:`RankRLSCV.fit`."""
-        check_parameters(self, several=True)
-        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        plan: Plan | None = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        if plan is None:
-            plan = self._plan(measure, data)
-        self._search(data, plan, alphas)
-        return self
-
-    def fit_pairs(
-        self,
-        X: Any,
-        winners: Any,
-        losers: Any,
-        *,
-        strength: Any = None,
-        weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Choose by leaving out preferences, then fit all; parameters as in :meth:`RankRLSCV.fit_pairs`."""
-        check_parameters(self, several=True)
-        alphas, measure = fitting.alphas_of(self), resolve_measure(self.scoring)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        self._search(data, self._plan(measure, data), alphas)
-        return self
-
-    def fit_dataset(  # type: ignore[override]
-        self, data: Any, *, validation: Any = None, executor: Any = None
-    ) -> Self:
+    def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
         """Choose and fit on data larger than memory; parameters as in :meth:`RankRLSCV.fit_dataset`.
 
         The basis is random, and the same for every kernel.
@@ -334,20 +265,15 @@ class SparseRankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         return streamed.choose_streamed(self, data, validation, executor)
 
-    def _plan(self, measure: Any, data: Comparisons) -> Plan:
-        """How labels or preferences are held out."""
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
         return exact_plan(self.cv, measure, data, [setting for setting, _ in fitting.settings_of(self, data)])
 
-    def _search(self, data: Comparisons, plan: Plan, alphas: NDArray[np.float64] | None) -> Any:
-        """Judge every candidate, keep the best and what is known of it."""
-        results = search(self._candidates(data), data, plan, self.rule, alphas, int(self.verbose))
-        chosen = results.best_state
-        fitting.begin(self, data)
-        fitting.keep(self, chosen.solutions[0].over(data.kept), chosen.candidate.kernel)
-        numbers = chosen.candidate.basis.numbers
-        self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
-        fitting.publish(self, results, plan.description, data)
-        return results
+    _pair_folds = _folds
+
+    def _search(self, data: Comparisons, plan: Any) -> Self:
+        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
+        fitting.store(self, results, plan, data)
+        return self
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph, over one basis for each kernel."""

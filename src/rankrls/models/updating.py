@@ -14,6 +14,7 @@ from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
+from rankrls.models.inputs.parameters import signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array
 from rankrls.numerics.nonnegative import signed_path
@@ -69,7 +70,7 @@ def remember(model: Any, data: Comparisons, problem: Any) -> None:
 
 def solve(equations: Equations, alpha: float, model: Any) -> Array:
     """Coefficients of one alpha, under the model's constraints on signs."""
-    signs = fitting.signs_of(model)
+    signs = signs_of(model)
     if signs is None:
         return equations.solve(alpha)
     return signed_path(equations, np.array([alpha]), signs)[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from itertools import product
 from numbers import Integral, Real
@@ -168,3 +168,54 @@ def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
     names = tuple(names)
     for values in product(*(options(getattr(model, name), name) for name in names)):
         yield dict(zip(names, values, strict=True))
+
+
+def signs_of(model: Any) -> NDArray[np.int8] | None:
+    """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
+    positive = getattr(model, "positive", False)
+    if isinstance(positive, (str, bytes)) or not (isinstance(positive, (bool, np.bool_)) or np.iterable(positive)):
+        raise InputError(
+            "positive must be True (all features), False (none), a list of feature numbers or names, or a dict of "
+            f"features to signs (-1, 0 or 1); got {positive!r}.",
+            parameter="positive",
+        )
+    if isinstance(positive, (bool, np.bool_)):
+        positive = range(getattr(model, "n_features_in_", 1)) if positive else ()
+    given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
+    if not given:
+        return None
+    other = [kernel for kernel in options(model.kernel) if not (isinstance(kernel, str) and kernel == "linear")]
+    if other or model.solver not in ("auto", "primal"):
+        raise InputError(
+            "positive constrains the weights of features: it needs kernel='linear', and solver='auto' or 'primal'; got "
+            f"{f'kernel={other[0]!r}' if other else f'solver={model.solver!r}'}.",
+            parameter="positive",
+        )
+    signs = np.zeros(model.n_features_in_, dtype=np.int8)
+    for feature, sign in given.items():
+        if isinstance(sign, str) or sign not in (-1, 0, 1):
+            raise InputError(
+                f"positive must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {sign!r} for "
+                f"{feature!r}.",
+                parameter="positive",
+            )
+        signs[_feature_number(model, feature)] = sign
+    return signs if signs.any() else None
+
+
+def _feature_number(model: Any, feature: Any) -> int:
+    """The number of a feature that ``positive`` names."""
+    if isinstance(feature, str):
+        known = list(getattr(model, "feature_names_in_", ()))
+        if feature in known:
+            return known.index(feature)
+        why = "which X does not have" if known else "but X has no column names. Use feature numbers"
+        raise InputError(f"positive names feature {feature!r}, {why}.", parameter="positive")
+    n = model.n_features_in_
+    if not isinstance(feature, Integral) or isinstance(feature, bool) or not 0 <= int(feature) < n:
+        raise InputError(
+            f"positive names feature {feature!r}, but the features are 0 to {n - 1}. For signs give a dict from "
+            "features to signs.",
+            parameter="positive",
+        )
+    return int(feature)
