@@ -27,7 +27,7 @@ from attack.cases import chance, choice, damaged, packed, text, unpacked
 from attack.model_files import DOCUMENT, Changed, archived, header, hostile_nodes, npy, paths_of
 from rankrls import CoRankRLS, InputError, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLSCV, load, save
 from rankrls.persistence import read_info
-from rankrls.persistence._registry import NAMES
+from rankrls.persistence._nodes import CLASSES, class_of
 from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 _ACTS = ("subprocess.", "os.", "socket.", "shutil.", "pickle.", "ctypes.", "webbrowser.", "urllib.", "ftplib.")
@@ -199,7 +199,7 @@ def _change_node(rng: Generator, changed: Changed) -> None:
         for _ in range(int(rng.integers(2, 90))):
             node[last] = choice(rng, [[node[last]], {"tuple": [node[last]]}, {"dict": {"a": node[last]}}])
     elif kind == 5 and isinstance(node[last], str):
-        node[last] = choice(rng, [*NAMES, "linear", "rbf", "precomputed", "mean", "passthrough", text(rng)])
+        node[last] = choice(rng, [*CLASSES, "linear", "rbf", "precomputed", "mean", "passthrough", text(rng)])
     elif kind == 6 and isinstance(node, dict):
         names = ["__class__", "__dict__", "predict", "fit", "coef_", "n_features_in_", "_kernel_"]
         node[choice(rng, names)] = _value(rng)
@@ -213,7 +213,7 @@ def _value(rng: Generator) -> Any:
     forms = [
         *({"float": "nan"}, {"float": "inf"}, {"tuple": []}, {"tuple": [1, 2]}, {"dict": {}}),
         *({"objects": ["a", None], "shape": [2]}, {"objects": [], "shape": [0, 10**12]}, {"objects": [1], "shape": []}),
-        *({"array": "0.npy"}, {"array": "1.npy"}, {"object": choice(rng, NAMES), "state": {}}, text(rng)),
+        *({"array": "0.npy"}, {"array": "1.npy"}, {"object": choice(rng, [*CLASSES]), "state": {}}, text(rng)),
         {"csr": [{"array": "0.npy"}] * 3, "shape": [10**9, 10**9]},
     ]
     return choice(rng, plain if chance(rng, 0.5) else forms)
@@ -221,9 +221,7 @@ def _value(rng: Generator) -> Any:
 
 def warm_up() -> None:
     """Import every class that a file may name, and use every right model once."""
-    from rankrls.persistence._registry import class_of
-
-    for name in NAMES:
+    for name in CLASSES:
         with contextlib.suppress(ValueError):
             class_of(name)
     repr(StandardScaler())  # an error of scikit-learn shows a value, and imports what shows it

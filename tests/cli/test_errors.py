@@ -22,7 +22,6 @@ FIT = "fit train.txt -m m.rankrls"
         (f"{FIT} --unlabelled vali.txt", Refusal("transductive", parameter="unlabelled")),
         (f"{FIT} --method transductive --vali vali.txt", Refusal("held-out queries", parameter="vali")),
         (f"{FIT} --method conditional", Refusal("item_*", parameter="labels")),
-        (f"{FIT} --items names.txt", Refusal("needs labels", parameter="items")),
         (f"{FIT} --memory 1G", Refusal("rankrls convert", parameter="memory", file="train.txt")),
         (f"{FIT} --features 2", Refusal("train.txt:1", parameter="n_features")),
         (f"{FIT} --label grade", Refusal("LETOR text", parameter="label")),

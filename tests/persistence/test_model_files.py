@@ -46,7 +46,7 @@ from rankrls import (
 )
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
-from rankrls.persistence._registry import VALUES, class_of
+from rankrls.persistence._nodes import VALUES, class_of
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 

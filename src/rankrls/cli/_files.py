@@ -22,11 +22,11 @@ from rankrls.io.scores import read_scores
 from rankrls.io.tables.opened import table_format
 from rankrls.io.tables.writing import write_blocks
 from rankrls.models.inputs.encoded import encoder_of_items
-from rankrls.persistence.stored import StoredModel, by_item, stored_model
+from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.streaming.memory import rows_per_part
 from rankrls.survival import survival_pairs
 
-_IN_MEMORY = ("everything", "group", "items", "event", "pairs", "labels", "unlabelled", "left", "right", "preferred")
+_IN_MEMORY = ("everything", "group", "event", "pairs", "labels", "unlabelled", "left", "right", "preferred")
 
 
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
@@ -78,27 +78,16 @@ def joined(tables: Sequence[Any], path: Path) -> Any:
     return replace(tables[0], X=X, ids=ids, path=str(path), feature_names=(), **whole)
 
 
-def read_items(options: Options, report: Report, features: tuple[str, ...] | None = None) -> Any:
-    """The table of ``--items``, with one column of names."""
-    if options.items is None:
-        return None
-    if table_format(options.items) is None:
-        problem = "items are read from a table with named columns: .csv, .parquet or .arrow."
-        raise InputError(problem, parameter="items", file=str(options.items))
-    how: Any = {"labels": "ignored", "queries": "ignored", "dense": True}
-    return read(options.items, ReadOptions(id="item", features=features, **how), report)
-
-
 def load_model(path: Path, report: Report) -> StoredModel:
     """Load a model file."""
     with report.working("loading", f"loading {path}"):
         return stored_model(path)
 
 
-def scored(stored: StoredModel, table: Rows, report: Report, items: Any = None) -> NDArray[np.float64]:
+def scored(stored: StoredModel, table: Rows, report: Report) -> NDArray[np.float64]:
     """A model's scores of rows."""
     with report.working("scoring", f"scoring with {stored.path}"):
-        return stored.scores(table, items)
+        return stored.scores(table)
 
 
 def scores_of(
@@ -114,7 +103,8 @@ def scores_of(
     given = {path: read_scores(path, reading) for path in files}
     if given:
         reading = replace(reading, names=())
-    table, scores = None, dict[Path, NDArray[np.float64]]()
+    table: Any = None
+    scores: dict[Path, NDArray[np.float64]] = {}
     for stored in models:
         seen, values = [], []
         for chunk in chunks(options, reading, report, stored):
@@ -129,7 +119,9 @@ def scores_of(
     if table is None:
         table = read(options.data, reading, report)
     if models and models[0].items:
-        table, kept = by_item(table, models)
+        if any(stored.items != models[0].items for stored in models):
+            raise InputError("The models rank different items for each row, and cannot be compared.")
+        table, kept = table.by_item(models[0].items)
         scores = {path: values[kept] for path, values in scores.items()}
     return table, scores | {path: found.of_rows(table) for path, found in given.items()}
 

@@ -179,7 +179,6 @@ CONVENTION = choice(
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
 EVENT = data("COLUMN", "--event", "Labels are times; 1 where the event was observed, else 0.")
 MEASURES = choice("NAME,...", "--metrics", "Measures; by default those that suit the labels.")
-ITEMS = data("FILE", "--items", "Conditional ranking: features of the items.")
 PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
 TARGET = data("K", "--target", "Target (from 0) of a model of several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
@@ -212,7 +211,6 @@ LEARNING = together(
     EVENT,
     GLOBAL,
     data("NAME,...", "--labels", "Conditional ranking: a column of labels for each item (item_*)."),
-    ITEMS,
     data("SIZE", "--memory", "Memory for the rows of Parquet shards, such as 4G."),
     data(["auto", "named"], "--columns", "auto: decide by its cells what a column is."),
     data("NAME,...", "--categorical", "Columns of categories."),

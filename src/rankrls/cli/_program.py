@@ -116,7 +116,6 @@ def cv() -> None:
 @click.argument("data", type=FILE, metavar="DATA")
 @options.OUTPUT
 @options.COLUMNS
-@options.ITEMS
 def predict() -> None:
     """Score the rows of a file.
 

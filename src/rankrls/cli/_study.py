@@ -14,7 +14,6 @@ from sklearn.pipeline import Pipeline
 import rankrls
 from rankrls import preprocessing as of_queries
 from rankrls._errors import InputError, did_you_mean
-from rankrls._items import Items
 from rankrls.cli._files import (
     check_streamed,
     comparable_pairs,
@@ -22,7 +21,6 @@ from rankrls.cli._files import (
     joined,
     open_shards,
     read,
-    read_items,
     read_votes,
 )
 from rankrls.cli._options import METHODS, Options, given, one_or_several
@@ -32,7 +30,7 @@ from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable
 from rankrls.io._rows import few
 from rankrls.io.data import Rows, feature_columns, how_read, stacked
-from rankrls.io.items import item_features, read_pairs
+from rankrls.io.items import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
@@ -66,7 +64,6 @@ class Study:
     encoder: Any
     tables: dict[str, Any] = field(default_factory=dict)
     pairs: dict[str, PairTable] = field(default_factory=dict)
-    items: Any = None
     about: dict[str, Any] = field(default_factory=dict)
     judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
 
@@ -135,8 +132,6 @@ def _check_together(options: Options) -> None:
     if options.labels is None and options.method == "conditional":
         problem = "conditional ranking needs labels, the columns of a table with one label per item, such as 'item_*'."
         raise InputError(problem, parameter="labels")
-    if options.labels is None and options.items is not None:
-        raise InputError("items are for conditional ranking, which needs labels too.", parameter="items")
     if options.unlabelled is not None and options.method not in _UNLABELLED:
         able = ", ".join(_UNLABELLED)
         raise InputError(f"unlabelled rows are used by {able}, not by {options.method}.", parameter="unlabelled")
@@ -223,7 +218,6 @@ def _read(found: Study) -> None:
                 by_query = {"qid": table.qid} if scaler.__module__.startswith("rankrls.") else {}
                 table = replace(table, X=scale(table.X, **by_query))
         found.tables[role] = table
-    found.items = read_items(options, report)
     found.about = how_read(found.training)
     if options.pairs is not None:
         with report.working("reading", f"reading {options.pairs}"):
@@ -264,8 +258,6 @@ def _fit(found: Study) -> None:
             return
         if validation is not None:
             extra |= {"y_val": validation.y, "qid_val": validation.qid}
-        if found.items is not None:
-            extra["items"] = Items(item_features(found.items, table.utility_names))
         X, y, qid = table.X, table.y, table.qid
         if "unlabelled" in found.tables:
             X, y, qid = stacked(table, found.tables["unlabelled"])

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io.data import Rows
@@ -37,28 +34,6 @@ def item_names(table: Rows, ids: str | None = None) -> list[str] | None:
         needed = where if table.feature_names is None else "a column of ids: name it (id)"
         raise InputError(f"ids={ids} needs {needed}.", parameter="ids", file=table.path)
     return [*names]
-
-
-def item_features(table: Any, names: Sequence[str] | None) -> NDArray[np.float64]:
-    """Features of items in the order of their names; a row for each, which its id names. Without names, all rows.
-
-    Raises
-    ------
-    InputError
-        For a name that is there twice, and for an item without a row.
-    """
-    known = [*table.docids]
-    rows = {name: row for row, name in enumerate(known)}
-    where: dict[str, Any] = {"file": table.path, "parameter": "items"}
-    twice = next((row for row, name in enumerate(known) if rows[name] != row), None)
-    if twice is not None:
-        message = f"row {twice}, counted from 0, is not the only one called {known[twice]!r}: an item has one."
-        raise InputError(message, row=twice, **where)
-    missing = next((name for name in names or () if name not in rows), None)
-    if missing is not None:
-        message = f"no row is called {missing!r}, as a column of the labels is. Every item needs its features."
-        raise InputError(message, column=missing, **where)
-    return np.ascontiguousarray(table.X[[rows[name] for name in names or known]])
 
 
 def row_of(item: str, table: Rows, ids: str | None, query: str | None = None) -> int:

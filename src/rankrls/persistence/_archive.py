@@ -11,7 +11,6 @@ The document holds a SHA-256 of itself and of the checksums of the arrays, which
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -27,13 +26,12 @@ from numpy.typing import NDArray
 from rankrls import __version__
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
-from rankrls.io._atomic import is_written_in_place
+from rankrls.persistence._nodes import is_storable
 
 FORMAT = "rankrls model"
 FORMAT_VERSION = 1
 _DOCUMENT = "model.json"
 _LONGEST_HEADER = 1024
-_ZIP64_FROM = 1 << 30
 
 
 class ModelArchive:
@@ -60,26 +58,22 @@ class ModelArchive:
 
     def array(self, name: Any) -> NDArray[Any]:
         """The array of a member, which no other part of the model may name again."""
-        member = self._unread.pop(name)
-        with self._archive.open(member) as stream:
+        with self._archive.open(self._unread.pop(name)) as stream:
             npy.read_magic(stream)
-            shape, _, dtype = npy.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)
-            if not is_storable(dtype) or prod(shape) * dtype.itemsize != member.file_size - stream.tell():
-                raise ValueError(f"the array {name} is not of the size that it claims")
-        with self._archive.open(member) as stream:
-            found: NDArray[Any] = npy.read_array(stream, allow_pickle=False, max_header_size=_LONGEST_HEADER)
-            stream.read()  # the end of the member, where its checksum is compared
+            shape, by_columns, dtype = npy.read_array_header_1_0(stream, max_header_size=_LONGEST_HEADER)
+            if not is_storable(dtype):
+                raise ValueError(f"the array {name} is of {dtype}")
+            data = bytearray(stream.read())  # to the end of the member, where its checksum is compared
+        found = np.frombuffer(data, dtype)
+        if prod(shape) != found.size:
+            raise ValueError(f"the array {name} is not of the size that it claims")
+        found = found.reshape(shape, order="F" if by_columns else "C")
         return found.view(np.uint8) != 0 if dtype.kind == "b" else found
 
     def check_all_read(self) -> None:
         """Refuse arrays that no part of the model names."""
         if self._unread:
             raise ValueError(f"no part of the model names the array {next(iter(self._unread))}")
-
-
-def is_storable(dtype: np.dtype[Any]) -> bool:
-    """Whether a model file holds arrays of a type: booleans, and numbers of up to 64 bits."""
-    return dtype.kind in "biuf" and dtype.itemsize <= 8 and dtype.names is None
 
 
 @contextmanager
@@ -110,22 +104,18 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
 def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
     """Write a document and the arrays that it names, all or nothing."""
     with atomic_write(path) as file:
-        whole = io.BytesIO() if is_written_in_place(path) else file  # a device or a pipe cannot go back
-        archive = ZipFile(whole, "w", ZIP_STORED)
+        archive = ZipFile(file, "w", ZIP_STORED)
         try:
             for number, array in enumerate(arrays):
-                large = array.nbytes >= _ZIP64_FROM
-                with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=large) as member:
+                with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=True) as member:
                     npy.write_array(member, array, version=(1, 0), allow_pickle=False)
             document = {"format": FORMAT, "format_version": FORMAT_VERSION, **content}
             document["sha256"] = checksum(document, archive.infolist())
-            archive.writestr(ZipInfo(_DOCUMENT), json.dumps(document, allow_nan=False, separators=(",", ":")))
+            archive.writestr(ZipInfo(_DOCUMENT), json.dumps(document, separators=(",", ":")))
         except BaseException:
             archive.fp = None  # an interruption may leave a member open, and closing the archive would then fail
             raise
         archive.close()
-        if isinstance(whole, io.BytesIO):
-            file.write(whole.getbuffer())
 
 
 def checksum(document: dict[str, Any], arrays: Sequence[ZipInfo]) -> str:

@@ -13,22 +13,24 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from scipy import sparse
+from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import rankrls
 from rankrls._errors import InputError
+from rankrls.kernels import kernel_parameters
+from rankrls.metrics import Measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.persistence._archive import opened, write
-from rankrls.persistence._provenance import describe
-from rankrls.persistence._registry import is_listed
-from rankrls.persistence._tree import Encoder, Unstorable, decoded
+from rankrls.persistence._nodes import decoded, encoded, is_listed
 from rankrls.preprocessing import TableEncoder
+from rankrls.selection.search import choices_at_edges
 
 PathLike = str | os.PathLike[str]
 _UPDATES = "_update_state"
-_WIDE, _WIDEST = 1 << 20, 1 << 22
+_WIDEST = 1 << 21
+_LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 
 
 def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = None, updatable: bool = True) -> None:
@@ -74,21 +76,22 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     >>> bool((again.predict(X) == model.predict(X)).all())
     True
     """
-    final = _ranker(model)
-    check_is_fitted(final)
+    check_is_fitted(_ranker(model))
     versions = {"numpy": np.__version__, "scipy": scipy.__version__, "scikit-learn": sklearn.__version__}
+    try:
+        given = dict(json.loads(json.dumps(dict(provenance or {}), allow_nan=False)))
+    except (TypeError, ValueError) as error:
+        problem = f"provenance must be a mapping of values that JSON can hold: {error}."
+        raise InputError(problem, parameter="provenance") from None
+    arrays: list[NDArray[Any]] = []
     about = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"rankrls": rankrls.__version__, "python": platform.python_version(), **versions},
-        "given": _as_json(provenance),
+        "given": given,
+        "model": encoded(model, arrays, leave_out=() if updatable else (_UPDATES,)),
     }
-    encoder = Encoder(leave_out=() if updatable else (_UPDATES,))
-    try:
-        about["model"] = encoder.node(model)
-    except Unstorable as found:
-        raise _unstorable(model, found) from None
-    _check_predicts(model, sum(array.nbytes for array in encoder.arrays))
-    write(path, about, encoder.arrays)
+    _check_predicts(model, sum(array.nbytes for array in arrays))
+    write(path, about, arrays)
 
 
 def load(path: PathLike) -> Any:
@@ -137,23 +140,33 @@ def read_info(path: PathLike) -> dict[str, Any]:
         As :func:`load`.
     """
     model, about = read_model(path)
-    return {**about, **describe(model, _ranker(model)), "updatable": hasattr(_ranker(model), _UPDATES)}
+    return {**about, **_described(model), "updatable": hasattr(_ranker(model), _UPDATES)}
 
 
 def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:
     """A model, and what its file says beside it: ``format_version``, ``created``, ``versions`` and ``given``."""
     with opened(path) as archive:
         about = {name: archive.document[name] for name in ("format_version", "created", "versions", "given")}
-        model = decoded(archive.document["model"], archive)
+        model = decoded(archive.document["model"], archive.array)
         archive.check_all_read()
-        _ranker(model)
         _check_predicts(model, archive.size)
-        describe(model, _ranker(model))
+        _described(model)
     return model, about
+
+
+def _ranker(model: Any) -> Any:
+    """A model, or the last step of a pipeline."""
+    final = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    if not (is_listed(final) and type(final).__name__ in rankrls.__all__ and hasattr(final, "predict")):
+        what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
+        problem = f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}."
+        raise InputError(problem, parameter="model")
+    return final
 
 
 def _check_predicts(model: Any, size: int) -> None:
     """Refuse a model, in so many bytes, that does not give finite scores to rows of zeros and ones."""
+    _ranker(model)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     X: Any
     if isinstance(steps[0], TableEncoder):
@@ -162,7 +175,7 @@ def _check_predicts(model: Any, size: int) -> None:
         n = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
         if n > max(_WIDEST, size):
             raise InputError(f"The model claims to have {n} features.", parameter="model")
-        X = np.array([np.zeros(n), np.ones(n)]) if n <= max(_WIDE, size) else sparse.csr_array((2, n))
+        X = np.array([np.zeros(n), np.ones(n)])
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         scores = predict_by_query(model, X, np.zeros(2, dtype=int))
@@ -170,38 +183,49 @@ def _check_predicts(model: Any, size: int) -> None:
         raise InputError("The model does not predict finite scores.", parameter="model")
 
 
-def _ranker(model: Any) -> Any:
-    """A model, or the last step of a pipeline."""
-    final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not (is_listed(final) and type(final).__name__ in rankrls.__all__ and hasattr(final, "predict")):
-        what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
-        raise InputError(
-            f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}.",
-            parameter="model",
-        )
-    return final
+def _described(model: Any) -> dict[str, Any]:
+    """What a model says of itself; see :func:`read_info`."""
+    final, first = _ranker(model), model.steps[0][1] if isinstance(model, Pipeline) else model
+    names = getattr(final, "feature_names_in_", getattr(first, "feature_names_in_", None))
+    primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
+    coefficients = dual if primal is None else primal.T  # one column a target
+    kernel = getattr(final, "_kernel_", None)
+    found = {
+        "estimator": type(final).__name__,
+        "steps": [type(step).__name__ for _, step in model.steps[:-1]] if model is not final else [],
+        "parameters": final.get_params(deep=False),
+        "alpha": getattr(final, "alpha_", None),
+        "kernel": kernel
+        and {"name": kernel.name, **{name: getattr(kernel, name) for name in kernel_parameters(kernel.name)}},
+        "n_queries": int(final.n_queries_),
+        "n_features": getattr(final, "n_features_in_", None),
+        "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
+        "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
+        "selection": None,
+    }
+    if hasattr(final, "selection_"):
+        found["selection"] = {
+            "how": final.selection_,
+            "measure": str(final.scoring),
+            "value": final.best_score_,
+            "standard_error": final.best_score_error_,
+            "rule": getattr(final, "rule", None),
+            "chosen": final.best_params_,
+            **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(final).items()},
+        }
+    return {**_plain(found), "feature_names": None if names is None else [str(name) for name in names]}
 
 
-def _as_json(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    try:
-        return dict(json.loads(json.dumps(dict(given or {}), allow_nan=False)))
-    except (TypeError, ValueError) as error:
-        raise InputError(
-            f"provenance must be a mapping of values that JSON can hold: {error}.", parameter="provenance"
-        ) from None
-
-
-def _unstorable(model: Any, found: Unstorable) -> InputError:
-    """The error of a value that no model file can hold: a kernel, a step of a pipeline, or a parameter."""
-    parameter = found.where.partition(".")[0].partition("[")[0] or "model"
-    last = f"steps[{len(model.steps) - 1}][1]." if isinstance(model, Pipeline) else ""
-    if found.where.removeprefix(last).startswith("kernel"):
-        parameter = "kernel"
-        remedy = "Use a kernel by name, or compute the kernel matrix yourself and use kernel='precomputed'."
-    elif parameter == "steps" and not found.where.startswith(last):
-        remedy = "Save such a pipeline with skops.io, whose files you trust yourself, or transform the data before."
-    else:
-        remedy = "Set that parameter to a plain value before saving."
-    where = found.where or "it"
-    text = f"The model cannot be saved: {where} is {found.what}, which is not among the types that a model file holds."
-    return InputError(f"{text} {remedy}", parameter=parameter)
+def _plain(value: Any) -> Any:
+    """A value that JSON can hold: numbers, words and lists of them as they are, anything else as its repr."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(name): _plain(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value] if len(value) <= _LONGEST else f"{len(value)} values"
+    if isinstance(value, Measure):
+        return str(value)
+    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
+        return value
+    return repr(value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,10 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
-from rankrls._items import Items
 from rankrls.io import open_dataset
 from rankrls.io._rows import few
 from rankrls.io.data import ReadOptions, Rows
-from rankrls.metrics._scorer import final_step_inputs, predict_by_query, scales_by_query
+from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.models.inputs.encoded import encoded_rows
 from rankrls.persistence._files import read_model
@@ -43,8 +42,6 @@ class StoredModel:
         What the training data called the columns of labels, query ids and items' ids.
     items : tuple of str
         The columns of the items that it ranks for each row, if it ranks the same ones for all.
-    item_features : tuple of str, or None
-        What it knows of these items.
     """
 
     path: Path
@@ -56,7 +53,6 @@ class StoredModel:
     whole: Any = None
     encoder: Any = None
     items: tuple[str, ...] = ()
-    item_features: tuple[str, ...] | None = None
 
     @property
     def by_query(self) -> bool:
@@ -68,11 +64,6 @@ class StoredModel:
     def scales_by_query(self) -> bool:
         """Whether it cannot score a row without the others of its query."""
         return scales_by_query(self.model)
-
-    @property
-    def reads_like(self) -> tuple[Any, ...]:
-        """What a file's rows depend on: models for which it is equal can share one reading."""
-        return self.n_features, self.zero_based, self.names, self.usual, self.encoder, self.items
 
     def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """A file's rows, with the features that the model was fitted on.
@@ -97,13 +88,6 @@ class StoredModel:
                 "it was fitted with queries: global would compare scores of different queries.", file=str(self.path)
             )
         if self.items:
-            for name, parameter in (("label", "label"), ("qid", "qid"), ("sizes", "group"), ("event", "event")):
-                if getattr(reading, name) is not None:
-                    raise InputError(
-                        f"a row is a query here, which ranks the items of the model: {parameter} means nothing.",
-                        parameter=parameter,
-                        file=str(self.path),
-                    )
             asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
             reading = replace(reading, queries="ignored", **asked)
         if self.names is not None and reading.features is not None:
@@ -153,14 +137,11 @@ class StoredModel:
         if table.qid is None and (self.by_query or self.scales_by_query):
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
-    def scores(self, table: Rows, items: Items | None = None) -> NDArray[np.float64]:
-        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were; if given, of other items."""
+    def scores(self, table: Rows) -> NDArray[np.float64]:
+        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
         if self.scales_by_query:
             self.check_queries(table)
-        if items is None:
-            return np.asarray(predict_by_query(self.model, table.X, table.qid))
-        final, X = final_step_inputs(self.model, table.X, table.qid)
-        return np.asarray(final.predict(X, items=items))
+        return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
 
 def stored_model(path: Path) -> StoredModel:
@@ -168,40 +149,14 @@ def stored_model(path: Path) -> StoredModel:
     model, about = read_model(path)
     given, whole, encoder = about["given"], model, table_encoder(model)
     if encoder is not None:
-        model = model[1:] if len(model.steps) > 2 else model.steps[-1][1]
+        model = model[1:]
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
     names = getattr(steps[0], "feature_names_in_", None)
     usual = given.get("columns")
     usual = usual if isinstance(usual, dict) else {}
-    about = given.get("items")
-    known = tuple(map(str, about["features"])) if isinstance(about, dict) and "features" in about else None
     items = tuple(map(str, found)) if isinstance(found := usual.get("utilities"), list) else ()
     usual = {k: v for k, v in usual.items() if isinstance(v, str)}
     names = None if names is None else tuple(str(name) for name in names)
     zero_based = given.get("zero_based", "auto")
-    return StoredModel(path, model, int(n_features), zero_based, names, usual, whole, encoder, items, known)
-
-
-def by_item(table: Any, models: Sequence[StoredModel]) -> tuple[Rows, NDArray[np.intp]]:
-    """Rows and items of models that rank the same items for each row, where these are known.
-
-    Raises
-    ------
-    InputError
-        If one of them ranks others, and if no labels are known.
-    """
-    first, *others = models
-    odd = next((stored for stored in others if stored.items != first.items), None)
-    if odd is not None:
-        raise InputError(
-            f"it does not rank the items that {first.path} ranks for each row ({few(first.items)}).", file=str(odd.path)
-        )
-    if table.y is None:
-        raise InputError(
-            "it ranks the items that it was fitted to for each row: it is judged by their labels alone.",
-            file=str(first.path),
-            parameter="judged_pairs",
-        )
-    found: tuple[Rows, NDArray[np.intp]] = table.by_item(first.items)
-    return found
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, whole, encoder, items)

@@ -17,7 +17,7 @@ from rankrls.selection.search import choices_at_edges
 
 _REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
 """Fitted attributes that say what an estimator came to, beside what it chose."""
-_SAVED = ("data", "items", "pairs", "method", "scale", "measures")
+_SAVED = ("data", "pairs", "method", "scale", "measures")
 _SCORES = ("mean_score", "standard_error", "low", "high")
 _SHOWN = 10
 
@@ -75,11 +75,9 @@ def cv(options: Options, report: Report) -> Result:
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
     """Everything, for --json."""
-    estimator, options, report, items = found.estimator, found.options, found.report, found.items
+    estimator, options, report = found.estimator, found.options, found.report
     score, bias = _held_out(found)
     out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in found.tables.items()}}
-    if items is not None:
-        out["items"] = {"path": items.path, "sha256": items.sha256, "features": [*items.feature_names]}
     if found.pairs:
         out["pairs"] = {role: pairs.summary() for role, pairs in found.pairs.items()}
     if found.encoder is not None and not options.votes:

@@ -8,12 +8,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls._items import Items
-from rankrls.cli._files import chunks, load_model, read_items, scored, written
+from rankrls.cli._files import chunks, load_model, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
-from rankrls.io.items import item_features, item_names
+from rankrls.io.items import item_names
 from rankrls.io.rankings import HEAD, ranking_rows, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target
 from rankrls.ranking import rank_scores
@@ -23,27 +22,22 @@ def predict(options: Options, report: Report) -> Result:
     """Score the rows of a file."""
 
     def lines(part: Any) -> str:
-        values = (scores.tolist() for scores in part[1].values())
-        return "".join("\t".join(map(repr, row)) + "\n" for row in zip(*values, strict=True))
+        return "".join("\t".join(map(repr, row)) + "\n" for row in part[1].tolist())
 
-    return written(options.output, report, _columns(options, report), lines, lambda part: part[0] | part[1])
-
-
-def _columns(options: Options, report: Report) -> Iterator[Any]:
-    """Ids and scores, as two dictionaries of columns for each chunk of rows."""
-    stored = load_model(options.model, report)
-    if options.items is not None and stored.item_features is None:
-        problem = "it knows no features of items: items needs a model that was fitted with items."
-        raise InputError(problem, parameter="items", file=str(stored.path))
-    others = read_items(options, report, stored.item_features)
-    items = None if others is None else Items(item_features(others, None))
-    for table in chunks(options, options.reading(queries="optional", labels="ignored"), report, stored):
-        scores = scored(stored, table, report, items)
-        columns = scores.reshape(len(scores), -1).T
-        names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
-        names = [*(stored.items if others is None else others.docids)] or names
+    def columns(part: Any) -> dict[str, Any]:
+        table, scores, items = part
+        names = items or (["score"] if scores.shape[1] == 1 else [f"score_{k}" for k in range(scores.shape[1])])
         ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
-        yield ids, dict(zip(names, columns, strict=True))
+        return ids | dict(zip(names, scores.T, strict=True))
+
+    return written(options.output, report, _scores(options, report), lines, columns)
+
+
+def _scores(options: Options, report: Report) -> Iterator[Any]:
+    """Rows, their scores (rows, targets) and the items that these are of, chunk by chunk."""
+    stored = load_model(options.model, report)
+    for table in chunks(options, options.reading(queries="optional", labels="ignored"), report, stored):
+        yield table, scored(stored, table, report).reshape(table.n_rows, -1), stored.items
 
 
 def rank(options: Options, report: Report) -> Result:

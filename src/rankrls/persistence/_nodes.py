@@ -1,0 +1,187 @@
+"""A model as plain JSON, and back: what cannot be expressed here cannot be in a file.
+
+Null, booleans, numbers, texts and lists stand for themselves. Every other value is a JSON object:
+
+============================================  ==========================================================
+``{"tuple": [...]}``                          a tuple
+``{"pairs": [[key, value], ...]}``            a dictionary
+``{"array": "3.npy"}``                        an array of numbers
+``{"objects": [...], "shape": [...]}``        an array of texts or other objects, such as names
+``{"csr": [...], "shape": [...]}``            a sparse array: data, indices and indptr
+``{"object": "RankRLS", "state": {...}}``     an object of a listed class
+============================================  ==========================================================
+
+No array is named twice and nothing refers to anything else, so a file cannot stand for more than it holds. A class that
+is not listed can be neither saved nor loaded. Where a class is defined does not matter to a file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator
+
+import rankrls
+from rankrls._errors import InputError
+
+VALUES = {
+    "Kernel": "rankrls.kernels",
+    "Measure": "rankrls.metrics",
+    "ColumnUse": "rankrls.preprocessing",
+    **dict.fromkeys(("Numbers", "Categories", "Texts", "Vocabulary"), "rankrls.preprocessing._encodings"),
+    "PursuitPath": "rankrls.learners.paths",
+    "CoPursuitPath": "rankrls.learners.paths",
+    "ForwardPath": "rankrls.learners.greedy",
+}
+"""Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
+
+_SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "QuantileTransformer")
+CLASSES = {
+    **dict.fromkeys(rankrls.__all__, "rankrls"),
+    **dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler", "TableEncoder"), "rankrls.preprocessing"),
+    **dict.fromkeys(_SCALERS, "sklearn.preprocessing"),
+    "Pipeline": "sklearn.pipeline",
+    **VALUES,
+}
+"""Every name that a file may give a class, and its module."""
+
+_SKIPPED = ("_metadata_request",)  # what set_fit_request asked for; a loaded model routes what it does by default
+
+
+def class_of(name: Any) -> type:
+    """The class of a name; a ValueError if the name is not listed."""
+    found = getattr(import_module(CLASSES[name]), name) if isinstance(name, str) and name in CLASSES else None
+    if not isinstance(found, type) or not (issubclass(found, BaseEstimator) or dataclasses.is_dataclass(found)):
+        raise ValueError(f"it names {str(name)[:80]!r}, which is not among the classes that a model file may hold")
+    return found
+
+
+def is_listed(value: Any) -> bool:
+    """Whether a file may hold an object: its class, exactly, is listed."""
+    try:
+        return class_of(type(value).__name__) is type(value)
+    except ValueError:
+        return False
+
+
+def is_storable(dtype: np.dtype[Any]) -> bool:
+    """Whether a model file holds arrays of a type: booleans, and numbers of up to 64 bits."""
+    return dtype.kind in "biuf" and dtype.itemsize <= 8 and dtype.names is None
+
+
+def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: tuple[str, ...] = ()) -> Any:
+    """The JSON of a value, whose arrays are collected; attributes in ``leave_out`` are not stored.
+
+    Raises
+    ------
+    InputError
+        For a value that no model file can hold.
+    """
+
+    def inside(parts: Any) -> list[Any]:
+        return [encoded(part, arrays, f"{where}[{k}]", leave_out) for k, part in enumerate(parts)]
+
+    def stored(array: NDArray[Any]) -> dict[str, str]:
+        if not is_storable(array.dtype):
+            raise _refused(where, f"an array of {array.dtype}")
+        arrays.append(array)
+        return {"array": f"{len(arrays) - 1}.npy"}
+
+    if isinstance(value, np.generic):
+        value = value.item()
+    kind = type(value)
+    if value is None or kind in (bool, int, float, str):
+        return value
+    if kind is list:
+        return inside(value)
+    if kind is tuple:
+        return {"tuple": inside(value)}
+    if kind is dict:
+        return {"pairs": [inside(pair) for pair in value.items()]}
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind in "OU":
+            return {"objects": inside(value.ravel().tolist()), "shape": list(value.shape)}
+        return stored(np.asarray(value))
+    if sparse.issparse(value):
+        matrix = sparse.csr_array(value)
+        return {"csr": [stored(part) for part in (matrix.data, matrix.indices, matrix.indptr)], "shape": matrix.shape}
+    if not is_listed(value):
+        name = getattr(value, "__qualname__", getattr(value, "__name__", None))
+        raise _refused(where, f"a {kind.__name__}" if name is None else f"the {kind.__name__} {name!r}")
+    if isinstance(value, BaseEstimator):
+        names = [name for name in vars(value) if name not in (*_SKIPPED, *leave_out) and _is_free(kind, name)]
+    else:
+        names = [field.name for field in dataclasses.fields(value) if field.init]
+    prefix = f"{where}." if where else ""
+    state = {name: encoded(getattr(value, name), arrays, prefix + name, leave_out) for name in names}
+    return {"object": kind.__name__, "state": state}
+
+
+def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
+    """The value of a node, given the arrays by their names; any exception if it has none."""
+
+    def inside(part: Any) -> Any:
+        return decoded(part, array)
+
+    if isinstance(node, list):
+        return [inside(part) for part in node]
+    if not isinstance(node, dict):
+        return node
+    match node:
+        case {"tuple": list(parts)}:
+            return tuple(map(inside, parts))
+        case {"pairs": list(pairs)}:
+            return dict(map(inside, pairs))
+        case {"array": name}:
+            return array(name)
+        case {"objects": list(parts), "shape": list(shape)}:
+            if max(shape, default=0) > len(parts):
+                raise ValueError("an array of objects claims to be larger than it is")
+            values = np.empty(len(parts), dtype=object)
+            for k, part in enumerate(parts):
+                values[k] = inside(part)
+            return values.reshape(shape)
+        case {"csr": list(parts), "shape": [int(rows), int(columns)]}:
+            matrix = sparse.csr_array(tuple(map(inside, parts)), shape=(rows, columns))
+            matrix.check_format(full_check=True)  # products walk the indices without looking
+            return matrix
+        case {"object": name, "state": dict(state)}:
+            return _restored(class_of(name), {key: inside(part) for key, part in state.items()})
+    raise ValueError(f"it has a value of the unknown form {sorted(node)!r}"[:120])
+
+
+def _restored(cls: type, state: dict[str, Any]) -> Any:
+    """The object of a class: made of its parameters, with its other attributes set as they were."""
+    if not issubclass(cls, BaseEstimator):
+        return cls(**state)
+    known = inspect.signature(cls).parameters
+    out = cls(**{name: part for name, part in state.items() if name in known})
+    for attribute, part in state.items():
+        if not _is_free(cls, attribute):
+            raise ValueError(f"it sets {cls.__name__}.{attribute[:80]}, which is no attribute of a fitted model")
+        vars(out)[attribute] = part
+    return out
+
+
+def _is_free(cls: type, name: str) -> bool:
+    """Whether an object may have an attribute of its own: no method, property or other name of Python's."""
+    own = inspect.getattr_static(cls, name, None)
+    return name.isidentifier() and not name.startswith("__") and not hasattr(own, "__get__")
+
+
+def _refused(where: str, what: str) -> InputError:
+    remedy = "Set it to a plain value before saving; a kernel may be a name, or kernel='precomputed'."
+    if where.startswith("steps[") and where.endswith("]"):
+        remedy = "Save such a pipeline with skops.io, whose files you trust yourself, or transform the data before."
+    text = (
+        f"The model cannot be saved: {where or 'it'} is {what}, which is not among the types that a model file holds."
+    )
+    return InputError(f"{text} {remedy}", parameter=re.split(r"[.\[]", where)[0] or "model")
