@@ -10,7 +10,6 @@ items          a kernel and more preferences than items: primal in features that
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.kernels import Kernel
+from rankrls.learners.solutions import PathSolutions
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
@@ -34,7 +34,6 @@ from rankrls.numerics.smoother import (
     DualSmoother,
     Equations,
     ItemSmoother,
-    Smoother,
     feature_weights,
     normal_equations,
 )
@@ -111,7 +110,7 @@ def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class Form(ABC):
+class Form:
     """How one graph over items X is solved.
 
     Attributes
@@ -123,27 +122,32 @@ class Form(ABC):
     X: Any
     graph: Graph
 
+    @cached_property
+    def equations(self) -> Any:
+        """The equations of all data."""
+        raise NotImplementedError
+
     @property
     def features(self) -> Any:
         """What a hold-out reads rows of."""
         return self.X
 
-    @property
-    @abstractmethod
-    def smoother(self) -> Smoother:
+    @cached_property
+    def smoother(self) -> Any:
         """The decomposed problem, for every alpha."""
+        return self.equations.smoother()
 
-    @abstractmethod
     def solve(self, alpha: float) -> Array:
         """Coefficients of one alpha without a decomposition, (coefficients, targets)."""
+        return np.asarray(self.equations.solve(alpha))
 
     def path(self, values: Array) -> Array:
         """Coefficients of several alphas, (values, coefficients, targets)."""
-        return self.smoother.path(values)
+        return np.asarray(self.smoother.path(values))
 
-    @abstractmethod
     def read(self, coefficients: Array) -> Scorer:
         """Coefficients (coefficients, columns) as functions of items."""
+        raise NotImplementedError
 
     def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
         """See :meth:`LeastSquaresProblem.hold_out`."""
@@ -166,13 +170,6 @@ class PrimalForm(Form):
     @cached_property
     def equations(self) -> Equations:
         return normal_equations(self.graph, self.features)
-
-    @cached_property
-    def smoother(self) -> Smoother:
-        return self.equations.smoother()
-
-    def solve(self, alpha: float) -> Array:
-        return self.equations.solve(alpha)
 
     def read(self, coefficients: Array) -> Scorer:
         return Scorer(coefficients)
@@ -232,13 +229,6 @@ class DualForm(Form):
             return DualEquations.of_features(self.X, self.graph)
         return DualEquations.of_kernel(self.kernel(self.X), self.graph)
 
-    @cached_property
-    def smoother(self) -> DualSmoother:
-        return self.equations.smoother()
-
-    def solve(self, alpha: float) -> Array:
-        return self.equations.solve(alpha)
-
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
             return Scorer(feature_weights(self.graph, self.X, coefficients), coefficients)
@@ -277,31 +267,16 @@ class ItemForm(DualForm):
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Functions for several values of alpha.
+    """Functions for several values of alpha: those of each form side by side."""
 
-    Attributes
-    ----------
-    forms : sequence of Form
-    coefficients : list of ndarray of shape (values, coefficients, targets)
-        Of each form.
-    """
-
-    forms: Sequence[Form]
-    coefficients: list[Array]
-
-    details: Sequence[Any] = ()
+    forms: Sequence[PathSolutions]
 
     def scores(self, X: Any) -> Array:
         """Scores of items, (rows, values, targets)."""
-        out = []
-        for form, c in zip(self.forms, self.coefficients, strict=True):
-            values, size, targets = c.shape
-            scores = form.read(c.transpose(1, 0, 2).reshape(size, values * targets))(X)
-            out.append(scores.reshape(len(scores), values, targets))
-        return out[0] if len(out) == 1 else np.concatenate(out, axis=2)
+        return _side_by_side([form.scores(X) for form in self.forms])
 
     def __getitem__(self, k: int) -> Scorer:
-        return Scorer.side_by_side([form.read(c[k]) for form, c in zip(self.forms, self.coefficients, strict=True)])
+        return Scorer.side_by_side([form[k] for form in self.forms])
 
 
 @dataclass(frozen=True, eq=False)
@@ -321,15 +296,15 @@ class LeastSquaresProblem:
     def axis(self) -> Array:
         """An automatic grid that spans all targets' spectra, the largest alpha first."""
         smoothers = [form.smoother for form in self.forms]
-        return max(smoothers, key=_top).grid()
+        return np.asarray(max(smoothers, key=lambda smoother: smoother.top).grid())
 
     def solve(self, alpha: float) -> Scorer:
         """The function of one alpha, without a decomposition."""
-        return Solutions(self.forms, [form.solve(alpha)[None] for form in self.forms])[0]
+        return Scorer.side_by_side([form.read(form.solve(alpha)) for form in self.forms])
 
     def path(self, values: NDArray[np.float64]) -> Solutions:
         """The functions of several alphas, from one decomposition."""
-        return Solutions(self.forms, [form.path(values) for form in self.forms])
+        return Solutions([PathSolutions(form.path(values), form.read) for form in self.forms])
 
     def unresolved(self, values: Array) -> NDArray[np.bool_]:
         """Which alphas are lost in rounding where the model fits every label: their held-out scores mean nothing."""
@@ -388,11 +363,12 @@ class LeastSquaresProblem:
                 out[rows] = scores.transpose(2, 1, 0)
             columns.append(out)
             out[:, self.unresolved(values)] = np.nan
-        return columns[0] if len(columns) == 1 else np.concatenate(columns, axis=2)
+        return _side_by_side(columns)
 
 
-def _top(smoother: Smoother) -> float:
-    return smoother.top
+def _side_by_side(scores: list[Array]) -> Array:
+    """The scores of all targets, (rows, values, targets)."""
+    return scores[0] if len(scores) == 1 else np.concatenate(scores, axis=2)
 
 
 def check_positive(alphas: Array) -> None:
