@@ -8,10 +8,8 @@ import pytest
 from scipy.stats import spearmanr
 from tests.refusals import Refusal
 
-from rankrls import InputError
 from rankrls._queries import query_layout
 from rankrls.metrics import Measure, evaluate, resolve_measure
-from rankrls.metrics._averages import mean_and_error
 
 Y, F, QID = [2, 0, 1, 0, 1], [0.3, 0.5, 0.1, 0.2, 0.7], [1, 1, 1, 2, 2]
 
@@ -184,21 +182,3 @@ def test_inputs_are_left_alone():
     evaluate(y, f, qid=QID, measures=["map", "ndcg", "tau"], sample_weight=w)
     for now, before in zip((y, f, w), copies, strict=True):
         np.testing.assert_array_equal(now, before)
-
-
-@pytest.mark.parametrize(("given", "meant"), [("ndgc@10", "'ndcg'"), ("precison@5", "'precision'"), ("xyzzy", "")])
-def test_a_name_that_is_nearly_one(given, meant):
-    with pytest.raises(InputError) as error:
-        resolve_measure(given)
-    assert ("Did you mean" in str(error.value)) == bool(meant)
-    assert meant in str(error.value)
-
-
-def test_mean_and_error_are_those_of_the_values_that_are_judged():
-    values = np.random.default_rng(0).normal(size=(7, 4))
-    values[2, 1] = values[1:, 2] = values[:, 3] = np.nan
-    known = [column[~np.isnan(column)] for column in values.T]
-    mean, error = mean_and_error(values)
-    np.testing.assert_allclose(mean, [part.mean() if len(part) else np.nan for part in known], rtol=1e-12)
-    wanted = [part.std(ddof=1) / np.sqrt(len(part)) if len(part) > 1 else np.nan for part in known]
-    np.testing.assert_allclose(error, wanted, rtol=1e-12)

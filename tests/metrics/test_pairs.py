@@ -144,25 +144,6 @@ def test_kendall_tau_is_scipys(seed):
     assert Measure("kendall_tau", empty=0.0)(y, f, qid=qid) == pytest.approx(with_zero.mean(), rel=1e-12)
 
 
-def test_the_two_papers_variants_on_a_worked_example():
-    # Pairs (2, 1), (2, 1'), (1, 1') with scores 3, 4, 1: one wrong, one right, one tied pair kept apart.
-    y, f = [2, 1, 1], [3.0, 4.0, 1.0]
-    assert Measure("disagreement")(y, f) == 0.5
-    assert Measure("disagreement", tied_labels="half")(y, f) == pytest.approx(1.5 / 3)
-    assert Measure("disagreement", tied_labels="half")(y, [3.0, 1.0, 1.0]) == 0.0
-    assert Measure("disagreement")(y, [0.0, 0.0, 0.0]) == 0.5
-    assert Measure("disagreement", tied_labels="half")(y, [0.0, 0.0, 0.0]) == pytest.approx(1 / 3)
-
-
-def test_single_items_and_tied_labels_are_not_judged():
-    y, f, qid = [1, 2, 2, 0, 1], [0.1, 0.2, 0.3, 0.4, 0.5], ["one", "tied", "tied", "two", "two"]
-    np.testing.assert_array_equal(Measure("disagreement")(y, f, qid=qid, per_query=True), [np.nan, np.nan, 0.0])
-    assert Measure("disagreement")(y, f, qid=qid) == 0.0
-    np.testing.assert_array_equal(
-        Measure("disagreement", tied_labels="half")(y, f, qid=qid, per_query=True), [np.nan, 0.5, 0.0]
-    )
-
-
 @pytest.mark.parametrize("measure", [Measure("disagreement"), Measure("pair_accuracy")])
 def test_nothing_to_judge_is_an_error(measure):
     for y, qid, w in (
@@ -181,11 +162,6 @@ def test_constant_scores_with_uneven_weights_have_no_tau():
     w = np.random.default_rng(0).uniform(size=50)
     tau = Measure("kendall_tau")(np.arange(50.0), np.zeros((50, 1)), sample_weight=w, per_query=True)
     assert np.isnan(tau).all()
-
-
-def test_a_column_without_tau_does_not_spoil_the_others():
-    tau = Measure("kendall_tau")([1, 2, 3], np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 3.0]]))
-    np.testing.assert_array_equal(tau, [np.nan, 1.0])
 
 
 @given(

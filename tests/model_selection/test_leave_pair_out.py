@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import binomtest
-from sklearn.metrics import roc_auc_score
-from sklearn.pipeline import make_pipeline
 
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS
-from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out
 from rankrls.numerics.concordance import concordance_interval, disjoint_pairs
 from tests.refusals import Refusal
@@ -87,12 +84,6 @@ def test_shapes_and_the_estimators_own_alpha():
     assert column.score == many.score[1]
 
 
-def test_the_choice_of_rankrlscv_is_the_same_curve():
-    chosen = RankRLSCV(tuple(ALPHAS)).fit(X, Y)
-    result = leave_pair_out(RankRLS(), X, Y, alphas=chosen.cv_results_["alpha"])
-    np.testing.assert_allclose(1.0 - result.score, chosen.cv_results_["mean_score"])
-
-
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_an_automatic_grid_is_that_of_rankrlscv(kind):
     chosen = RankRLSCV(**kind).fit(X, Y)
@@ -100,12 +91,6 @@ def test_an_automatic_grid_is_that_of_rankrlscv(kind):
     np.testing.assert_allclose(result.alpha, chosen.cv_results_["alpha"])
     np.testing.assert_allclose(1.0 - result.score, chosen.cv_results_["mean_score"])
     assert leave_pair_out(RankRLS(), X, Y, alphas=ALPHAS).alpha.tolist() == ALPHAS
-
-
-def test_an_automatic_grid_reaches_a_feature_of_small_spread():
-    scaled = X * np.r_[np.ones(X.shape[1] - 1), 1e6]
-    result = leave_pair_out(RankRLS(), scaled, Y, alphas="auto")
-    np.testing.assert_allclose(result.alpha, RankRLSCV().fit(scaled, Y).cv_results_["alpha"])
 
 
 @pytest.mark.parametrize("options", [{}, {"balance": "pairs"}], ids=str)
@@ -174,14 +159,6 @@ def test_perfect_order_has_an_interval():
     assert result.interval == (pytest.approx(0.025 ** (1 / 6)), 1.0)
 
 
-def test_concordance_of_one_query_with_a_binary_label_is_roc_auc():
-    rng = np.random.default_rng(6)
-    for weights in (None, rng.random(200)):
-        y, f = rng.integers(0, 2, 200), np.round(rng.normal(size=200), 1)
-        ours = 1.0 - Measure("disagreement")(y, f, sample_weight=weights)
-        assert ours == pytest.approx(roc_auc_score(y, f, sample_weight=weights), abs=1e-12)
-
-
 OTHER = next(j for j in range(M) if Y[j] != Y[0])
 SAME = next(j for j in range(1, M) if Y[j] == Y[0])
 
@@ -201,16 +178,12 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"estimator": RankRLS(balance="pairs"), "sample_weight": W}, Refusal("sample_weight and balance='pairs'")),
         ({"estimator": RankRLS(balance="pairs"), "qid": QID}, Refusal("several queries", "balance='pairs'")),
         ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
-        ({"estimator": make_pipeline(RankRLS())}, Refusal("got Pipeline", parameter="estimator")),
         ({"alphas": [0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"y": np.eye(M)[0]}, Refusal("labels but 1", parameter="y")),
         ({"y": np.eye(M)[0] - np.eye(M)[1]}, Refusal("labels but 2", parameter="y")),
         ({"y": np.column_stack((Y, Y))}, Refusal("one target at a time", parameter="y")),
         ({"y": np.where(np.arange(M) == 4, np.nan, Y)}, Refusal("contains NaN", parameter="y", row=4)),
-        ({"y": np.full(M, np.nan)}, Refusal("contains NaN", parameter="y", row=0)),
         ({"y": np.eye(M)[0], "qid": QID}, Refusal("labels but 1", parameter="y")),
-        ({"y": np.ones(M), "qid": QID}, Refusal("Nothing to compare", parameter="y")),
-        ({"y": np.arange(M), "qid": np.arange(M)}, Refusal("Nothing to compare", parameter="y")),
         ({"estimator": RankRLS(balance="queries"), "qid": QID}, Refusal("several queries", "balance='queries'")),
         ({"estimator": RankRLS(regression_weight=0.5)}, Refusal("regression_weight > 0")),
         ({"estimator": SparseRankRLS(ties="exclude")}, Refusal("ties='exclude'")),

@@ -57,12 +57,11 @@ def search_bias(results: Results) -> float:
 
     NaN if only averages are known.
     """
-    curves = [values for values in results.values if values is not None]
-    if len(curves) < len(results.values) or results.best_values is None or not curves:
+    found, rule = _known([results]), RULES[results.rule]
+    if found is None:
         return float("nan")
-    sign, rule = 1.0 if results.greater_is_better else -1.0, RULES[results.rule]
-    ends = np.cumsum([0, *(curve.shape[1] for curve in curves)])
-    everything, own = (sign * _in_runs(part) for part in _known(np.hstack(curves), results.best_values))
+    everything, own = (_in_runs(values) for values in found)
+    ends = np.cumsum([0, *(curve.shape[1] for curve in results.values if curve is not None)])
 
     def choose(counts: Array, mean: Array, error: Array) -> int:
         k = int(np.searchsorted(ends, _top(mean), side="right")) - 1
@@ -85,10 +84,21 @@ def _in_runs(values: Array) -> Array:
     return np.asarray(values[: len(values) // size * size].reshape(-1, size, *values.shape[1:]).mean(axis=1))
 
 
-def _known(values: Array, own: Array) -> tuple[Array, Array]:
-    """The blocks that every entry has a value for."""
-    known = ~(np.isnan(values).any(axis=1) | np.isnan(own.reshape(len(own), -1)).any(axis=1))
-    return values[known], own[known]
+def _known(found: Sequence[Results]) -> tuple[Array, Array] | None:
+    """How good every entry, and each search's choice, is on the blocks that all have a value for: greater is better.
+
+    None if only averages are known.
+    """
+    curves = [values for results in found for values in results.values if values is not None]
+    bests = [results.best_values for results in found if results.best_values is not None]
+    if not curves or len(bests) < len(found) or len(curves) < sum(len(results.values) for results in found):
+        return None
+    sign = 1.0 if found[0].greater_is_better else -1.0
+    everything, best = np.hstack(curves), np.column_stack(bests)
+    known = ~(np.isnan(everything).any(axis=1) | np.isnan(best).any(axis=1))
+    everything = everything[known]  # of very many preferences: no further copy
+    everything *= sign
+    return everything, sign * best[known]
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,11 +132,7 @@ class Entries:
         means = sign * np.array([results.best_score for results in found])
         errors = np.array([results.best_error for results in found])
         ends = np.cumsum([0, *(len(results.rows) for results in found)])
-        curves = [values for results in found for values in results.values if values is not None]
-        bests = [results.best_values for results in found if results.best_values is not None]
-        if sum(curve.shape[1] for curve in curves) < ends[-1] or len(bests) < len(found):
-            return cls(means, errors, None, None, ends, rule)
-        everything, best = _known(sign * np.hstack(curves), sign * np.column_stack(bests))
+        everything, best = _known(found) or (None, None)
         return cls(means, errors, best, everything, ends, rule)
 
     def chosen(self) -> int:
