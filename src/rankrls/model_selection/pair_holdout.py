@@ -163,7 +163,8 @@ def leave_pair_out(
     if event is None:
         data = labelled_data(model, X, y, qid, sample_weight)
         signed = getattr(model, "positive", False) is not False
-        check_pairs_can_be_held_out(data, [setting_of(model)], constrained=signed, parameter="estimator")
+        parameter = "positive" if signed else "estimator"
+        check_pairs_can_be_held_out(data, [setting_of(model)], constrained=signed, parameter=parameter)
     else:
         data = _comparable_items(model, X, y, event, qid, sample_weight)
     chosen = None if pairs is None else _checked_pairs(pairs, data)
