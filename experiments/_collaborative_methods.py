@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankrls import RankSVM
 from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import HeldDictionary
+from rankrls.learners.dictionaries import Dictionary
 from rankrls.learners.pursuit import pursue
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.smoother import DualEquations, normal_equations
@@ -87,7 +87,7 @@ class Pursuit(Method):
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         n = problem.n_scored
         graph = graph_of(problem.y[:n], self.regression_weight)
-        dictionary, target = HeldDictionary.of(problem.K[:n, :n], graph), graph.target[:, 0]
+        dictionary, target = Dictionary(problem.K[:n, :n], graph), graph.target[:, 0]
         out = np.empty((len(problem.y) - problem.n_learn, len(settings)))
         used = np.empty(len(settings))
         for backfit in (True, False):

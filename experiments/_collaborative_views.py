@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls.learners.consensus import Centring, ConsensusProblem, Views
 from rankrls.learners.copursuit import co_pursue
-from rankrls.learners.dictionaries import HeldDictionary
+from rankrls.learners.dictionaries import Dictionary
 from rankrls.learners.pursuit import View
 
 N_VIEWS = 2
@@ -72,9 +72,9 @@ def _view(
 ) -> View:
     graph = graph_of(y[rows])
     return View(
-        HeldDictionary.of(K[np.ix_(basis, rows)], graph),
+        Dictionary(K[np.ix_(rows, basis)], graph),
         graph.target[:, 0],
-        HeldDictionary.of(K[np.ix_(basis, apart)], agreement),
+        Dictionary(K[np.ix_(apart, basis)], agreement),
     )
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from rankrls.learners import copursuit
 from rankrls.learners.copursuit import co_pursue
-from rankrls.learners.dictionaries import HeldDictionary
+from rankrls.learners.dictionaries import Dictionary
 from rankrls.learners.pursuit import View, pursue, pursue_in_turn
 from rankrls.numerics.graph import LabelledGraph
 from tests.learners.dense import DensePursuit
@@ -34,9 +34,9 @@ class Case(DensePursuit):
             Kbar.append(gaussian(Z[n:], centres, 0.7))
             self.views.append(
                 View(
-                    HeldDictionary.of(K[v].T.copy(), graph),
+                    Dictionary(K[v], graph),
                     graph.target[:, 0],
-                    HeldDictionary.of(Kbar[v].T.copy(), agreement),
+                    Dictionary(Kbar[v], agreement),
                 )
             )
         super().__init__(y, [L] * M, Lbar, K, Kbar)
@@ -93,9 +93,9 @@ def test_the_whole_objective_never_rises_and_a_long_path_ends():
 
 def test_columns_without_sight_are_skipped():
     case = Case(2, seed=1)
-    blind = HeldDictionary.of(np.ones((9, 9)), LabelledGraph.build(case.y))
+    blind = Dictionary(np.ones((9, 9)), LabelledGraph.build(case.y))
     graph = LabelledGraph.build(np.zeros(12))
-    nowhere = View(blind, case.views[0].target, HeldDictionary.of(np.full((9, 12), 0.3), graph))
+    nowhere = View(blind, case.views[0].target, Dictionary(np.full((12, 9), 0.3), graph))
     assert co_pursue([nowhere, nowhere], 3, 1.0, shared=False).n_stages == 0
     assert co_pursue([case.views[0], nowhere], 3, 1.0).n_stages == 0  # every system is singular
     half = View(blind, case.views[0].target, case.views[1].agreement)
@@ -110,7 +110,7 @@ def test_equal_columns_go_to_the_lowest_index():
         graph = LabelledGraph.build(case.y)
         bar = LabelledGraph.build(np.zeros(12))
         K, B = case.K[v][:, order] * np.linspace(1, 3, 9), case.Kbar[v][:, order] * np.linspace(1, 3, 9)
-        double.append(View(HeldDictionary.of(K.T.copy(), graph), view.target, HeldDictionary.of(B.T.copy(), bar)))
+        double.append(View(Dictionary(K, graph), view.target, Dictionary(B, bar)))
     for shared in (True, False):
         path = co_pursue(double, 4, 0.4, shared=shared)
         assert set(path.indices.ravel()) <= {0, 2, 4, 5, 7}
@@ -141,11 +141,11 @@ def test_a_view_in_turn_to_which_nothing_is_left_stays():
     taken = [(0, j) for j in dict.fromkeys(path.indices[:, 0].tolist())] + [(1, 0), (1, 1)]
     a = case.fitted(taken, 0.2)
     np.testing.assert_allclose(path.losses[-1], case.objective(*case._sums(taken, a), 0.2), rtol=1e-8)
-    blind = HeldDictionary.of(np.ones((9, 9)), LabelledGraph.build(case.y))
+    blind = Dictionary(np.ones((9, 9)), LabelledGraph.build(case.y))
     nowhere = View(
         blind,
         case.views[0].target,
-        HeldDictionary.of(np.ones((9, 12)), LabelledGraph.build(np.zeros(12))),
+        Dictionary(np.ones((12, 9)), LabelledGraph.build(np.zeros(12))),
     )
     assert pursue_in_turn([nowhere, nowhere], 3, 1.0).n_stages == 0
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import FeatureDictionary, HeldDictionary, kernel_columns
+from rankrls.learners.dictionaries import Dictionary
 from rankrls.learners.pursuit import OrthonormalColumns, pursue
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
@@ -71,7 +70,7 @@ def test_is_the_greedy_search_by_refits(graph, backfit):
     w = np.random.default_rng(1).uniform(0.3, 2.0, len(y))
     g = scored(y, qid, w, **graph)
     K = gaussian(X, X, 0.3)
-    path = pursue(HeldDictionary.of(kernel_columns(Kernel("rbf", 0.3), X, None), g), g.target[:, 0], 6, backfit=backfit)
+    path = pursue(Dictionary(gaussian(X, X, 0.3), g), g.target[:, 0], 6, backfit=backfit)
     assert_path(path, greedy_by_refit(K, laplacian(y, qid, w, graph), y, 6, backfit=backfit))
 
 
@@ -82,7 +81,7 @@ def test_features_are_a_dictionary_however_they_are_stored(form, graph):
     X = np.where(np.abs(X) < 0.4, 0.0, np.round(X, 1))
     X = X.astype(np.float32).astype(float)
     g = scored(y, qid, **graph)
-    path = pursue(FeatureDictionary(form(X), g), g.target[:, 0], 5)
+    path = pursue(Dictionary(form(X), g), g.target[:, 0], 5)
     assert_path(path, greedy_by_refit(X, laplacian(y, qid, None, graph), y, 5))
 
 
@@ -90,11 +89,11 @@ def test_features_are_a_dictionary_however_they_are_stored(form, graph):
 def test_preferences(n_pairs):
     X = np.random.default_rng(2).normal(size=(14, 3))
     g = pairs(14, n_pairs=n_pairs)
-    path = pursue(HeldDictionary.of(kernel_columns(Kernel("rbf", 0.3), X, None), g), g.target[:, 0], 5)
+    path = pursue(Dictionary(gaussian(X, X, 0.3), g), g.target[:, 0], 5)
     # in the pairs' own coordinates the Laplacian is the identity
     assert_path(path, greedy_by_refit(g.factor_rows(gaussian(X, X, 0.3)), np.eye(n_pairs), g.target[:, 0], 5))
     Z = np.random.default_rng(4).integers(0, 2, (14, 8)).astype(float)
-    one, other = (pursue(FeatureDictionary(A, g), g.target[:, 0], 4) for A in (Z, sparse.csr_array(Z)))
+    one, other = (pursue(Dictionary(A, g), g.target[:, 0], 4) for A in (Z, sparse.csr_array(Z)))
     assert one.indices.tolist() == other.indices.tolist()
     np.testing.assert_allclose(one.coefficients, other.coefficients, atol=1e-12)
 
@@ -105,7 +104,7 @@ def test_columns_that_the_graph_does_not_see_are_skipped(form):
     rng = np.random.default_rng(0)
     X = np.column_stack((np.full(len(y), 0.1), qid * 1.7, 1e-3 * rng.normal(size=(len(y), 2)), qid * 1e6 + 0.3))
     g = scored(y, qid)
-    dictionary = FeatureDictionary(form(X), g)
+    dictionary = Dictionary(form(X), g)
     assert (dictionary.energies > 0).tolist() == [False, False, True, True, False]
     assert sorted(pursue(dictionary, g.target[:, 0], 5).indices) == [2, 3]
 
@@ -118,7 +117,7 @@ def test_a_column_of_what_is_never_compared_is_skipped(form):
     w = rng.uniform(0.1, 3.0, 910)
     X = rng.normal(size=(910, 2))
     X[900:, 1] = 0.0  # only where all labels of the query are the same
-    dictionary = FeatureDictionary(form(X), scored(y, qid, w, ties="exclude"))
+    dictionary = Dictionary(form(X), scored(y, qid, w, ties="exclude"))
     assert (dictionary.energies > 0).tolist() == [True, False]
 
 
@@ -126,9 +125,9 @@ def test_offsets_do_not_hide_a_column():
     _, y, qid = ranking_data(1)
     X = np.random.default_rng(0).normal(size=(len(y), 4))
     g = scored(y, qid)
-    plain = pursue(FeatureDictionary(X, g), g.target[:, 0], 4)
+    plain = pursue(Dictionary(X, g), g.target[:, 0], 4)
     for form in (np.asarray, sparse.csr_array):
-        moved = pursue(FeatureDictionary(form(X + 1e7), g), g.target[:, 0], 4)
+        moved = pursue(Dictionary(form(X + 1e7), g), g.target[:, 0], 4)
         assert moved.indices.tolist() == plain.indices.tolist()
         np.testing.assert_allclose(moved.coefficients, plain.coefficients, rtol=1e-6)
 
@@ -136,12 +135,12 @@ def test_offsets_do_not_hide_a_column():
 def test_equal_columns_go_to_the_lowest_index():
     X, y, qid = ranking_data(2, n=5)
     g = scored(y, qid)
-    single = pursue(FeatureDictionary(X, g), g.target[:, 0], 5)
+    single = pursue(Dictionary(X, g), g.target[:, 0], 5)
     rng = np.random.default_rng(0)
     for _ in range(20):
         copies = rng.permutation(np.repeat(np.arange(5), 3))
         scale = rng.uniform(0.1, 10.0, 15) * rng.choice([-1, 1], 15)
-        path = pursue(FeatureDictionary(X[:, copies] * scale, g), g.target[:, 0], 15)
+        path = pursue(Dictionary(X[:, copies] * scale, g), g.target[:, 0], 15)
         first = [int(np.flatnonzero(copies == j)[0]) for j in single.indices]
         assert path.indices.tolist() == first
         assert path.n_stages == 5
@@ -150,25 +149,30 @@ def test_equal_columns_go_to_the_lowest_index():
 def test_stops_when_nothing_improves():
     X, y, qid = ranking_data(4, n=3)
     g = scored(y, qid)
-    path = pursue(FeatureDictionary(np.hstack((X, X @ [[1.0], [2.0], [3.0]])), g), g.target[:, 0], 50)
+    path = pursue(Dictionary(np.hstack((X, X @ [[1.0], [2.0], [3.0]])), g), g.target[:, 0], 50)
     assert path.n_stages == 3
     h = scored(X @ [0.0, 3.0, 0.0], qid)
-    exact = pursue(FeatureDictionary(X, h), h.target[:, 0], 50)
+    exact = pursue(Dictionary(X, h), h.target[:, 0], 50)
     assert exact.indices.tolist() == [1]
     assert exact.coefficients.tolist() == [[pytest.approx(3.0)]]
-    slow = pursue(FeatureDictionary(X, g), g.target[:, 0], 10**4, backfit=False)
+    slow = pursue(Dictionary(X, g), g.target[:, 0], 10**4, backfit=False)
     assert slow.n_stages < 500
     np.testing.assert_allclose(slow.losses[-1], path.losses[-1], rtol=1e-10)
     taken, coefficients = slow.merged()
     assert sorted(taken) == [0, 1, 2]
     np.testing.assert_allclose(X[:, taken] @ coefficients[-1], X[:, slow.indices] @ slow.coefficients[-1])
-    full = pursue(FeatureDictionary(X, g), g.target[:, 0], 3)
+    full = pursue(Dictionary(X, g), g.target[:, 0], 3)
     np.testing.assert_allclose(coefficients[-1][np.argsort(taken)], full.coefficients[-1][np.argsort(full.indices)])
-    assert pursue(FeatureDictionary(np.ones_like(X), g), g.target[:, 0], 3).n_stages == 0
+    assert pursue(Dictionary(np.ones_like(X), g), g.target[:, 0], 3).n_stages == 0
 
 
 def test_merged_adds_up_what_came_twice():
-    path = pursue(HeldDictionary(np.eye(3), np.ones(3)), np.array([3.0, 2.0, 1.0]), 3, backfit=False)
+    path = pursue(
+        Dictionary(np.eye(3), LabelledGraph.build(np.zeros(3), regression_weight=1.0)),
+        np.array([3.0, 2.0, 1.0]),
+        3,
+        backfit=False,
+    )
     twice = type(path)(np.array([2, 0, 2, 1]), np.tril(np.tile([1.0, 10.0, 100.0, 1000.0], (4, 1))), np.zeros(5))
     taken, coefficients = twice.merged()
     assert taken.tolist() == [2, 0, 1]
@@ -197,7 +201,7 @@ def test_any_data(seed, graph, m, n):
     X = rng.integers(-2, 3, (m, n)).astype(float)
     y, qid = rng.integers(0, 3, m).astype(float), rng.integers(0, 3, m)
     g = scored(y, qid, **graph)
-    path = pursue(FeatureDictionary(X, g), g.target[:, 0], m + n)
+    path = pursue(Dictionary(X, g), g.target[:, 0], m + n)
     L = laplacian(y, qid, None, graph)
     assert path.n_stages <= np.linalg.matrix_rank(L @ X)
     assert (np.diff(path.losses) < 1e-12 * max(1.0, path.losses[0])).all()
@@ -216,7 +220,7 @@ def test_scikit_learn_takes_the_same_path():
 
     rng = np.random.default_rng(1)
     X, y, qid = rng.normal(size=(200, 30)), rng.normal(size=200), np.repeat(np.arange(20), 10)
-    model = pursue(FeatureDictionary(X, scored(y, qid)), scored(y, qid).target[:, 0], 12)
+    model = pursue(Dictionary(X, scored(y, qid)), scored(y, qid).target[:, 0], 12)
     blocks = X.reshape(20, 10, 30)
     Z = (blocks - blocks.mean(axis=1, keepdims=True)).reshape(200, 30)
     lengths = np.linalg.norm(Z, axis=0)

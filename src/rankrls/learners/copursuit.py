@@ -28,14 +28,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import HeldDictionary, kernel_columns, select_features, sum_of_terms
+from rankrls.learners.dictionaries import Dictionary, kernel_columns, select_features, sum_of_terms
 from rankrls.learners.paths import CoPursuitPath
 from rankrls.learners.pursuit import StackedViews, View, Walk, pursue_in_turn
 
@@ -248,12 +247,11 @@ class CoPursuit:
             )
         return [np.flatnonzero(common)] * len(self.views)
 
-    def columns(self, plan: ViewPlan, rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> Array:
-        """A view's columns as rows, (candidates, rows)."""
+    def columns(self, plan: ViewPlan, rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> Any:
+        """A view's columns, (rows, candidates)."""
         Z = self.data.X
         if self.of_features:
-            X = take_items(Z, rows)[:, candidates]
-            return np.array((X.toarray() if sparse.issparse(X) else X).T, dtype=np.float64, order="C")
+            return Z[rows][:, candidates]
         if plan.kernel.name == "precomputed":
             return kernel_columns(plan.kernel, Z[rows][:, candidates], None)
         X = select_features(Z, plan.features)
@@ -292,10 +290,10 @@ class CoPursuitProblem:
             if not len(inside):
                 raise InputError(f"views[{v}] has no scored row to be fitted on.", parameter="views")
             (graph,) = self.scored.take(inside).numeric_graphs(self.setting)
-            scored = HeldDictionary.of(pursuit.columns(plan, rows[inside], own), graph)
+            scored = Dictionary(pursuit.columns(plan, rows[inside], own), graph)
             agrees = None
             if len(candidates) > 1 and pursuit.nu > 0.0:
-                agrees = HeldDictionary.of(pursuit.columns(plan, apart, own), agreement)
+                agrees = Dictionary(pursuit.columns(plan, apart, own), agreement)
             views.append(View(scored, graph.target[:, 0], agrees))
         if pursuit.of_features:
             ids = candidates if pursuit.disjoint else None

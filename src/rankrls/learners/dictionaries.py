@@ -6,7 +6,6 @@ A pursuit asks three things of its dictionary: ``k'Lk`` of every column once, th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,81 +22,47 @@ Array = NDArray[np.float64]
 
 _UNSEEN = 1e-24
 """A column of whose squares L sees no larger share is constant up to rounding."""
-_BLOCK = 512
 
 
-@dataclass(frozen=True, eq=False)
-class HeldDictionary:
-    """``F K`` in memory, one row a column of the dictionary: 8 N bytes for each row of F.
+class Dictionary:
+    """The columns of a matrix, dense or sparse, as a graph over its rows (items) sees them.
+
+    ``F X`` is not held, and sparse X is never filled.
 
     Attributes
     ----------
-    Z : ndarray of shape (N, rows of F)
-        ``(F K)'``.
+    shape : tuple
+        Rows of F, and N.
     energies : ndarray of shape (N,)
+        ``k'Lk`` of every column; exactly 0 for a column that L does not see.
     """
-
-    Z: Array
-    energies: Array
-
-    @classmethod
-    def of(cls, K: Array, graph: Graph) -> HeldDictionary:
-        """From the columns as rows, (N, items)."""
-        Z, weights = np.empty((len(K), graph.n_rows)), _item_weights(graph, K.shape[1])
-        raw = np.empty(len(K))
-        for first in range(0, len(K), _BLOCK):
-            part = slice(first, first + _BLOCK)
-            Z[part] = graph.factor_rows(np.ascontiguousarray(K[part].T)).T
-            raw[part] = K[part] ** 2 @ weights
-        energies = np.einsum("ij,ij->i", Z, Z)
-        unseen = energies <= _UNSEEN * raw
-        Z[unseen], energies[unseen] = 0.0, 0.0
-        return cls(Z, energies)
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows of F, and N."""
-        return self.Z.shape[1], len(self.Z)
-
-    def column(self, number: int) -> Array:
-        """``F k`` of one column, (rows of F,)."""
-        return self.Z[number]
-
-    def correlations(self, u: Array) -> Array:
-        """``K'F'u`` of every column, (N,)."""
-        return np.asarray(self.Z @ u)
-
-
-class FeatureDictionary:
-    """The features themselves, dense or sparse; ``F X`` is not held, and sparse X is never filled."""
 
     def __init__(self, X: Any, graph: Graph) -> None:
         self._X, self._graph = X if getattr(graph, "e3", 0.0) else centred(X), graph
         self.shape = graph.n_rows, X.shape[1]
-        pieces = chunks(graph.starts, chunk_rows(X.shape[1]))
 
         def squares(piece: tuple[int, int]) -> Array:
             Z = graph.part(*piece).factor_rows(self._X)
             return np.einsum("ij,ij->j", Z, Z)
 
-        self.energies = np.sum(list(map_chunks(squares, pieces)), axis=0)
+        self.energies = np.sum(list(map_chunks(squares, chunks(graph.starts, chunk_rows(X.shape[1])))), axis=0)
         squared = self._X.multiply(self._X) if sparse.issparse(self._X) else self._X**2
         self.energies[self.energies <= _UNSEEN * (squared.T @ _item_weights(graph, X.shape[0]))] = 0.0
 
+    def factored(self) -> Array:
+        """``F X``, (rows of F, N)."""
+        return self._graph.factor_rows(self._X)
+
     def column(self, number: int) -> Array:
         """``F k`` of one column, (rows of F,)."""
-        column = self._X[:, [number]]
-        return self._graph.factor_rows(column)[:, 0]
+        return self._graph.factor_rows(self._X[:, [number]])[:, 0]
 
     def correlations(self, u: Array) -> Array:
-        """``K'F'u`` of every column, (N,)."""
+        """``X'F'u`` of every column, (N,)."""
         v = self._graph.transposed(u)
         if isinstance(self._graph, LabelledGraph):
             v = np.nan_to_num(self._graph.restore(v, self._X.shape[0]))
         return np.where(self.energies > 0.0, self._X.T @ v, 0.0)
-
-
-Dictionary = HeldDictionary | FeatureDictionary
 
 
 def _item_weights(graph: Graph, n_items: int) -> Array:
@@ -111,15 +76,11 @@ def _item_weights(graph: Graph, n_items: int) -> Array:
     return np.asarray(np.bincount(both, np.tile(graph.weights, 2), n_items))
 
 
-def kernel_columns(kernel: Kernel, X: Any, centres: Any | None) -> Array:
-    """``k(x, centre)`` with one row a centre, (N, m); the centres are the items X by default."""
+def kernel_columns(kernel: Kernel, X: Any, centres: Any) -> Array:
+    """``k(x, centre)``, (m, N); of a kernel given as a matrix X itself."""
     if kernel.name == "precomputed":
-        return np.array((X.toarray() if sparse.issparse(X) else X).T, dtype=np.float64, order="C")
-    if centres is None:
-        return kernel(X)
-    if callable(kernel.name):  # it need not be symmetric
-        return np.ascontiguousarray(kernel(X, centres).T)
-    return kernel(centres, X)
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return kernel(X) if centres is X else kernel(X, centres)
 
 
 def select_features(X: Any, features: NDArray[np.intp] | None) -> Any:

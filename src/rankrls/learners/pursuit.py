@@ -44,13 +44,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import (
-    Dictionary,
-    FeatureDictionary,
-    HeldDictionary,
-    kernel_columns,
-    sum_of_terms,
-)
+from rankrls.learners.dictionaries import Dictionary, kernel_columns, sum_of_terms
 from rankrls.learners.paths import CoPursuitPath, PursuitPath
 from rankrls.learners.solutions import PathSolutions
 
@@ -152,13 +146,13 @@ class View:
         ``F_v K_v``, N columns.
     target : ndarray of shape (rows of F_v,)
         ``F_v y``.
-    agreement : HeldDictionary, optional
+    agreement : Dictionary, optional
         ``Fbar Kbar_v``, the same N columns; None for a view that agrees with no other.
     """
 
     scored: Dictionary
     target: Array
-    agreement: HeldDictionary | None = None
+    agreement: Dictionary | None = None
 
 
 class OrthonormalColumns:
@@ -334,12 +328,10 @@ class StackedViews:
         A = np.zeros((*(sizes[:1] if shared else sizes), M, M))
         for v, energies in enumerate(self.energies()):
             A[..., v, v] = energies if shared else self._along(energies, v)
-        for v, view in enumerate(self._agreements):
-            for u, other in enumerate(self._agreements[:v]):
-                if shared:
-                    products = np.einsum("ij,ij->i", view.Z, other.Z)
-                else:
-                    products = self._along(other.Z @ view.Z.T, u, v)
+        columns = [dictionary.factored() for dictionary in self._agreements]
+        for v, Z in enumerate(columns):
+            for u, other in enumerate(columns[:v]):
+                products = np.einsum("ij,ij->j", Z, other) if shared else self._along(other.T @ Z, u, v)
                 A[..., v, u] = A[..., u, v] = self._coupling[v, u] * products
         return A
 
@@ -385,11 +377,7 @@ class PursuitProblem:
     def walked(self) -> PursuitPath:
         """The whole path."""
         X, (graph,) = self.data.X, self.data.numeric_graphs(self.setting)
-        dictionary: Dictionary
-        if self.kernel is None:
-            dictionary = FeatureDictionary(X, graph)
-        else:
-            dictionary = HeldDictionary.of(kernel_columns(self.kernel, X, None), graph)
+        dictionary = Dictionary(X if self.kernel is None else kernel_columns(self.kernel, X, X), graph)
         return pursue(dictionary, graph.target[:, 0], self.n_basis, backfit=self.backfit)
 
     def path(self, values: Array) -> PathSolutions:

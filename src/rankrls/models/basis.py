@@ -112,7 +112,7 @@ def _pursued(
     data: Comparisons, kernel: Kernel, size: int, rng: np.random.Generator, setting: Setting
 ) -> NDArray[np.intp]:
     """Rows that a pursuit of the first target takes one after the other, in that order; at least one."""
-    from rankrls.learners.dictionaries import HeldDictionary, kernel_columns
+    from rankrls.learners.dictionaries import Dictionary, kernel_columns
     from rankrls.learners.pursuit import pursue
 
     X, m = data.X, data.n_rows
@@ -126,5 +126,5 @@ def _pursued(
         columns = kernel_columns(kernel, X[rows][:, candidates], None)
     else:
         columns = kernel_columns(kernel, take_items(X, rows), take_items(X, candidates))
-    taken = pursue(HeldDictionary.of(columns, graph), graph.target[:, 0], size).indices
+    taken = pursue(Dictionary(columns, graph), graph.target[:, 0], size).indices
     return candidates[taken] if len(taken) else candidates[:1]
