@@ -18,7 +18,7 @@ from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, scatter
-from rankrls.io._rows import SAVE_AS_UTF8, Growing, Ids, float_type, is_utf8, quoted
+from rankrls.io._rows import SAVE_AS_UTF8, Growing, Ids, float_type, is_utf8, is_whole, quoted
 from rankrls.io._source import Text
 from rankrls.io._table import LetorError, LetorTable
 
@@ -118,11 +118,12 @@ def load_letor(
 
 
 class Shape(NamedTuple):
-    """Rows and features of a file, whether its features are counted from 0, and whether a table of it is dense."""
+    """Rows and features of a file, and whether features are counted from 0, query ids are numbers, a table is dense."""
 
     rows: int
     columns: int
     zero_based: bool
+    whole_ids: bool
     dense: bool
 
 
@@ -228,17 +229,19 @@ def _parsed(text: Text, options: _Options) -> Iterator[_Block]:
     """
     spare: list[Room] = []
 
-    def parse(item: tuple[bytes, Room]) -> tuple[bytes, _Block]:
-        block = _parse(*item, options)
-        spare.append(item[1])
-        return item[0], block
-
-    def with_room(block: bytes) -> tuple[bytes, Room]:
-        room = spare.pop() if spare else None
-        return block, Room.for_text(len(block)) if room is None or 4 * len(room.ids) < len(block) else room
+    def parse(text: bytes) -> tuple[bytes, _Block]:
+        try:
+            room = spare.pop()
+        except IndexError:
+            room = Room.for_text(len(text))
+        if 4 * len(room.ids) < len(text):
+            room = Room.for_text(len(text))
+        block = _parse(text, room, options)
+        spare.append(room)
+        return text, block
 
     lines, with_qid = 0, None
-    for raw, block in stream_threads(parse, map(with_room, text.blocks()), threads=options.threads):
+    for raw, block in stream_threads(parse, text.blocks(), threads=options.threads):
         bad = [] if block.bad is None else [block.bad]
         if block.qids:
             with_qid = bool(block.qids[0]) if with_qid is None else with_qid
@@ -396,8 +399,9 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
         If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
         feature that is beyond those that are given because the text names feature 0 too.
     """
-    rows, entries, least, largest = 0, 0, _NO_ID, -1
+    rows, entries, least, largest, whole = 0, 0, _NO_ID, -1, True
     for block in blocks:
+        whole = whole and all(map(is_whole, block.qids))
         rows, entries = rows + len(block.y), entries + len(block.ids)
         least, largest = min(least, block.least), max(largest, block.largest)
     zero_based = least == 0 if options.zero_based == "auto" else options.zero_based
@@ -412,7 +416,7 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
         problem = f"feature {largest} makes {columns} columns, most of them empty: pass n_features if that is right."
         raise LetorError(problem, file=name, parameter="n_features", column=largest)
     columns = given or columns
-    return Shape(rows, columns, zero_based, entries >= _DENSE_FROM * rows * columns)
+    return Shape(rows, columns, zero_based, whole, entries >= _DENSE_FROM * rows * columns)
 
 
 def _add_qids(ids: Ids, block: _Block) -> None:

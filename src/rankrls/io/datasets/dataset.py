@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,8 +13,8 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io.datasets.files import File, Paths, expanded_paths, has_data_ending
-from rankrls.io.tables.arrays import Arrays, converted, feature_type, read_arrays
+from rankrls.io.datasets.files import Paths, expanded_paths, has_data_ending
+from rankrls.io.tables.arrays import feature_type, read_arrays
 from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
 from rankrls.io.tables.opened import Table, table_format
 from rankrls.io.tables.reading import ColumnTable
@@ -23,19 +24,27 @@ SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars
 
 
 @dataclass(frozen=True)
-class Layout:
-    """What all files of a data set have in common.
+class File:
+    """What a Parquet file was when it was opened: its path, its bytes, and when it was last changed, in nanoseconds."""
 
-    Attributes
-    ----------
-    plan : ReadPlan
-        The columns that are read.
-    dtype : dtype
-        Of the features: float32 if all of their columns are, else float64.
-    """
+    path: str
+    size: int
+    time: int
 
-    plan: ReadPlan
-    dtype: np.dtype[Any]
+    @staticmethod
+    def of(path: str) -> File:
+        """Look at a file."""
+        status = os.stat(path)
+        return File(os.path.abspath(path), status.st_size, status.st_mtime_ns)
+
+    @contextmanager
+    def opened(self) -> Iterator[Table]:
+        """Its table; an InputError if it is not what it was."""
+        with open(self.path, "rb") as stream:
+            if File.of(self.path) != self:
+                message = "the file has changed since it was opened. Open the data again, when nobody writes to them."
+                raise InputError(message, file=self.path)
+            yield Table(self.path, stream, "parquet", TableError)
 
 
 @dataclass(frozen=True)
@@ -44,27 +53,26 @@ class Part:
 
     Attributes
     ----------
-    number : int
-        Its place among the parts.
+    file : File
+    groups : range
+        The row groups.
     n_rows, n_queries : int
         How many it has.
-    first_row, first_query : int
-        How many rows and queries come before it.
-    file : File
-    first_group, last_group : int
-        The row groups; the last one is not included.
-    layout : Layout
+    first_row : int
+        How many rows of the data come before it.
+    plan : ReadPlan
+        The columns that are read.
+    dtype : dtype
+        Of the features: float32 if all of their columns are, in all files, else float64.
     """
 
-    number: int
-    n_rows: int
-    first_row: int
-    n_queries: int
-    first_query: int
     file: File
-    first_group: int
-    last_group: int
-    layout: Layout
+    groups: range
+    n_rows: int
+    n_queries: int
+    first_row: int
+    plan: ReadPlan
+    dtype: np.dtype[Any]
 
     def read(self) -> ColumnTable:
         """Read its rows.
@@ -81,13 +89,9 @@ class Part:
         OSError
             If the file cannot be read.
         """
-        plan = self.layout.plan
-        with opened(self.file) as table:
-            found = read_arrays(
-                table, plan, self.layout.dtype, table.batches(plan.stored, range(self.first_group, self.last_group))
-            )
-        if len(found.X) != self.n_rows:
-            raise self.file.changed()
+        plan = self.plan
+        with self.file.opened() as table:
+            found = read_arrays(table, plan, self.dtype, table.batches(plan.stored, self.groups))
         return ColumnTable(
             X=found.X,
             y=np.full(self.n_rows, np.nan) if found.y is None else found.y,
@@ -98,7 +102,7 @@ class Part:
             label=plan.labels[0] if plan.labels else None,
             qid_name=plan.texts["qid"],
             id_name=plan.texts.get("id"),
-            path=self.file.name,
+            path=self.file.path,
             sha256="",
         )
 
@@ -113,22 +117,17 @@ class Dataset:
     ----------
     parts : tuple of Part
         In the order of the data; each holds whole queries.
-    files : tuple of File
-        What the files were when they were opened.
-    layout : Layout
     path : str
         What was opened, as it was written.
     """
 
     parts: tuple[Part, ...]
-    files: tuple[File, ...]
-    layout: Layout
     path: str = ""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return self.layout.plan.features
+        return self.parts[0].plan.features
 
     @property
     def n_features(self) -> int:
@@ -158,7 +157,8 @@ class Dataset:
 
     def __repr__(self) -> str:
         sizes = f"{self.n_rows} rows, {self.n_features} features, {self.n_queries} queries, {len(self.parts)} parts"
-        return f"<Dataset of {len(self.files)} file{'s' * (len(self.files) != 1)}: {sizes}>"
+        files = len({part.file for part in self.parts})
+        return f"<Dataset of {files} file{'s' * (files != 1)}: {sizes}>"
 
 
 def open_dataset(
@@ -199,7 +199,7 @@ def open_dataset(
         Whether every row needs a label, as for :func:`load_table`; rows without one have NaN.
     rows_per_part : int or callable, optional
         Rows of a part, at most, as far as row groups and queries allow it; or a function of the number of features. By
-        default as many as make 64 MiB of features.
+        default as many as make 64 MiB of features in double precision.
 
     Returns
     -------
@@ -216,8 +216,8 @@ def open_dataset(
 
     Notes
     -----
-    O(rows): the query ids are read. O(cells) to read all parts. Memory: that of a part, and 16 bytes a query while the
-    data are opened.
+    O(rows): the query ids are read. O(cells) to read all parts. Memory: that of a part, and some 60 bytes a query while
+    the data are opened.
 
     Examples
     --------
@@ -239,120 +239,80 @@ def open_dataset(
     roles = replace(ColumnRoles.checked(label, qid, id, features, ignore, labels), weight=weight)
     if rows_per_part is not None and not callable(rows_per_part):
         check_count("rows_per_part", rows_per_part, none="64 MiB of features")
-    files = tuple(File.of(file) for file in expanded_paths(path))
-    for file in files:
-        if table_format(file.name) != "parquet" and has_data_ending(file.name):
+    paths = expanded_paths(path)
+    for name in paths:
+        if table_format(name) != "parquet" and has_data_ending(name):
             message = "only Parquet can be read a part at a time. Write Parquet files: rankrls convert DATA FOLDER."
-            raise InputError(message, file=file.name, parameter="path")
-    layout = _common_layout(files, roles)
-    n_features = len(layout.plan.features)
-    usual = max(_PART_BYTES // (layout.dtype.itemsize * max(n_features, 1)), 1)
+            raise InputError(message, file=name, parameter="path")
+    files = [File.of(name) for name in paths]
+    plan, dtype = _common_columns(files, roles)
+    n_features = len(plan.features)
+    usual = max(_PART_BYTES // (8 * max(n_features, 1)), 1)
     most = rows_per_part(n_features) if callable(rows_per_part) else rows_per_part or usual
-    parts = tuple(_Index(files, layout).parts(most))
+    parts = tuple(replace(part, plan=plan, dtype=dtype) for part in _parts(files, plan.texts["qid"], most))
     if not parts:
-        raise InputError("the files have no rows.", file=files[0].name)
+        raise InputError("the files have no rows.", file=paths[0])
     named = [path] if isinstance(path, str) or hasattr(path, "__fspath__") else path
-    return Dataset(parts, files, layout, ", ".join(map(str, named)))
+    return Dataset(parts, ", ".join(map(str, named)))
 
 
-@contextmanager
-def opened(file: File) -> Iterator[Table]:
-    """A Parquet file, if it is still the same."""
-    with file.opened() as stream:
-        yield Table(file.name, stream, "parquet", TableError)
-
-
-def _common_layout(files: Sequence[File], roles: ColumnRoles) -> Layout:
-    """The columns of the first file, which all have to have."""
-    first: ReadPlan | None = None
-    types = []
+def _common_columns(files: Sequence[File], roles: ColumnRoles) -> tuple[ReadPlan, np.dtype[Any]]:
+    """The columns of the first file, which all have to have, and the type of the features."""
+    plans, types = list[ReadPlan](), []
     for file in files:
-        with opened(file) as table:
-            plan = plan_columns(table, roles)
-            if "qid" not in plan.texts:
+        with file.opened() as table:
+            plans.append(plan_columns(table, roles))
+            types.append(feature_type(table, plans[-1]))
+            if "qid" not in plans[-1].texts:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
                 raise table.refuse(message, column=name, parameter="qid")
-            first = first or plan
-            odd = {*first.stored} ^ {*plan.stored}
-            if odd:
-                name = min(odd)
-                has = "has no" if name in first.stored else "has a"
+            if odd := {*plans[0].stored} ^ {*plans[-1].stored}:
+                has = "has no" if (name := min(odd)) in plans[0].stored else "has a"
                 message = (
-                    f"it {has} column {name!r}, unlike {files[0].name}: all files need the same columns (features)."
+                    f"it {has} column {name!r}, unlike {files[0].path}: all files need the same columns (features)."
                 )
                 raise table.refuse(message, column=name)
-            types.append(feature_type(table, plan))
-    assert first is not None
-    return Layout(first, max(types))
+    return plans[0], max(types)
 
 
-class _Index:
-    """Where queries begin, of all files."""
-
-    def __init__(self, files: Sequence[File], layout: Layout) -> None:
-        self.files, self.layout = files, layout
-        self.plan = ReadPlan(texts={"qid": layout.plan.texts["qid"]})
-        self.keys: list[NDArray[np.int64]] = []  # of the queries that begin in each row group
-        self.places: list[tuple[File, int]] = []
-
-    def parts(self, most: int) -> Iterator[Part]:
-        """Row groups together, up to so many rows, but to the end of a query; query ids that come back are refused."""
-        number = first_row = first_query = 0
-        last: int | None = None  # the key of the row before
-        for file in self.files:
-            with opened(file) as table:
-                sizes = table.group_sizes
-                begin, rows, queries = 0, 0, 0
-                for group, size in enumerate(sizes):
-                    keys = self._runs(table, group) if size else np.zeros(0, np.int64)
-                    goes_on = size > 0 and keys[0] == last
-                    if goes_on and not rows:
-                        raise self._scattered(int(keys[0]), (file, group))
-                    if rows and size and not goes_on and rows + size > most:
-                        yield Part(number, rows, first_row, queries, first_query, file, begin, group, self.layout)
-                        number, first_row, first_query = number + 1, first_row + rows, first_query + queries
-                        begin, rows, queries = group, 0, 0
-                    self.keys.append(keys[1:] if goes_on else keys)
-                    self.places.append((file, group))
-                    last = int(keys[-1]) if size else last
-                    rows, queries = rows + size, queries + len(self.keys[-1])
-            if rows:
-                yield Part(number, rows, first_row, queries, first_query, file, begin, len(sizes), self.layout)
-                number, first_row, first_query = number + 1, first_row + rows, first_query + queries
-        found, counts = np.unique(np.concatenate(self.keys or [np.zeros(0, np.int64)]), return_counts=True)
-        if (counts > 1).any():
-            key = found[np.argmax(counts > 1)]
-            again = [place for keys, place in zip(self.keys, self.places, strict=True) if key in keys][-1]
-            raise self._scattered(int(key), again)
-
-    def _runs(self, table: Table, group: int) -> NDArray[np.int64]:
-        """A key of each run of equal query ids in a row group."""
-        keys = np.concatenate([_keys(rows) for rows in self._read(table, group)])
-        return keys[np.concatenate(([True], keys[1:] != keys[:-1]))]
-
-    def _read(self, table: Table, group: int) -> Iterator[Arrays]:
-        return converted(table, self.plan, np.float64, table.batches(self.plan.stored, range(group, group + 1)))
-
-    def _scattered(self, key: int, place: tuple[File, int]) -> InputError:
-        """An error about a query that begins twice, the second time here."""
-        file, group = place
-        name, row = "", 0
-        with opened(file) as table:
-            row = sum(table.group_sizes[:group])
-            for rows in self._read(table, group):
-                different, codes = rows.texts["qid"]
-                found = np.flatnonzero(_keys(rows) == key)
-                if len(found):
-                    name = str(codes[found[-1]] if different is None else different[codes[found[-1]]])
-                    break
-        message = (
-            f"query {name!r} comes back in row group {group}, behind other queries or another file. {SORTED_FIRST}"
-        )
-        return InputError(message, file=file.name, row=row, column=self.plan.texts["qid"], parameter="qid")
+def _parts(files: Sequence[File], qid: str, most: int) -> Iterator[Part]:
+    """Row groups together, up to so many rows, but to the end of a query; their columns are not known yet."""
+    plan, queries, first_row = ReadPlan(texts={"qid": qid}), Queries(qid), 0
+    for file in files:
+        with file.opened() as table:
+            row, part, sizes = 0, Part(file, range(0), 0, 0, first_row, plan, np.dtype(np.float64)), table.group_sizes
+            queries.last = None  # no query goes on in the next file
+            for group in (k for k, size in enumerate(sizes) if size):
+                found = read_arrays(table, plan, batches=table.batches([qid], range(group, group + 1)))
+                ids = found.texts["qid"]
+                begins = queries.begin(ids, file.path, row)
+                goes_on = not len(begins) or begins[0] > 0
+                if part.n_rows and not goes_on and part.n_rows + len(ids) > most:
+                    yield part
+                    part = replace(part, groups=range(group, group), n_rows=0, n_queries=0, first_row=first_row)
+                groups, rows = range(part.groups.start, group + 1), part.n_rows + len(ids)
+                part = replace(part, groups=groups, n_rows=rows, n_queries=part.n_queries + len(begins))
+                row, first_row = row + len(ids), first_row + len(ids)
+            if part.n_rows:
+                yield part
 
 
-def _keys(rows: Arrays) -> NDArray[np.int64]:
-    """A number for each row that is the same for equal query ids; others have the same with probability 2^-64."""
-    different, codes = rows.texts["qid"]
-    return codes if different is None else np.array([hash(text) for text in different], dtype=np.int64)[codes]
+class Queries:
+    """The queries that have been seen in rows that come in order, some at a time."""
+
+    def __init__(self, column: str) -> None:
+        self.seen = set[int]()  # hashes of ids
+        self.last: str | None = None  # of the last row
+        self._column = column
+
+    def begin(self, ids: NDArray[Any], file: str, first_row: int) -> NDArray[np.intp]:
+        """The rows at which queries begin; an InputError for one that comes back behind others."""
+        rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
+        for row in rows.tolist():
+            if (key := hash(str(ids[row]))) in self.seen:
+                message = f"query {str(ids[row])!r} comes back behind other queries or another file. {SORTED_FIRST}"
+                raise InputError(message, file=file, row=first_row + row, column=self._column, parameter="qid")
+            self.seen.add(key)
+        self.last = str(ids[-1])
+        return rows

@@ -1,4 +1,4 @@
-"""The files of a data set: which ones they are, and whether they are still what they were."""
+"""The files of a data set."""
 
 from __future__ import annotations
 
@@ -6,55 +6,12 @@ import glob
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import BinaryIO
 
 from rankrls._errors import InputError
 from rankrls.io.tables.opened import table_format
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 _TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
-
-
-@dataclass(frozen=True)
-class File:
-    """What a file was when it was opened.
-
-    Attributes
-    ----------
-    name : str
-        The path as it was given, for errors.
-    path : str
-        Absolute.
-    size, time : int
-        Bytes, and when it was last changed, in nanoseconds.
-    """
-
-    name: str
-    path: str
-    size: int
-    time: int
-
-    @staticmethod
-    def of(path: str) -> File:
-        """Look at a file."""
-        status = os.stat(path)
-        return File(path, os.path.abspath(path), status.st_size, status.st_mtime_ns)
-
-    @contextmanager
-    def opened(self) -> Iterator[BinaryIO]:
-        """The file, open to be read, if size and time are still the same."""
-        with open(self.path, "rb") as file:
-            status = os.fstat(file.fileno())
-            if (status.st_size, status.st_mtime_ns) != (self.size, self.time):
-                raise self.changed()
-            yield file
-
-    def changed(self) -> InputError:
-        """An error about a file that is not what it was."""
-        message = "the file has changed since it was opened. Open the data again, when nobody writes to them."
-        return InputError(message, file=self.name)
 
 
 def expanded_paths(paths: Paths) -> list[str]:
@@ -67,20 +24,12 @@ def expanded_paths(paths: Paths) -> list[str]:
     Raises
     ------
     InputError
-        Where there is no such file, or one is there twice.
+        Where there is no such file.
     """
     given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
     out = [file for path in given for file in _expanded(path)]
     if not out:
         raise InputError("path is empty: there is no file to read.", parameter="path")
-    known: dict[tuple[int, int], str] = {}
-    for file in out:
-        status = os.stat(file)
-        key = (status.st_dev, status.st_ino)
-        if key in known:
-            message = f"the file is there twice, as {known[key]} too. Every file is read once."
-            raise InputError(message, file=file, parameter="path")
-        known[key] = file
     return out
 
 
@@ -120,13 +69,3 @@ def has_data_ending(path: str) -> bool:
 def _by_name(names: Iterable[str]) -> list[str]:
     """Names in order, part-2 before part-10."""
     return sorted(names, key=lambda name: ([int(w) if w.isdigit() else w for w in re.split(r"([0-9]+)", name)], name))
-
-
-def one_format(paths: Sequence[str]) -> str:
-    """``"parquet"``, ``"csv"``, ``"arrow"`` or ``"letor"`` by the names of files, which have to agree."""
-    first, *others = ((path, table_format(path) or "letor") for path in paths)
-    for path, found in others:
-        if found != first[1]:
-            message = f"the file is {found}, but {first[0]} is {first[1]}: all files of a data set have one format."
-            raise InputError(message, file=path)
-    return first[1]

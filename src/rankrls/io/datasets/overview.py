@@ -13,7 +13,8 @@ from rankrls._queries import query_layout
 from rankrls.io._table import counted_labels
 from rankrls.io.data import ReadOptions
 from rankrls.io.datasets.dataset import Dataset, open_dataset
-from rankrls.io.datasets.files import expanded_paths, one_format
+from rankrls.io.datasets.files import expanded_paths
+from rankrls.io.tables.opened import table_format
 
 
 def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
@@ -22,7 +23,7 @@ def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
     Memory is that of the table of a single file, or of the labels and query ids of one part of a data set.
     """
     files = expanded_paths(path)
-    kind = one_format(files)
+    kind = table_format(files[0]) or "letor"
     asked = {name: getattr(options, name) for name in ("label", "qid", "id", "features", "ignore")}
     data: Any = open_dataset(path, labels="optional", **asked) if kind == "parquet" else None
     found, sizes, labels, missing = data, [], list[Any](), 0
@@ -45,7 +46,7 @@ def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
         "labels": counted_labels(values, counts, missing),
         "features": found.n_features,
         "feature_names": None if found.feature_names is None else [*found.feature_names],
-        "dtype": str(data.layout.dtype if data else found.X.dtype),
+        "dtype": str(data.parts[0].dtype if data else found.X.dtype),
         "sparse": not data and not isinstance(found.X, np.ndarray),
         **({"parts": len(data.parts)} if data else {}),
     }
@@ -53,6 +54,5 @@ def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
 
 def _without_features(data: Dataset) -> Iterator[Any]:
     """The labels and query ids of each part."""
-    layout = replace(data.layout, plan=replace(data.layout.plan, features=(), numbers={}))
     for part in data.parts:
-        yield replace(part, layout=layout).read()
+        yield replace(part, plan=replace(part.plan, features=(), numbers={})).read()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,12 +17,12 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io._atomic import new_folder
 from rankrls.io._letor import letor_shape, letor_tables
-from rankrls.io._rows import Ids, is_whole, objects
-from rankrls.io.datasets.dataset import SORTED_FIRST
-from rankrls.io.datasets.files import Paths, expanded_paths, one_format
+from rankrls.io._rows import is_whole, objects
+from rankrls.io.datasets.dataset import Queries
+from rankrls.io.datasets.files import Paths, expanded_paths
 from rankrls.io.tables.arrays import converted, feature_type
-from rankrls.io.tables.columns import ColumnRoles, TableError, plan_columns
-from rankrls.io.tables.opened import open_table
+from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
+from rankrls.io.tables.opened import open_table, table_format
 from rankrls.io.tables.writing import check_names
 
 _GROUP_BYTES = 1 << 26
@@ -86,8 +86,8 @@ def write_shards(
 
     Notes
     -----
-    O(cells), in one pass; of LETOR text the features are counted in a first one. Memory: a few row groups, and some 60
-    bytes a query. A query is held as a whole.
+    O(cells). A first pass sees whether ids are whole numbers, and how many features LETOR text has. Memory: a few row
+    groups, and some 60 bytes a query. A query is held as a whole.
 
     Examples
     --------
@@ -110,104 +110,68 @@ def write_shards(
         if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
             message = f"the folder would be replaced, and {file} is read from it. Name another folder."
             raise InputError(message, file=str(folder), parameter="folder")
-    kind = one_format(files) if format == "auto" else format
-    source = (_letor_source if kind == "letor" else _table_source)(files, kind, roles)
-    columns = source.columns
-    names = columns.features if feature_names is None else [*map(str, feature_names)]
-    if len(names) != len(columns.features):
-        message = f"feature_names has {len(names)} names, but the data have {len(columns.features)} features."
+    kind = (table_format(files[0]) or "letor") if format == "auto" else format
+    source = _letor_source(files, roles) if kind == "letor" else _table_source(files, kind, roles)
+    names = source.features if feature_names is None else [*map(str, feature_names)]
+    if len(names) != len(source.features):
+        message = f"feature_names has {len(names)} names, but the data have {len(source.features)} features."
         raise InputError(message, parameter="feature_names")
     if len(names) > _MOST_COLUMNS:
         message = f"{len(names)} features are more columns than Parquet is good for. Fit the text itself in memory."
         raise InputError(message, file=files[0], parameter="features")
-    columns = replace(columns, features=names, dtype=np.dtype(np.float32) if float32 else columns.dtype)
-    with new_folder(Path(folder), _OURS, force=force) as new:
-        while True:  # text is read again if an id is found to be no whole number, as all before were
-            try:
-                with _Writer(new, columns, int(rows_per_file)) as writer:
-                    for block in source.blocks():
-                        writer.add(block)
-                break
-            except _NotWholeError as error:
-                columns = replace(columns, whole=columns.whole - {error.role})
-    return {"files": writer.files, "rows": writer.rows, "queries": len(writer.seen), "features": len(names)}
+    source = replace(source, features=names, dtype=np.dtype(np.float32) if float32 else source.dtype)
+    queries = Queries(source.ids["qid"])
+    with new_folder(Path(folder), _OURS, force=force) as new, _Writer(new, source, int(rows_per_file)) as writer:
+        for rows in source.rows:
+            writer.add(source.table(rows), queries.begin(rows.ids["qid"], rows.file, rows.first_row))
+    return {"files": writer.files, "rows": writer.rows, "queries": len(queries.seen), "features": len(names)}
 
 
-@dataclass(frozen=True, eq=False)
-class _Block:
-    """Some rows; ids are int64 or texts."""
+class _Rows(NamedTuple):
+    """Some rows of a file, the first of which has this number in it; ids are int64 or texts."""
 
+    file: str
+    first_row: int
     X: Any
     y: NDArray[np.float64] | None
-    qid: NDArray[Any]
-    ids: NDArray[Any] | None
-    file: str
-
-    def among(self, rows: slice) -> _Block:
-        y, ids = (None if values is None else values[rows] for values in (self.y, self.ids))
-        return _Block(self.X[rows], y, self.qid[rows], ids, self.file)
-
-
-class _NotWholeError(Exception):
-    """An id that is no whole number, where all before were."""
-
-    def __init__(self, role: str) -> None:
-        super().__init__(role)
-        self.role = role
+    ids: dict[str, NDArray[Any]]
 
 
 @dataclass(frozen=True)
-class _Columns:
-    """The columns of the files; ``whole`` are the ids that are whole numbers, "qid" and "id"."""
+class _Source:
+    """What is written: names of the columns, those of ids by what they are, and the rows, a few at a time.
+
+    ``whole`` are the ids that are whole numbers in all rows.
+    """
 
     features: list[str]
     label: str | None
-    qid: str
-    id: str | None
-    dtype: np.dtype[Any]
+    ids: dict[str, str]
     whole: frozenset[str]
+    dtype: np.dtype[Any]
+    rows: Iterator[_Rows]
 
     @property
-    def names(self) -> list[str]:
-        """All columns, in their order."""
-        return [*(name for name in (self.label, self.qid, self.id) if name is not None), *self.features]
+    def codes(self) -> list[str]:
+        """The columns before the features."""
+        return [*([] if self.label is None else [self.label]), *self.ids.values()]
 
-    def table(self, block: _Block, first_row: int) -> Any:
+    def table(self, rows: _Rows) -> Any:
         """Rows as a table of pyarrow."""
         import pyarrow as pa
 
-        columns = [] if self.label is None else [pa.array(block.y, from_pandas=True)]
-        columns.append(self._ids("qid", block.qid))
-        if self.id is not None:
-            assert block.ids is not None
-            columns.append(self._ids("id", block.ids))
-        X = block.X if isinstance(block.X, np.ndarray) else block.X.toarray()
+        columns = [] if self.label is None else [pa.array(rows.y, from_pandas=True)]
+        for role in self.ids:
+            columns.append(pa.array(rows.ids[role]).cast(pa.int64() if role in self.whole else pa.string()))
+        X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
         with np.errstate(over="ignore"):
             by_column = np.ascontiguousarray(X.T, dtype=self.dtype)
         if not np.isfinite(by_column).all():
             k, row = (int(v) for v in np.argwhere(~np.isfinite(by_column))[0])
-            name, at = self.features[k], first_row + row
+            name, at = self.features[k], rows.first_row + row
             message = f"the value {X[row, k]} of column {name!r} is too large for float32."
-            raise InputError(message, file=block.file, row=at, column=name, parameter="float32")
-        return pa.table([*columns, *map(pa.array, by_column)], names=self.names)
-
-    def _ids(self, role: str, values: NDArray[Any]) -> Any:
-        import pyarrow as pa
-
-        if role not in self.whole:
-            return pa.array([str(value) for value in values.tolist()], pa.string())
-        if values.dtype == object:
-            if not all(map(is_whole, {*values.tolist()})):
-                raise _NotWholeError(role)
-            values = np.array([int(value) for value in values.tolist()], dtype=np.int64)
-        return pa.array(values)
-
-
-class _Source(NamedTuple):
-    """What is written, and its rows from the first on, each time."""
-
-    columns: _Columns
-    blocks: Callable[[], Iterator[_Block]]
+            raise InputError(message, file=rows.file, row=at, column=name, parameter="float32")
+        return pa.table([*columns, *map(pa.array, by_column)], names=[*self.codes, *self.features])
 
 
 def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
@@ -218,112 +182,108 @@ def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Sou
             message = "there is no column of query ids: name it (qid). One ranking of all rows needs one too."
             raise table.refuse(message, parameter="qid")
         dtype = feature_type(table, plan)
-        whole = frozenset(role for role, name in plan.texts.items() if table.textual or "int" in str(table.types[name]))
-    label = plan.labels[0] if plan.labels else None
-    columns = _Columns([*plan.features], label, plan.texts["qid"], plan.texts.get("id"), dtype, whole)
+    whole = {*plan.texts}
+    for file in files:
+        with open_table(file, format, TableError) as table:
+            for part in converted(table, ReadPlan(texts=plan.texts), dtype):
+                for role, (texts, _) in part.texts.items():
+                    if texts is not None and not (table.textual and all(map(is_whole, texts))):
+                        whole.discard(role)
 
-    def blocks() -> Iterator[_Block]:
+    def rows() -> Iterator[_Rows]:
         for file in files:
             with open_table(file, format, TableError) as table:
-                for rows in converted(table, plan, dtype):
-                    ids = {role: Ids() for role in rows.texts}
-                    for role, held in ids.items():
-                        held.append(*rows.texts[role])
-                    found = {role: held.finish(numbers=False) for role, held in ids.items()}
-                    yield _Block(rows.X, rows.y, found["qid"], found.get("id"), file)
+                first = 0
+                for part in converted(table, plan, dtype):
+                    found = part.texts.items()
+                    ids = {role: codes if texts is None else objects(texts)[codes] for role, (texts, codes) in found}
+                    yield _Rows(file, first, part.X, part.y, ids)
+                    first += len(part.X)
 
-    return _Source(columns, blocks)
+    label = plan.labels[0] if plan.labels else None
+    return _Source([*plan.features], label, dict(plan.texts), frozenset(whole), dtype, rows())
 
 
-def _letor_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
-    """Files of LETOR text, whose features are counted first."""
+def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
+    """Files of LETOR text; what their comments call docid are the items' ids."""
     shapes = [letor_shape(file) for file in files]
-    n_features = roles.count(files[0]) or max(columns for _, columns, _, _ in shapes)
-    zero_based, dense = any(shape[2] for shape in shapes), all(shape[3] for shape in shapes)
+    n_features = roles.count(files[0]) or max(shape.columns for shape in shapes)
+    zero_based, dense = any(shape.zero_based for shape in shapes), all(shape.dense for shape in shapes)
+    how: Any = {"n_features": n_features, "zero_based": zero_based, "dense": dense}
+    ids = {"qid": "qid"} | ({} if next(letor_tables(files[0], **how)).docids is None else {"id": "docid"})
 
-    def tables() -> Iterator[Any]:
+    def rows() -> Iterator[_Rows]:
+        step = max(_GROUP_BYTES // (8 * n_features), 1)  # of sparse rows many are in a block of text
         for file in files:
-            yield from letor_tables(file, n_features=n_features, zero_based=zero_based, dense=dense)
+            first = 0
+            for table in letor_tables(file, **how):
+                found: dict[str, Any] = {"qid": table.qid, "id": table.docids}
+                missing = next((role for role in ids if found[role] is None), None)
+                if missing is not None:
+                    message = (
+                        f"every line needs a query id{' and a docid in its comment, as others have' * (len(ids) > 1)}."
+                    )
+                    raise InputError(message, file=file, parameter=missing)
+                for start in range(0, table.n_rows, step):
+                    part = slice(start, start + step)
+                    held = {role: found[role][part] for role in ids}
+                    yield _Rows(file, first + start, table.X[part], table.y[part], held)
+                first += table.n_rows
 
-    id = None if next(tables()).docids is None else "docid"
-    names = [f"f{k}" for k in range(1, n_features + 1)]
-    columns = _Columns(names, "label", "qid", id, np.dtype(np.float64), frozenset(("qid", "id")))
-
-    def blocks() -> Iterator[_Block]:
-        for table in tables():
-            if table.qid is None:
-                raise InputError("no line has a qid: every line needs qid:ID.", file=table.path, parameter="qid")
-            ids = None if id is None else table.docids
-            if id is not None and ids is None:
-                message = "some comments name a docid ('docid = NAME') and others do not."
-                raise InputError(message, file=table.path, parameter="id")
-            yield _Block(table.X, table.y, table.qid, ids, table.path)
-
-    return _Source(columns, blocks)
+    whole = frozenset(["qid"] * all(shape.whole_ids for shape in shapes))
+    return _Source([f"f{k}" for k in range(1, n_features + 1)], "label", ids, whole, np.dtype(np.float64), rows())
 
 
 class _Writer:
     """Row groups of whole queries, in files of at most so many rows unless a query has more."""
 
-    def __init__(self, folder: Path, columns: _Columns, rows_per_file: int) -> None:
-        check_names(columns.names)
+    def __init__(self, folder: Path, source: _Source, rows_per_file: int) -> None:
+        check_names([*source.codes, *source.features])
         self.files = self.rows = 0
-        self.seen: set[int] = set()
-        self._folder, self._columns, self._most = folder, columns, rows_per_file
-        self._group = min(max(_GROUP_BYTES // (8 * max(len(columns.features), 1)), 1), rows_per_file)
-        self._waiting: list[_Block] = []
+        self._folder, self._source, self._most = folder, source, rows_per_file
+        self._group = min(max(_GROUP_BYTES // (8 * max(len(source.features), 1)), 1), rows_per_file)
+        self._waiting: list[Any] = []
+        self._begins = np.zeros(0, dtype=np.intp)  # of queries among the rows that wait
+        self._n_waiting = self._in_file = 0
         self._open = ExitStack()
         self._writer: Any = None
-        self._in_file = 0
-        self._last: str | None = None
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *raised: object) -> None:
         with self._open:
-            if raised[0] is None:
-                self._write(whole=True)
+            if raised[0] is None and self._waiting:
+                self._write(np.append(self._begins, self._n_waiting))
 
-    def add(self, block: _Block) -> None:
-        """More rows."""
-        begins = np.concatenate(([str(block.qid[0]) != self._last], block.qid[1:] != block.qid[:-1]))
-        for row in np.flatnonzero(begins).tolist():
-            key = hash(str(block.qid[row]))
-            if key in self.seen:
-                message = f"query {block.qid[row]!r} comes back behind other queries. {SORTED_FIRST}"
-                at = self.rows + sum(len(held.qid) for held in self._waiting) + row
-                raise InputError(message, file=block.file, row=at, column=self._columns.qid, parameter="qid")
-            self.seen.add(key)
-        self._last = str(block.qid[-1])
-        self._waiting.append(block)
-        if sum(len(held.qid) for held in self._waiting) > self._group:
-            self._write(whole=False)
+    def add(self, table: Any, begins: NDArray[np.intp]) -> None:
+        """More rows, and where queries begin among them."""
+        self._waiting.append(table)
+        self._begins = np.append(self._begins, self._n_waiting + begins)
+        self._n_waiting += table.num_rows
+        if self._n_waiting > self._group:
+            self._write(self._begins)
 
-    def _write(self, *, whole: bool) -> None:
-        """The rows that wait as row groups, but for the last query, which may go on, unless all are there."""
-        if not self._waiting:
-            return
-        block = _joined(self._waiting)
-        ends = np.flatnonzero(block.qid[1:] != block.qid[:-1]) + 1
-        ends = np.append(ends, len(block.qid)) if whole else ends
-        start = 0
-        while len(ends) and start < ends[-1]:
+    def _write(self, ends: NDArray[np.intp]) -> None:
+        """Rows that wait as row groups, up to the last of the places at which queries end."""
+        import pyarrow as pa
+
+        table, start = pa.concat_tables(self._waiting), 0
+        while start < ends[-1]:
             fits = ends[(ends > start) & (ends <= start + self._group)]
             stop = int(fits[-1] if len(fits) else ends[np.argmax(ends > start)])
-            self._write_group(block.among(slice(start, stop)))
+            self._write_group(table.slice(start, stop - start))
             start = stop
-        self._waiting = [] if whole else [block.among(slice(start, None))]
+        self._waiting, self._n_waiting = [table.slice(start)], table.num_rows - start
+        self._begins = self._begins[self._begins >= start] - start
 
-    def _write_group(self, block: _Block) -> None:
+    def _write_group(self, table: Any) -> None:
         from pyarrow import parquet
 
-        table = self._columns.table(block, self.rows)
         if self._writer is None or self._in_file + table.num_rows > self._most:
             self._open.close()
-            sample = table.slice(0, _SAMPLE)
-            features = set(self._columns.features)
-            codes = [n for n in self._columns.names if n not in features or len(sample.column(n).unique()) <= _FEW]
+            sample, codes = table.slice(0, _SAMPLE), self._source.codes
+            codes += [name for name in self._source.features if len(sample.column(name).unique()) <= _FEW]
             path = self._folder / f"part-{self.files:05d}.parquet"
             how: dict[str, Any] = {"use_dictionary": codes, "write_statistics": False}
             self._writer = self._open.enter_context(parquet.ParquetWriter(path, table.schema, **how))
@@ -331,21 +291,3 @@ class _Writer:
         self._writer.write_table(table, row_group_size=table.num_rows)
         self._in_file += table.num_rows
         self.rows += table.num_rows
-
-
-def _joined(blocks: Sequence[_Block]) -> _Block:
-    if len(blocks) == 1:
-        return blocks[0]
-    from scipy import sparse
-
-    dense = all(isinstance(block.X, np.ndarray) for block in blocks)
-    X = np.concatenate([b.X for b in blocks]) if dense else sparse.vstack([b.X for b in blocks], format="csr")
-    y = None if blocks[0].y is None else np.concatenate([b.y for b in blocks])
-    ids = None if blocks[0].ids is None else _all_ids([b.ids for b in blocks])
-    return _Block(X, y, _all_ids([b.qid for b in blocks]), ids, blocks[0].file)
-
-
-def _all_ids(parts: Sequence[Any]) -> NDArray[Any]:
-    if len({ids.dtype for ids in parts}) > 1:  # whole numbers, and texts
-        return objects(str(value) for ids in parts for value in ids.tolist())
-    return np.concatenate(parts)
