@@ -103,7 +103,7 @@ def test_a_path_is_one_fit_for_each_alpha(data):
 def test_a_path_of_preferences(data):
     X, y, _ = data
     i, j = np.nonzero(y[:, None] > y)
-    display = RegularizationPathDisplay.from_pairs(RankRLS(), X, i[::9], j[::9], alphas=[1.0, 0.1], names=range(20))
+    display = RegularizationPathDisplay.from_estimator(RankRLS(), X, i[::9], j[::9], alphas=[1.0, 0.1], names=range(20))
     np.testing.assert_allclose(display.weights[0], RankRLS(1.0).fit_pairs(X, i[::9], j[::9]).coef_)
     assert display.names[0] == "0"
 

@@ -76,7 +76,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
         x = graph.add("Div", x, graph.constant(spreads))
     scores, targets = _scores(graph, final, x)
     if offset:
-        scores = graph.add("Add", scores, graph.number(offset))
+        scores = graph.add("Add", scores, graph.constant(float(offset)))
     graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
     shape = ["rows"] if targets is None else ["rows", targets]
     proto = onnx.helper.make_graph(
@@ -106,19 +106,12 @@ class _Graph:
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
-    def constant(self, value: NDArray[Any]) -> str:
-        """Add an array; gives its name."""
-        name = f"constant_{len(self.constants)}"
-        self.constants.append(self.onnx.numpy_helper.from_array(np.ascontiguousarray(value), name))
+    def constant(self, value: Any) -> str:
+        """Add a number or an array, of float64 or of whole numbers such as those of axes; gives its name."""
+        name, array = f"constant_{len(self.constants)}", np.asarray(value)
+        array = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iu" else np.float64)
+        self.constants.append(self.onnx.numpy_helper.from_array(array.reshape(np.shape(value)), name))
         return name
-
-    def integers(self, *values: int) -> str:
-        """Add whole numbers, such as those of axes; gives their name."""
-        return self.constant(np.array(values, dtype=np.int64))
-
-    def number(self, value: float) -> str:
-        """Add a number; gives its name."""
-        return self.constant(np.array(value, dtype=np.float64))
 
 
 def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
@@ -152,7 +145,7 @@ def _sum_of_views(graph: _Graph, final: Any, x: str) -> str:
     """The sum of the views' functions, each a sum over its kernel's values on its features."""
     parts = []
     for kernel, features, items, coefficients in final._expansions():
-        own = x if features is None else graph.add("Gather", x, graph.constant(features.astype(np.int64)), axis=1)
+        own = x if features is None else graph.add("Gather", x, graph.constant(features), axis=1)
         parts.append(_expansion(graph, kernel, own, items, coefficients))
     if not parts:
         return graph.add("MatMul", x, graph.constant(np.zeros(final.n_features_in_)))
@@ -161,10 +154,10 @@ def _sum_of_views(graph: _Graph, final: Any, x: str) -> str:
 
 def _stumps(graph: _Graph, final: Any, x: str) -> str:
     """``sum_t weight_t [x_feature_t > threshold_t]``."""
-    values = graph.add("Gather", x, graph.constant(np.asarray(final.features_, dtype=np.int64)), axis=1)
-    above = graph.add("Greater", values, graph.constant(np.asarray(final.thresholds_, dtype=np.float64)))
+    values = graph.add("Gather", x, graph.constant(final.features_), axis=1)
+    above = graph.add("Greater", values, graph.constant(final.thresholds_))
     steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
-    return graph.add("MatMul", steps, graph.constant(np.asarray(final.weights_, dtype=np.float64)))
+    return graph.add("MatMul", steps, graph.constant(final.weights_))
 
 
 def _targets(coefficients: NDArray[np.float64]) -> int | None:
@@ -175,7 +168,7 @@ def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> s
     """The kernel between the rows of x and the items, (rows, items)."""
     values = _MEASURES[kernel.formula.measure](graph, x, items)
     for operation, *numbers in kernel.formula.steps(kernel):
-        values = graph.add(OPERATIONS[operation], values, *map(graph.number, numbers))
+        values = graph.add(OPERATIONS[operation], values, *map(graph.constant, map(float, numbers)))
     return values
 
 
@@ -188,16 +181,16 @@ def _squared_distances(graph: _Graph, x: str, items: NDArray[np.float64]) -> str
     centre = items.mean(axis=0)
     items = items - centre
     x = graph.add("Sub", x, graph.constant(centre))
-    squares = graph.add("ReduceSum", graph.add("Mul", x, x), graph.integers(1), keepdims=1)
+    squares = graph.add("ReduceSum", graph.add("Mul", x, x), graph.constant([1]), keepdims=1)
     both = graph.add("Add", squares, graph.constant(np.einsum("ij,ij->i", items, items)))
-    distances = graph.add("Sub", both, graph.add("Mul", _products(graph, x, items), graph.number(2.0)))
-    return graph.add("Max", distances, graph.number(0.0))
+    distances = graph.add("Sub", both, graph.add("Mul", _products(graph, x, items), graph.constant(2.0)))
+    return graph.add("Max", distances, graph.constant(0.0))
 
 
 def _sums_of_differences(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
-    rows = graph.add("Unsqueeze", x, graph.integers(1))  # (rows, 1, n)
+    rows = graph.add("Unsqueeze", x, graph.constant([1]))  # (rows, 1, n)
     differences = graph.add("Abs", graph.add("Sub", rows, graph.constant(items)))
-    return graph.add("ReduceSum", differences, graph.integers(2), keepdims=0)
+    return graph.add("ReduceSum", differences, graph.constant([2]), keepdims=0)
 
 
 _MEASURES = {"product": _products, "square": _squared_distances, "manhattan": _sums_of_differences}

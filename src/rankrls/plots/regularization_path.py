@@ -64,22 +64,23 @@ class RegularizationPathDisplay(Display):
         cls,
         estimator: Any,
         X: Any,
-        y: Any,
-        *,
+        *labels: Any,
         alphas: ArrayLike | None = None,
         names: Sequence[Any] | None = None,
         top: int = 10,
         ax: Any = None,
         **data: Any,
     ) -> Self:
-        """Fit to labels for every alpha, and draw the weights.
+        """Fit to labels or preferences for every alpha, and draw the weights.
 
         Parameters
         ----------
         estimator : RankRLS or RankRLSCV
             With a linear kernel and one target. It is not changed. A fitted RankRLSCV has its alpha marked.
-        X, y : as in :meth:`RankRLS.fit`
+        X : as in :meth:`RankRLS.fit`
             Standardize features on different scales before: weights are drawn as they are.
+        *labels
+            ``y`` as in :meth:`RankRLS.fit`; or ``winners`` and ``losers`` as in :meth:`RankRLS.fit_pairs`.
         alphas : array-like of float, optional
             Positive values; the automatic grid of RankRLSCV by default.
         names : sequence of str, optional
@@ -87,7 +88,8 @@ class RegularizationPathDisplay(Display):
         top, ax
             As for :meth:`plot`.
         **data
-            ``qid`` and ``sample_weight`` as in :meth:`RankRLS.fit`.
+            ``qid`` and ``sample_weight`` as in :meth:`RankRLS.fit`; or ``strength`` and ``weight`` as in
+            :meth:`RankRLS.fit_pairs`.
 
         Raises
         ------
@@ -98,37 +100,7 @@ class RegularizationPathDisplay(Display):
         -----
         The price of one fit of RankRLS for each alpha.
         """
-        return cls._of(estimator, lambda model: model.fit(X, y, **data), alphas, names).plot(ax, top=top)
-
-    @classmethod
-    def from_pairs(
-        cls,
-        estimator: Any,
-        X: Any,
-        winners: Any,
-        losers: Any,
-        *,
-        alphas: ArrayLike | None = None,
-        names: Sequence[Any] | None = None,
-        top: int = 10,
-        ax: Any = None,
-        **data: Any,
-    ) -> Self:
-        """Fit to preferences for every alpha, and draw the weights.
-
-        Parameters
-        ----------
-        estimator, alphas, names, top, ax : as in :meth:`from_estimator`
-        X, winners, losers : as in :meth:`RankRLS.fit_pairs`
-        **data
-            ``strength`` and ``weight`` as in :meth:`RankRLS.fit_pairs`.
-        """
-        fit = lambda model: model.fit_pairs(X, winners, losers, **data)
-        return cls._of(estimator, fit, alphas, names).plot(ax, top=top)
-
-    @classmethod
-    def _of(cls, estimator: Any, fit: Any, alphas: ArrayLike | None, names: Sequence[Any] | None) -> Self:
-        """Fits of copies with other alphas."""
+        fit = lambda model: getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
         chosen = getattr(estimator, "best_params_", {})
         shared = RankRLS().get_params()
         given = {**getattr(estimator, "get_params", dict)(), **chosen}
@@ -145,7 +117,8 @@ class RegularizationPathDisplay(Display):
         if models[0].coef_.ndim != 1:
             raise InputError("A regularization path is that of one target; y has several.", parameter="y")
         names = getattr(models[0], "feature_names_in_", None) if names is None else names
-        return cls(grid, [model.coef_ for model in models], names, alpha=chosen.get("alpha"))
+        display = cls(grid, [model.coef_ for model in models], names, alpha=chosen.get("alpha"))
+        return display.plot(ax, top=top)
 
     def plot(self, ax: Any = None, *, top: int = 10, **line_kw: Any) -> Self:
         """Draw the curves.
