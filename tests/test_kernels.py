@@ -102,6 +102,15 @@ def test_a_gaussian_of_an_item_with_itself_is_one():
     assert (kernel("rbf")(X, X) <= 1.0).all()
 
 
+@pytest.mark.parametrize("wrap", [np.asarray, sparse.csr_array])
+def test_the_distance_of_equal_rows_is_zero(wrap):
+    rng = np.random.default_rng(9)
+    for scale in (1.0, 0.3, 1e6):
+        X = scale * np.repeat(rng.normal(size=(8, 40)), 2, axis=0)
+        K = Kernel("rbf", gamma=0.01 / scale**2)(wrap(X))
+        np.testing.assert_array_equal(K[np.arange(0, 16, 2), np.arange(1, 16, 2)], 1.0)
+
+
 def test_no_items():
     X = np.zeros((0, 3))
     for name in DEFINITIONS:

@@ -35,6 +35,7 @@ from rankrls._sparse import offset_columns, shift_columns
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
 _TILE = 1024
+_EPS = float(np.finfo(np.float64).eps)
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
 
@@ -295,10 +296,11 @@ class KernelColumns:
             else:
                 np.matmul(block, factor, out=part)
             if norms is not None:
+                both = _squared_norms(block)[:, None] + norms
                 part *= -2.0
-                part += _squared_norms(block)[:, None]
-                part += norms
-                np.maximum(part, 0.0, out=part)
+                part += both
+                both *= _EPS * (8 + X.shape[1])
+                part[part <= both] = 0.0  # what rounding alone may have made: equal rows have equal kernels
             formula.finish(part, self.kernel)
 
     def _tile(self, block: Any) -> Any:
