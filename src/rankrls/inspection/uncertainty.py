@@ -14,7 +14,7 @@ from sklearn.utils.validation import _num_samples
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._shown import Shown
-from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.model_selection.query_holdout import checked_model, labelled_data
 from rankrls.models.fitting import check_features, preferred
 from rankrls.models.inputs.parameters import check_alpha, number
 from rankrls.numerics.graph import LabelledGraph

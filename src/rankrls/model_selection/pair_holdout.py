@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
-from rankrls.model_selection._estimators import checked_model, labelled_data
+from rankrls.model_selection.query_holdout import checked_model, labelled_data
 from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
 from rankrls.models.inputs.parameters import number
 from rankrls.models.rankrls import RankRLS
