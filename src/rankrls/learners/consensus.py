@@ -29,7 +29,7 @@ from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
-from rankrls.learners.solutions import PathSolutions
+from rankrls.learners.paths import PathSolutions
 from rankrls.numerics.eigen import check_semidefinite
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.smoother import DualEquations

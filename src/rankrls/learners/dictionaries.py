@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls.kernels import Kernel
-from rankrls.learners.solutions import centred
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
 from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
@@ -113,3 +112,17 @@ def sum_of_terms(a: Array, kernel: Kernel | None, items: Any, taken: NDArray[np.
         return Scorer(None, a, kernel, None, taken)
     weights = np.asarray(items.T @ a, dtype=np.float64) if kernel.is_linear else None
     return Scorer(weights, a, kernel, items)
+
+
+def centred(X: Any) -> Any:
+    """X in float64; columns whose offset dwarfs their spread are moved to around zero, if X is dense.
+
+    Only differences of scores matter, and offsets cost digits. X itself where nothing is to be done.
+    """
+    if sparse.issparse(X):
+        return X
+    means = X.mean(axis=0, dtype=np.float64)
+    far = np.abs(means) > 100.0 * X.std(axis=0, dtype=np.float64)
+    if X.dtype == np.float64 and not far.any():
+        return X
+    return X.astype(np.float64) - np.where(far, means, 0.0)

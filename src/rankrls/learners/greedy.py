@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,8 +40,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._compiled.jit import compiled
 from rankrls._errors import InputError
-from rankrls.learners.paths import PursuitPath
-from rankrls.learners.solutions import PathSolutions
+from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
@@ -288,50 +288,40 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
             errors[j] += energy[block] + tau * (2.0 * HG[block, j] + tau * HH[block, j])
 
 
-class GreedyRows:
-    """The rows of some comparisons as forward selection reads them, for any alpha."""
+def block_rows(X: Any, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
+    """``F X`` in blocks of queries, or of groups of preferences; of single rows if there is one block."""
+    starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
+    if isinstance(graph, LabelledGraph) or (len(starts) - 1) * graph.n_items >= _FEW_ITEMS * graph.n_rows:
+        return BlockRows(graph.factor_rows(X), starts)
+    items = dense_rows(X, slice(None))
+    items -= items[0].copy()
+    items -= items.mean(axis=0)
+    ends = np.column_stack((graph.winners, graph.losers)).ravel()
+    signs = np.column_stack((graph.scale, -graph.scale)).ravel()
+    F = sparse.csr_array((signs, ends, 2 * np.arange(graph.n_rows + 1)), (graph.n_rows, graph.n_items))
+    return BlockRows(items, starts, F)
 
-    def __init__(self, data: Comparisons, setting: Setting) -> None:
-        X, graph = data.X, data.numeric_graphs(setting)[0]
-        self.target = graph.target[:, 0]
-        starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
-        if isinstance(graph, PreferenceGraph) and (len(starts) - 1) * graph.n_items < _FEW_ITEMS * graph.n_rows:
-            items = dense_rows(X, slice(None))
-            items -= items[0].copy()
-            items -= items.mean(axis=0)
-            ends = np.column_stack((graph.winners, graph.losers)).ravel()
-            signs = np.column_stack((graph.scale, -graph.scale)).ravel()
-            F = sparse.csr_array((signs, ends, 2 * np.arange(graph.n_rows + 1)), (graph.n_rows, graph.n_items))
-            self.rows = BlockRows(items, starts, F)
-        else:
-            self.rows = BlockRows(graph.factor_rows(X), starts)
-        self.slack: Array | None = None
-        self._growth: Array | None = None
-        if isinstance(graph, LabelledGraph) and len(graph.starts) == 2:
-            self._hold_out_items(graph, setting.balance)
 
-    def _hold_out_items(self, graph: LabelledGraph, balance: str) -> None:
-        """Items of one ranking: the level that they are compared with moves, and the graph's scale."""
-        if graph.excludes_ties or graph.e3:
-            wrong, right = ("ties", "'include'") if graph.excludes_ties else ("regression_weight", "0")
-            raise InputError(
-                f"items of one ranking are held out only if every pair is compared: give qid, or {wrong}={right}.",
-                parameter=wrong,
-            )
-        w = graph.weights
-        total, squares = float(w.sum()), float((w**2).sum())
-        self.slack = 1.0 - w / total
-        if balance == "pairs":
-            self._growth = total / (total - w)
-        elif balance == "queries":  # e2 = 2 S / (S^2 - sum w^2)
-            rest = total - w
-            pairs = rest**2 - squares + w**2
-            self._growth = np.where(pairs > 0.0, total / (total**2 - squares) * pairs / rest, 1.0)
+def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, Array]:
+    """Of the items of one ranking, held out one by one: M before any feature is taken, and what alpha is multiplied by.
 
-    def walked(self, alpha: float, most: int) -> ForwardPath:
-        """The selection of up to ``most`` features."""
-        held = None if self._growth is None else alpha * self._growth
-        return take_forward(self.rows, self.target, alpha, most, self.slack, held)
+    The level that they are compared with moves, and the graph's scale.
+    """
+    if graph.excludes_ties or graph.e3:
+        wrong, right = ("ties", "'include'") if graph.excludes_ties else ("regression_weight", "0")
+        raise InputError(
+            f"items of one ranking are held out only if every pair is compared: give qid, or {wrong}={right}.",
+            parameter=wrong,
+        )
+    w = graph.weights
+    total, squares = float(w.sum()), float((w**2).sum())
+    rest, growth = total - w, np.ones(len(w))
+    if balance == "pairs":
+        growth = total / rest
+    elif balance == "queries":  # e2 = 2 S / (S^2 - sum w^2)
+        pairs = rest**2 - squares + w**2
+        growth = np.where(pairs > 0.0, total / (total**2 - squares) * pairs / rest, 1.0)
+    return rest / total, growth
 
 
 class GreedyProblem:
@@ -355,7 +345,12 @@ class GreedyProblem:
     @cached_property
     def walked(self) -> ForwardPath:
         """The whole path."""
-        return GreedyRows(self.data, self.setting).walked(self.alpha, self.most)
+        (graph,) = self.data.numeric_graphs(self.setting)
+        rows, target, slack, held = block_rows(self.data.X, graph), graph.target[:, 0], None, None
+        if isinstance(graph, LabelledGraph) and len(graph.starts) == 2:
+            slack, growth = _one_ranking(graph, self.setting.balance)
+            held = self.alpha * growth
+        return take_forward(rows, target, self.alpha, self.most, slack, held)
 
     def path(self, values: Array) -> PathSolutions:
         """The models of some numbers of features; the details are the paths up to there."""

@@ -1,9 +1,10 @@
-"""What greedy learners took, stage by stage."""
+"""What learners find for several values of a parameter: functions, or what was taken stage by stage."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +98,31 @@ class CoPursuitPath(Path):
             np.ascontiguousarray(self.coefficients[:, :, number]),
             np.ascontiguousarray(self.view_losses[:, number]),
         )
+
+
+@dataclass(frozen=True, eq=False)
+class PathSolutions:
+    """Functions of one form.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (values, size, targets)
+    read : callable
+        Makes a function of items, such as a Scorer, of coefficients (size, columns).
+    details : sequence, optional
+        What the solver says of each solution.
+    """
+
+    coefficients: Array
+    read: Callable[[Array], Any]
+    details: Sequence[Any] = ()
+
+    def scores(self, X: Any) -> Array:
+        """Scores of rows X by every solution, (rows, values, targets)."""
+        values, size, targets = self.coefficients.shape
+        scores = self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))(X)
+        return scores.reshape(len(scores), values, targets)
+
+    def __getitem__(self, k: int) -> Any:
+        """The solution of value number k, with a column for each target."""
+        return self.read(self.coefficients[k])

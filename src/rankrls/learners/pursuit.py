@@ -45,8 +45,7 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.learners.dictionaries import Dictionary, kernel_columns, sum_of_terms
-from rankrls.learners.paths import CoPursuitPath, PursuitPath
-from rankrls.learners.solutions import PathSolutions
+from rankrls.learners.paths import CoPursuitPath, PathSolutions, PursuitPath
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_count
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
-from rankrls.learners.greedy import GreedyProblem, GreedyRows
+from rankrls.learners.greedy import GreedyProblem, block_rows
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fit_methods import Candidate, Chooses
@@ -185,7 +185,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
         for setting, chosen in fitting.settings_of(self, data):
             alphas = fitting.alphas_of(self)
             if alphas is None:
-                top = float(GreedyRows(data, setting).rows.squares.sum(axis=0).max(initial=0.0))
+                rows = block_rows(data.X, data.numeric_graphs(setting)[0])
+                top = float(rows.squares.sum(axis=0).max(initial=0.0))
                 alphas = np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
             for alpha in alphas.tolist():
                 problem = partial(GreedyProblem, setting=setting, alpha=alpha, most=int(most))

@@ -286,13 +286,11 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
 
 def _check_whole_queries(data: LabelledItems, scored: NDArray[np.bool_]) -> None:
     """Refuse queries with labels in some of their rows only."""
-    layout, missing = data.layout, ~scored
-    without = np.bincount(layout.codes[missing], minlength=layout.n_queries)
-    partly = (without > 0) & (without < layout.counts)
-    if partly.any():
-        query = int(np.argmax(partly))
-        row = int(data.given_numbers(np.flatnonzero(missing & (layout.codes == query)))[0])
-        name = layout.ids[query : query + 1].tolist()[0]
+    codes = data.layout.codes
+    partly = np.flatnonzero(~scored & np.isin(codes, codes[scored]))
+    if len(partly):
+        row = int(data.given_numbers(partly)[0])
+        name = data.layout.ids[codes[partly[:1]]].tolist()[0]
         where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
         raise InputError(
             f"Input y contains NaN: {where}. A query has labels in all its rows or in none: drop rows without a label "

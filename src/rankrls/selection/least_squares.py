@@ -23,7 +23,7 @@ from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.kernels import Kernel
-from rankrls.learners.solutions import PathSolutions
+from rankrls.learners.paths import PathSolutions
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
