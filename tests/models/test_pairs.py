@@ -229,7 +229,7 @@ BAD = [
     ({"winners": [True, False, True]}, Refusal("row numbers", parameter="winners")),
     ({"strength": [1.0, 2.0]}, Refusal("value", "shape (2,)", parameter="strength")),
     ({"strength": [1.0, np.nan, 1.0]}, Refusal("finite", "preference 1", parameter="strength", row=1)),
-    ({"strength": ["a", "b", "c"]}, Refusal("numeric", parameter="strength")),
+    ({"strength": ["a", "b", "c"]}, Refusal("numbers", parameter="strength")),
     ({"strength": [0, 0, 0]}, Refusal("Every strength", parameter="strength")),
     ({"strength": 0.0}, Refusal("Every strength", parameter="strength")),
     ({"strength": [0, 0, 1], "weight": [1, 1, 0]}, Refusal("Every strength", parameter="strength")),

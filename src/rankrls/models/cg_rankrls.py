@@ -18,10 +18,8 @@ from rankrls._errors import InputError
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.models import fitting
-from rankrls.models.fit_methods import ChoosesByClicks
 from rankrls.models.inputs.parameters import (
     GraphParameters,
-    SelectionParameters,
     check_alphas,
     check_parameters,
     choice,
@@ -29,6 +27,7 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
+from rankrls.models.ranker import ChoosesByClicks
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import evaluated
@@ -48,7 +47,7 @@ _REASONS = {
 
 
 @estimator
-class CGRankRLS(ChoosesByClicks, GraphParameters, SelectionParameters):
+class CGRankRLS(ChoosesByClicks, GraphParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -182,7 +181,6 @@ class CGRankRLS(ChoosesByClicks, GraphParameters, SelectionParameters):
     tol: float = parameter(default=1e-5, check=number(least=0.0, below=1.0))
     patience: int = parameter(default=10, check=number(least=1, whole=True))
     kernel: str = parameter(default="linear", check=choice("linear", "precomputed"))
-    verbose: Any = parameter(default=0)
     random_state: Any = parameter(default=0)
 
     def _check(self) -> None:

@@ -20,7 +20,6 @@ from rankrls.learners.dictionaries import select_features
 from rankrls.learners.paths import PursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fit_methods import Candidate
 from rankrls.models.fitting import check_comparable, check_matrix
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -37,6 +36,7 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.views import view_plans
 from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
+from rankrls.models.ranker import Candidate
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.selection.folds import few_folds
 from rankrls.selection.search import search

@@ -19,7 +19,6 @@ from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.dictionaries import select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fit_methods import Candidate
 from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -33,6 +32,7 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.inputs.views import view_plans
 from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
+from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.folds import exact_plan
 from rankrls.selection.search import search

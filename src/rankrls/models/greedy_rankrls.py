@@ -17,7 +17,6 @@ from rankrls._errors import InputError
 from rankrls.learners.greedy import GreedyProblem, block_rows
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fit_methods import Candidate, Chooses
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
@@ -25,6 +24,7 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
+from rankrls.models.ranker import Candidate, Chooses
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 

@@ -13,9 +13,9 @@ from rankrls._comparisons import Comparisons
 from rankrls.learners.rankboost import RankBoostProblem, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fit_methods import Fits
 from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import BALANCES, check_parameters, choice, estimator, number, parameter
+from rankrls.models.ranker import Fits
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
 from rankrls.selection.search import search

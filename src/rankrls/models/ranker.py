@@ -1,7 +1,9 @@
-"""The base of every estimator: prediction, ranking, scoring."""
+"""The bases of the estimators: prediction, ranking and scoring, and the methods by which they are fitted."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -9,13 +11,20 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
-from rankrls.metrics import Measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._checks import scored_rows
-from rankrls.models.fitting import check_features, check_no_extra_qid
+from rankrls.models import fitting
+from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, signs_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
+from rankrls.selection.folds import exact_plan, few_folds
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import search
+
+_LINEAR = Kernel("linear")
 
 
 class Ranker(RegressorMixin, BaseEstimator):
@@ -87,7 +96,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         O(m n) for a linear model, O(m x training items x n) for a kernel, in blocks.
         """
         check_is_fitted(self)
-        scores = self.scorer_(check_features(self, X, kernel=self._kernel_.name))
+        scores = self.scorer_(fitting.check_features(self, X, kernel=self._kernel_.name))
         return scores[:, 0] if self._one_target else scores
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
@@ -105,7 +114,7 @@ class Ranker(RegressorMixin, BaseEstimator):
             Position of each row in its query, from 1 for the highest score; equal scores stand in row order.
         """
         check_is_fitted(self)
-        check_no_extra_qid(self._fitted_with_qid, qid, "rank")
+        fitting.check_no_extra_qid(self._fitted_with_qid, qid, "rank")
         return rank_positions(self._scores(X, qid), qid=qid)
 
     def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
@@ -128,7 +137,7 @@ class Ranker(RegressorMixin, BaseEstimator):
             A pair weighs the product of its rows' weights.
         """
         check_is_fitted(self)
-        check_no_extra_qid(self._fitted_with_qid, qid, "score")
+        fitting.check_no_extra_qid(self._fitted_with_qid, qid, "score")
         scores = self._scores(X, qid)
         if self._learns_unscored:
             y, scores, qid, sample_weight = scored_rows(y, scores, qid, sample_weight)
@@ -155,3 +164,197 @@ class Ranker(RegressorMixin, BaseEstimator):
 
 def _columns(values: Any) -> Any:
     return values[:, None] if values is not None and values.ndim == 1 else values
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """What a search compares.
+
+    Attributes
+    ----------
+    choices : dict
+        What is chosen with it, by parameter.
+    problem : callable
+        Makes the problem of some data.
+    kernel : Kernel
+    basis : object
+        The items that its functions expand over, if not all.
+    square : bool
+        Whether X is a kernel matrix with a column for each training item.
+    """
+
+    choices: dict[str, Any]
+    problem: Callable[..., Any]
+    kernel: Kernel = _LINEAR
+    basis: Any = None
+    square: bool = False
+
+
+class Fits(Ranker):
+    """Fits one model to labelled items or to preferences. A subclass defines ``_solve``."""
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Fit items with labels.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+
+        Returns
+        -------
+        self
+        """
+        check_parameters(self)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+
+    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+        r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The items; those in no preference are allowed.
+        winners, losers : array-like of int, shape (p,)
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
+            each other.
+        strength : array-like of shape (p,), optional
+            The margin of each winner; 1 by default, 0 for a tie.
+        weight : array-like of shape (p,), optional
+            How much each preference counts; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        ``ties``, ``balance`` and ``regression_weight`` are about labels and play no part.
+        """
+        check_parameters(self)
+        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
+
+    def _solve(self, data: Comparisons) -> Self:
+        raise NotImplementedError
+
+
+class Chooses(Ranker, SelectionParameters):
+    """Chooses a model by held-out queries or preferences. A subclass defines ``_search``."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose by held-out queries or validation data, then fit all rows of X.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        measure = self._measure(preferred=False)
+        data = fitting.labelled(self, X, y, qid, sample_weight)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        return self._search(data, plan or self._folds(measure, data))
+
+    def fit_pairs(
+        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
+    ) -> Self:
+        """Choose by leaving out preferences, or groups of them; then fit all.
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+        groups : array-like of shape (p,), optional
+            A group for each preference (the annotator, the prompt), held out together. Each preference is its own
+            group by default. ``cv`` as an int makes that many folds of groups.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Chosen by the weighted share of held-out preferences that are ordered correctly (``scoring`` must be
+        "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
+        """
+        self._check()
+        measure = self._measure(preferred=True)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
+        return self._search(data, self._folds(measure, data))
+
+    def _check(self) -> None:
+        check_parameters(self, several=True)
+
+    def _measure(self, *, preferred: bool) -> Measure:
+        return resolve_measure(self.scoring)
+
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
+        return few_folds(self.cv, measure, data, float(getattr(self, "regression_weight", 0.0)))
+
+    def _search(self, data: Comparisons, plan: Plan | None) -> Self:
+        raise NotImplementedError
+
+
+class ChoosesByClicks(Chooses):
+    """Chooses from labels or from clicks."""
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
+        qid_val: Any = None,
+    ) -> Self:
+        """Choose by held-out queries or validation data, then fit all rows of X.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight, position, impressions, propensities, X_val, y_val, qid_val : as in
+            :meth:`RankRLSCV.fit`
+
+        Returns
+        -------
+        self
+        """
+        self._check()
+        measure = self._measure(preferred=False)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        return self._search(data, plan or self._folds(measure, data))
+
+
+class ChoosesExactly(ChoosesByClicks):
+    """Chooses by held-out scores that take no refits."""
+
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
+        settings = [setting for setting, _ in fitting.settings_of(self, data)]
+        return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
+
+    _pair_folds = _folds
+
+    def _candidates(self, data: Comparisons) -> list[Any]:
+        raise NotImplementedError
+
+    def _search(self, data: Comparisons, plan: Any) -> Self:
+        alphas = fitting.alphas_of(self)
+        results = search(self._candidates(data), data, plan, self.rule, alphas, int(self.verbose))
+        fitting.store(self, results, plan, data)
+        return self

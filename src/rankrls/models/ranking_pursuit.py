@@ -18,7 +18,6 @@ from rankrls.learners.dictionaries import sum_of_terms
 from rankrls.learners.paths import PursuitPath
 from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
-from rankrls.models.fit_methods import Candidate, Chooses, Fits
 from rankrls.models.fitting import check_features
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -30,7 +29,7 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.ranker import Ranker
+from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
 from rankrls.selection.search import search
 
 __all__ = ["RankingPursuit", "RankingPursuitCV"]

@@ -7,7 +7,7 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import resolve_measure
 from rankrls.models import fitting, streamed, updating
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -19,12 +19,9 @@ from rankrls.models.inputs.parameters import (
     parameter,
     signs_of,
 )
-from rankrls.models.ranker import Ranker
-from rankrls.selection.folds import exact_plan
+from rankrls.models.ranker import ChoosesExactly, Fits
 from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
-from rankrls.selection.plans import Plan
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
 
 __all__ = ["RankRLS", "RankRLSCV"]
@@ -44,7 +41,7 @@ def _can_update(model: RankRLS) -> bool:
 
 
 @estimator
-class RankRLS(Ranker, GraphParameters, KernelParameters):
+class RankRLS(Fits, GraphParameters, KernelParameters):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -187,32 +184,6 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
         clicks = (position, impressions, propensities)
         return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
 
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
-        r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-            The items; those in no preference are allowed.
-        winners, losers : array-like of int, shape (p,)
-            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
-            each other.
-        strength : array-like of shape (p,), optional
-            The margin of each winner; 1 by default, 0 for a tie.
-        weight : array-like of shape (p,), optional
-            How much each preference counts; 1 by default.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        ``ties``, ``balance`` and ``regression_weight`` are about labels and play no part.
-        """
-        check_parameters(self)
-        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
-
     def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
         """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
 
@@ -284,7 +255,7 @@ class RankRLS(Ranker, GraphParameters, KernelParameters):
 
 
 @estimator
-class RankRLSCV(Ranker, GraphParameters, KernelParameters):
+class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     r"""RankRLS whose regularization is chosen by exact cross-validation at about the price of one fit.
 
     Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala
@@ -366,10 +337,6 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
     """
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
-    rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
 
@@ -402,42 +369,7 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=True)
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._plan(measure, data)
-        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
-        fitting.store(self, results, plan, data)
-        return self
-
-    def fit_pairs(
-        self,
-        X: Any,
-        winners: Any,
-        losers: Any,
-        *,
-        strength: Any = None,
-        weight: Any = None,
-        groups: Any = None,
-    ) -> Self:
-        """Choose by leaving out preferences, or groups of them, without refitting; then fit all.
-
-        Parameters
-        ----------
-        X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-        groups : array-like of shape (p,), optional
-            A group for each preference (the annotator, the prompt), held out together. Each preference is its own
-            group by default. ``cv`` as an int makes that many folds of groups.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        Chosen by the weighted share of held-out preferences that are ordered correctly (``scoring`` must be
-        "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
-        """
-        check_parameters(self, several=True)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        plan = self._plan(resolve_measure(self.scoring), data)
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._folds(measure, data)
         results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
         fitting.store(self, results, plan, data)
         return self
@@ -463,11 +395,6 @@ class RankRLSCV(Ranker, GraphParameters, KernelParameters):
         """
         check_parameters(self, several=True)
         return streamed.choose_streamed(self, data, validation, executor)
-
-    def _plan(self, measure: Measure, data: Comparisons) -> Plan:
-        """How labels or preferences are held out."""
-        settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph."""

@@ -14,7 +14,6 @@ from rankrls._errors import InputError
 from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
-from rankrls.models.fit_methods import Candidate, Chooses, Fits
 from rankrls.models.fitting import NotConverged
 from rankrls.models.inputs.parameters import (
     BALANCES,
@@ -27,7 +26,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.ranker import Ranker
+from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
 from rankrls.selection.search import search
 
 __all__ = ["RankSVM", "RankSVMCV"]

@@ -10,10 +10,8 @@ from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
-from rankrls.metrics import Measure
 from rankrls.models import fitting, streamed, updating
 from rankrls.models.basis import basis_size, generator, make_basis
-from rankrls.models.fit_methods import ChoosesByClicks, Fits
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -24,12 +22,9 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.selection.folds import exact_plan
+from rankrls.models.ranker import ChoosesExactly, Fits
 from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
-from rankrls.selection.plans import Plan
-from rankrls.selection.rules import RULES
-from rankrls.selection.search import search
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
@@ -205,7 +200,7 @@ class SparseRankRLS(Fits, GraphParameters, KernelParameters):
 
 
 @estimator
-class SparseRankRLSCV(ChoosesByClicks, GraphParameters, KernelParameters):
+class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
@@ -252,10 +247,6 @@ class SparseRankRLSCV(ChoosesByClicks, GraphParameters, KernelParameters):
     basis: str = parameter(default="random", check=choice(*BASES))
     basis_indices: Any = parameter(default=None)
     random_state: Any = parameter(default=0)
-    cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
-    rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
 
     def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
         """Choose and fit on data larger than memory; parameters as in :meth:`RankRLSCV.fit_dataset`.
@@ -264,16 +255,6 @@ class SparseRankRLSCV(ChoosesByClicks, GraphParameters, KernelParameters):
         """
         check_parameters(self, several=True)
         return streamed.choose_streamed(self, data, validation, executor)
-
-    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
-        return exact_plan(self.cv, measure, data, [setting for setting, _ in fitting.settings_of(self, data)])
-
-    _pair_folds = _folds
-
-    def _search(self, data: Comparisons, plan: Any) -> Self:
-        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
-        fitting.store(self, results, plan, data)
-        return self
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph, over one basis for each kernel."""

@@ -15,7 +15,6 @@ from rankrls.learners.transductive import TransductiveProblem
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
-from rankrls.models.fit_methods import Candidate
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -29,7 +28,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.partly_scored import partly_scored
-from rankrls.models.ranker import Ranker
+from rankrls.models.ranker import Candidate, Ranker
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.folds import few_folds, group_blocks
 from rankrls.selection.least_squares import LeastSquares
