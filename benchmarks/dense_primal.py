@@ -12,7 +12,7 @@ from rankrls import RankRLS, RankRLSCV
 
 SIZE = (723_000, 136, 6000)
 QUICK = (40_000, 136, 350)
-SMALL_SHARE = 0.2
+SMALL_SHARE = 0.3
 """Memory above the data that is still no second copy of X, as a share of X."""
 
 
@@ -45,7 +45,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     size = QUICK if quick else SIZE
     warm_up()
     lines = []
-    for offset, limit in ((0.0, 1.6), (1e7, 2.5)):
+    for offset, limit in ((0.0, 1.8), (1e7, 2.5)):
         p = problem(*size, offset=offset)
         name = f"fit, 21 alphas, {p.name}" + (f", columns offset by {offset:g}" if offset else "")
         gram = lambda X=p.X: X.T @ X

@@ -32,10 +32,10 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     model = ours()
     decompose = lambda: linalg.eigh(centred, driver="evd")
     own, *alone = alternate(ours, decompose, one_thread(decompose), repeats=1 if quick else 3, warm_up=False)
-    lines = [at_most(job, own, f"scipy.linalg.eigh, {m} x {m}", min(alone), 1.3)]
+    lines = [at_most(job, own, f"scipy.linalg.eigh, {m} x {m}", min(alone), 1.4)]
     why = _rlscore.missing()
     if why:
         return [*lines, skipped(job, _rlscore.NAME, why)]
     rival, errors = timed(lambda: _rlscore.leave_query_out(p, alphas, kernel="GaussianKernel", gamma=gamma))
     _rlscore.check_same(errors, model.cv_results_["mean_score"][::-1])
-    return [*lines, faster(job, own, _rlscore.NAME, rival, 3.0)]
+    return [*lines, faster(job, own, _rlscore.NAME, rival, 2.5)]

@@ -1,11 +1,6 @@
 """Exact leave-query-out of 21 regularization values on a problem of web search size, disagreement error included.
 
 The rival is one fit of ridge regression by Cholesky decomposition with one regularization value and no selection.
-
-What stands in the way of a goal of 2.5 on two cores: the product of all rows with the eigenvectors (27 GFlop, twice the
-Gram matrix's) takes 0.25 s, the thin products of each query 0.5 s (five in double precision and three in single), the
-judging of fifteen million scores 0.33 s, the Gram matrix 0.24 s; the rest reads and writes 0.8 GB of features and
-0.12 GB of scores. The rival is a Gram matrix and little else.
 """
 
 from __future__ import annotations

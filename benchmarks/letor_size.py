@@ -27,4 +27,4 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     rival = lambda: _rlscore.leave_query_out(p, alphas)
     _rlscore.check_same(rival(), ours().cv_results_["mean_score"][::-1])
     own, theirs = alternate(ours, rival, warm_up=False)
-    return [faster(job, own, _rlscore.NAME, theirs, 50.0)]
+    return [faster(job, own, _rlscore.NAME, theirs, 30.0)]

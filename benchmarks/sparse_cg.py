@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from benchmarks import _rlscore
-from benchmarks._harness import alternate, at_most, context, exponent, faster, peak_above, skipped, timed
+from benchmarks._harness import alternate, at_most, context, faster, peak_above, skipped, timed
 from benchmarks._text import RCV1, documents
 from rankrls import CGRankRLS
 
@@ -114,7 +114,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
     lines = [*all_alphas(whole), *pairs(whole), *memory(whole)]
     part = whole.first(rows // 4 if quick else 200_000)
     del whole
-    return [*lines, *rivals(part), *growth(part), *threads(part)]
+    return [*lines, *rivals(part)]
 
 
 def all_alphas(p: Data) -> list[dict[str, Any]]:
@@ -127,12 +127,12 @@ def all_alphas(p: Data) -> list[dict[str, Any]]:
     many, one, products = alternate(lambda: fit(p), lambda: fit(p, (ALPHAS[0],)), two_products, repeats=3)
     job = f"{MANY} iterations, 21 alphas, judged after each, {p.name}"
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    held = at_most(job, many, f"{MANY} x two scipy products", products, 0.7)
+    held = at_most(job, many, f"{MANY} x two scipy products", products, 0.55)
     if min(cores, int(os.environ.get("RANKRLS_NUM_THREADS", cores))) < 2:
-        held = context(job, many, f"{MANY} x two scipy products", products, "0.7x is for two cores")
+        held = context(job, many, f"{MANY} x two scipy products", products, "0.55x is for two cores")
     (iteration,) = an_iteration(lambda k: fit_one(p, k), repeats=1)
     return [
-        at_most(job, many, "the same with one alpha", one, 1.1),
+        at_most(job, many, "the same with one alpha", one, 1.2),
         held,
         context(f"one iteration, one alpha, {p.name}", iteration, "two scipy products", products / MANY),
     ]
@@ -144,7 +144,7 @@ def pairs(p: Data) -> list[dict[str, Any]]:
     i, j = (rng.choice(np.flatnonzero(p.y == label), size=number) for label in (1.0, 0.0))
     paired, scored = an_iteration(lambda k: fit_pairs(p, i, j, k), lambda k: fit_one(p, k))
     job = f"one iteration, {number} pairs, {p.name}"
-    return [at_most(job, paired, "one of scored data", scored, 1.2)]
+    return [at_most(job, paired, "one of scored data", scored, 2.0)]
 
 
 def memory(p: Data) -> list[dict[str, Any]]:
@@ -185,29 +185,3 @@ def check_same(rival: str, theirs: np.ndarray, ours: np.ndarray) -> None:
     gap = float(np.abs(theirs - ours).max() / np.abs(ours).max())
     if not gap < 1e-3:
         raise RuntimeError(f"{rival} differs from ours by {gap:.2g} after as many iterations: not the same job.")
-
-
-def growth(p: Data) -> list[dict[str, Any]]:
-    """Time by non-zeros, the number of columns fixed."""
-    parts = [p.first(len(p.y) // share) for share in (4, 2, 1)]
-    seconds = [an_iteration(lambda k, part=part: fit_one(part, k))[0] for part in parts]
-    sizes = [part.X.nnz for part in parts]
-    shown = ", ".join(f"{z / 1e6:.1f}M {s:.3g} s" for z, s in zip(sizes, seconds, strict=True))
-    return [exponent(f"one iteration by non-zeros: {shown}", sizes, seconds, "linear", 1.0)]
-
-
-def threads(p: Data) -> list[dict[str, Any]]:
-    variable = "RANKRLS_NUM_THREADS"
-    before, seconds = os.environ.get(variable), {}
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    try:
-        for number in sorted({1, 2, cores}):
-            os.environ[variable] = str(number)
-            (seconds[number],) = an_iteration(lambda k: fit_one(p, k))
-    finally:
-        if before is None:
-            del os.environ[variable]
-        else:
-            os.environ[variable] = before
-    shown = ", ".join(f"{number}: {value:.3g} s" for number, value in seconds.items())
-    return [context(f"one iteration by threads, {p.name}: {shown}", seconds[cores], "one thread", seconds[1])]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._data import Problem, problem
-from benchmarks._harness import alternate, at_most, exponent, faster, one_thread, peak_above, timed
+from benchmarks._harness import alternate, at_most, faster, one_thread, peak_above, timed
 from rankrls import SparseRankRLS, SparseRankRLSCV
 
 ROWS, COLUMNS, BASIS = 1_000_000, 20, 2000
@@ -74,7 +74,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
         if not quick:
             above = peak_above("benchmarks.sparse_rankrls", "load", "fit", (rows, queries))
             lines.append(at_most(f"memory above the data, {what}", above / 1e6, "1 GiB", LIMIT / 1e6, 1.0, "MB"))
-    return [*lines, *against_nystroem(quick), *growth(quick)]
+    return [*lines, *against_nystroem(quick)]
 
 
 def against_nystroem(quick: bool) -> list[dict[str, Any]]:
@@ -86,18 +86,3 @@ def against_nystroem(quick: bool) -> list[dict[str, Any]]:
     seconds, _ = timed(lambda: SparseRankRLSCV(n_basis=basis).fit(q.X, q.y, qid=q.qid))
     job = f"21 alphas, exact leave-query-out, {rows} x {COLUMNS}, r = {basis}, queries of 10"
     return [*lines, faster(job, seconds, "Nystroem + Ridge, one alpha, no selection", rival, 0.5)]
-
-
-def growth(quick: bool) -> list[dict[str, Any]]:
-    sizes = ((5_000, 10_000), (100, 200)) if quick else ((50_000, 100_000, 200_000), (500, 1000, 2000))
-    rows, bases = sizes
-    lines = []
-    problems = [load(m, m // 10) for m in rows]
-    seconds = [alternate(lambda p=p: fit(p, bases[0]), repeats=1)[0] for p in problems]
-    figures = ", ".join(f"{m // 1000}k {s:.3g} s" for m, s in zip(rows, seconds, strict=True))
-    lines.append(exponent(f"rows at r = {bases[0]}: {figures}", rows, seconds, "linear in rows", 1.0))
-    p = problems[0]
-    seconds = [alternate(lambda r=r: fit(p, r), repeats=1)[0] for r in bases]
-    figures = ", ".join(f"{r} {s:.3g} s" for r, s in zip(bases, seconds, strict=True))
-    lines.append(exponent(f"basis at {rows[0]} rows: {figures}", bases, seconds, "at most quadratic in r", 2.0))
-    return lines

@@ -58,7 +58,7 @@ def jobs(quick: bool = False) -> list[dict[str, Any]]:
             task = there * WORKERS / tasks
     lost = 2.0 * task  # a worker has one task at work and may have one finished that nobody has fetched
     return [
-        at_most(f"Dask: {name}, tasks of {task:.1f} s", there, f"{WORKERS} threads", here, 1.2),
+        at_most(f"Dask: {name}, tasks of {task:.1f} s", there, f"{WORKERS} threads", here, 1.5),
         at_most(f"Dask, a worker killed half-way: {name}", seconds, "undisturbed, lost tasks, 15 s",
                 there + lost + GRACE, 1.0),
         context("Dask: different answers of all these runs", len(same), "wanted", 1, "the same bits", unit=""),
