@@ -125,35 +125,30 @@ def _fifth_of_preferences(measure: Measure, data: PreferredItems, rng: Any) -> P
     return block_plan(measure, data, [block], f"{len(held)} of {n} {what} held out")
 
 
-def query_blocks(layout: QueryLayout, groups: Rows | None = None) -> list[Any]:
-    """Rows of each query, or of each group of queries (a group number for every query)."""
-    if groups is None:
-        return [layout.rows(q) for q in range(layout.n_queries)]
-    blocks = query_layout(groups[layout.codes], layout.n_rows)
-    return [blocks.rows(k) for k in np.argsort(blocks.ids)]
+def query_blocks(layout: QueryLayout) -> list[Any]:
+    """Rows of each query."""
+    return [layout.rows(q) for q in range(layout.n_queries)]
 
 
 def group_blocks(data: LabelledItems, groups: Any) -> list[Any]:
     """Rows of each query, or of each group of whole queries: at least two."""
     layout = data.layout
-    codes = None
     if groups is not None:
-        rows = group_codes(data, groups)
-        codes = rows[layout.order[layout.starts[:-1]]]
-        split = codes[layout.codes] != rows
+        layout = query_layout(group_codes(data, groups), data.n_rows)
+        first = data.layout.order[data.layout.starts[:-1]]
+        split = layout.codes[first][data.layout.codes] != layout.codes
         if split.any():
             row = int(np.argmax(split))
             raise InputError(
-                f"Query {layout.ids[layout.codes[[row]]].tolist()[0]!r} lies in two groups; only whole "
+                f"Query {data.layout.ids[data.layout.codes[[row]]].tolist()[0]!r} lies in two groups; only whole "
                 "queries can be held out: its items are compared with each other.",
                 parameter="groups",
                 row=int(data.given_numbers(np.array([row]))[0]),
             )
-    blocks = query_blocks(layout, codes)
-    if len(blocks) < 2:
+    if layout.n_queries < 2:
         what = "query" if groups is None else "group of queries"
         raise InputError(f"There is a single {what}: holding it out leaves nothing to learn from.")
-    return blocks
+    return query_blocks(layout)
 
 
 def group_codes(data: LabelledItems, groups: Any) -> Rows:

@@ -202,10 +202,12 @@ class Surface:
             self._choose(0)
             return
         curves = [part.curve for part in self.parts if part.curve is not None]
-        values = np.vstack([curve.values for curve in curves if curve.values is not None])
-        mean, error = (curves[0].mean.copy(), curves[0].error.copy()) if len(curves) == 1 else mean_and_error(values)
+        mean, error, size = curves[0].mean.copy(), curves[0].error.copy(), curves[0].size
+        if len(curves) > 1:
+            values = np.vstack([curve.values for curve in curves if curve.values is not None])
+            (mean, error), size = mean_and_error(values), scale_of(values)
         check_evaluated(mean)
-        goodness, size = self.sign * mean, scale_of(values)
+        goodness = self.sign * mean
         self.columns.append(Column(mean, error, size))
         better = is_better(goodness, self._own_best, size)
         self._improved[better] = self.iteration
