@@ -18,7 +18,6 @@ from rankrls import (
     CGRankRLS,
     CoRankingPursuit,
     CoRankRLS,
-    GreedyRankRLS,
     RankBoost,
     RankingPursuit,
     RankRLS,
@@ -82,10 +81,6 @@ def engine_scores(engine, exported, X):
     """Scores of X as the engine gives them, with the offset's feature where the file asks for it."""
     values = lambda name: np.ones(len(X)) if name == "rankrls_offset" else X[name].to_numpy()
     return engines.SCORERS[engine](exported.content, values, [*X.columns, "rankrls_offset"])
-
-
-def test_every_engine_is_scored():
-    assert set(EXPORTS) == set(formats.ENGINES) - {"onnx"}  # which onnxruntime scores
 
 
 @pytest.mark.parametrize("engine", EXPORTS)
@@ -216,15 +211,6 @@ def test_onnx_of_co_ranking_pursuit_is_the_weighted_mean_of_its_views(views, sha
     np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
-def test_views_of_features_are_a_linear_model():
-    X, y, qid = data()
-    model = CoRankingPursuit(3, views=({}, {}), dictionary="features", disjoint=True).fit(X, y, qid=qid)
-    weights = json.loads(to_solr(model).content)["params"]["weights"]
-    np.testing.assert_allclose([weights[name] for name in X.columns if name in weights], model.coef_[model.coef_ != 0])
-    scores = onnx_scores(model, X)
-    np.testing.assert_allclose(scores, model.predict(X), rtol=1e-4, atol=1e-4)
-
-
 @pytest.mark.parametrize("views", [None, ["laplacian", {"kernel": "linear", "features": [4, 0]}]])
 @pytest.mark.parametrize("is_sparse", [False, True])
 def test_onnx_of_co_rankrls_is_the_sum_of_its_views(views, is_sparse):
@@ -239,15 +225,6 @@ def test_onnx_of_co_rankrls_is_the_sum_of_its_views(views, is_sparse):
     wanted = model.predict(Z)
     assert np.ptp(wanted) > 0.1
     np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
-
-
-def test_an_engine_computes_only_the_features_that_were_taken():
-    X, y, qid = data()
-    model = GreedyRankRLS(2, alphas=[1.0]).fit(X, y, qid=qid)
-    weights = json.loads(to_solr(model).content)["params"]["weights"]
-    assert weights == {X.columns[j]: pytest.approx(model.coef_[j]) for j in model.selected_}
-    scores = onnx_scores(model, X)
-    np.testing.assert_allclose(scores, model.predict(X), rtol=1e-4, atol=1e-4)
 
 
 def test_onnx_stumps_are_strict_at_their_threshold():
@@ -290,6 +267,7 @@ def test_refusals_say_what_to_do():
 def test_every_engine_is_in_the_table():
     from rankrls import export
 
+    assert set(EXPORTS) == set(export.ENGINES) - {"onnx"}  # which onnxruntime scores
     assert {f"to_{name}" for name in export.ENGINES} == {name for name in export.__all__ if name.startswith("to_")}
     assert set(export.__all__) <= set(dir(export))
     with Refusal("to_nothing", kind=AttributeError):

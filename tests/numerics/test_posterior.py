@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from rankrls._errors import InputError
-from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
-from rankrls.numerics.smoother import DualEquations, ItemSmoother, normal_equations
+from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.posterior import Evidence, feature_differences
+from rankrls.numerics.smoother import DualEquations, normal_equations
 
 
 def problems():
@@ -17,30 +17,6 @@ def problems():
     for ties, beta in (("include", 0.0), ("exclude", 0.0), ("include", 0.4)):
         graph = LabelledGraph.build(np.round(y), q, ties=ties, regression_weight=beta)
         yield X, graph
-    i = rng.integers(0, 8, 40)
-    yield X[:8], PreferenceGraph.build(i, (i + rng.integers(1, 8, 40)) % 8, 8, strength=rng.normal(size=40))
-
-
-@pytest.mark.parametrize("which", range(4))
-def test_covariances_of_differences_are_those_of_a_gaussian_process(which):
-    X, graph = list(problems())[which]
-    new, alpha = np.random.default_rng(1).normal(size=(7, 4)), 0.7
-    F = graph.factor_rows(np.eye(len(X)))
-    K = X @ X.T
-    gain = new @ X.T @ F.T @ np.linalg.inv(F @ K @ F.T + alpha * np.eye(len(F)))
-    cov, mean = (new @ new.T - gain @ F @ X @ new.T) / alpha, gain @ graph.target[:, 0]
-    D = np.eye(7)[:6] - np.eye(7)[1:]
-    primal = normal_equations(graph, X).smoother()
-    dual = (
-        ItemSmoother.of_kernel(K.copy(), graph) if which == 3 else DualEquations.of_kernel(K.copy(), graph).smoother()
-    )
-    across = new @ X.T
-    for got, variance in (
-        feature_differences(primal, alpha, D @ new),
-        kernel_differences(dual, alpha, D @ across, np.diag(D @ new @ new.T @ D.T)),
-    ):
-        np.testing.assert_allclose(got, D @ mean, atol=1e-9)
-        np.testing.assert_allclose(variance, np.diag(D @ cov @ D.T), atol=1e-9)
 
 
 @pytest.mark.parametrize("which", range(3))

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count, check_word
@@ -159,10 +158,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         missing = [name for name in (*named, *fills) if name not in columns]
         if missing:
             raise not_there(missing, columns)
-        self._check(fills)
-        texts = self._kinds_of_text_features()
-        rules: Any = {"guesses": self.columns == "auto", "floor": self.min_frequency, "formats": formats}
-        uses = decided(columns, named, fills, **rules)
+        texts = self._checked(fills)
+        floor, guesses = self.min_frequency, self.columns == "auto"
+        uses = decided(columns, named, fills, guesses=guesses, floor=floor, formats=formats)
         filled = [use.name for use in uses if use.kind in ("number", "date", "list")]
         wrong = [name for name in fills if name not in filled] if isinstance(self.impute, Mapping) else []
         if wrong:
@@ -172,7 +170,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         def encoding(use: ColumnUse) -> Encoding:
             column = columns[use.name]
             if use.kind == "category":
-                return Categories.fitted(column, self.min_frequency, self.max_categories)
+                return Categories.fitted(column, floor, self.max_categories)
             if use.kind == "text":
                 return Texts.fitted(column, texts, self.max_words)
             return Numbers.fitted(column, use.kind, fills.get(use.name), formats)
@@ -194,7 +192,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 encoded = self._encoded(columns)
                 self.sparse_output_ = encoded.nnz < _DENSE_FROM * np.prod(encoded.shape)
 
-    def _check(self, fills: Mapping[str, Any]) -> None:
+    def _checked(self, fills: Mapping[str, Any]) -> Sequence[str]:
+        """What becomes of texts; errors about parameters that do not name columns."""
         check_word("columns", self.columns, ("auto", "named"))
         check_count("min_frequency", self.min_frequency)
         check_count("max_categories", self.max_categories, least=2)
@@ -207,24 +206,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             if not (value is None or number or value in _STRATEGIES):
                 text = f"impute must be one of {', '.join(_STRATEGIES)}, or a finite number; got {value!r}."
                 raise InputError(text, parameter="impute")
-
-    def columns_named(self) -> dict[str, str]:
-        """The columns that a parameter names, and the kind that it says they are of."""
-        said: dict[str, str] = {}
-        for parameter, kind, given in (
-            ("categorical", "category", self.categorical),
-            ("dates", "date", self.dates),
-            ("text", "text", self.text),
-            ("query_text", "query text", self.query_text),
-            ("ignore", "unused", self.ignore),
-        ):
-            for name in names_of(parameter, given):
-                if said.setdefault(name, kind) != kind:
-                    text = f"{parameter} names the column {name!r}, which was said to be of kind {said[name]!r}."
-                    raise InputError(text, parameter=parameter, column=name)
-        return said
-
-    def _kinds_of_text_features(self) -> Sequence[str]:
         asked = names_of("text_features", self.text_features)
         for name in asked:
             check_word("text_features", name, TEXT_FEATURES)
@@ -232,6 +213,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 text = f"text_features has {name!r}, which compares with the query's text. Give query_text."
                 raise InputError(text, parameter="text_features")
         return asked or (NEED_QUERY if self.query_text is not None else ("tfidf",))
+
+    def columns_named(self) -> dict[str, str]:
+        """The columns that a parameter names, and the kind that it says they are of."""
+        kinds = {"categorical": "category", "dates": "date", "text": "text", "query_text": "query text"}
+        named: dict[str, str] = {}
+        for parameter, kind in (kinds | {"ignore": "unused"}).items():
+            for name in names_of(parameter, getattr(self, parameter)):
+                if named.setdefault(name, kind) != kind:
+                    text = f"{parameter} names the column {name!r}, which another parameter makes a {named[name]}."
+                    raise InputError(text, parameter=parameter, column=name)
+        return named
 
     def transform(self, X: Any) -> Any:
         """The features of a table's rows.
@@ -315,14 +307,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if self.sparse_output_:
             return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.allow_nan = True
-        return tags
 
 
 def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
