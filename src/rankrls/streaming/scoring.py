@@ -187,6 +187,7 @@ def _check_features(model: Any, data: Any) -> None:
     if known is None or given is None or list(known) == list(given):
         return
     missing = next((str(name) for name in known if name not in set(given)), None)
-    what = "in their order" if missing is None else f": {missing!r} is missing"
-    problem = f"The data set's features are not those of the model {what}. Open it with features=feature_names_in_."
-    raise InputError(problem.replace(" :", ":"), parameter="features", column=missing)
+    problem = "The data set has the model's features in another order."
+    if missing is not None:
+        problem = f"The data set has no feature {missing!r}, which the model needs."
+    raise InputError(f"{problem} Open it with features=feature_names_in_.", parameter="features", column=missing)
