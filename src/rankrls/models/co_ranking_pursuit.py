@@ -15,8 +15,7 @@ from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem, Terms, ViewPlan
-from rankrls.learners.dictionaries import select_features
+from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem, ViewPlan
 from rankrls.learners.paths import PursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
@@ -62,7 +61,7 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
     def views_(self) -> tuple[ViewFunction, ...]:
         """The function of each view."""
         check_is_fitted(self, "path_")
-        return tuple(ViewFunction(self, v) for v in range(len(self._view_kernels_)))
+        return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
@@ -78,28 +77,15 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
     def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
         """Scores after some stages, (rows, stages)."""
         X = check_matrix(self, X, reset=False)
-        parts = [self._terms(v).scores(X, stages) for v in range(len(self._view_kernels_))]
+        parts = [terms.scores(X, stages) for terms in self._terms_]
         return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
 
     def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
         """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items (None for a
         kernel matrix) and coefficients. Nothing without a stage.
         """
-        for v, weight in enumerate(self.view_weights_ if self.path_.n_stages else ()):
-            terms = self._terms(v)
+        for terms, weight in zip(self._terms_, self.view_weights_, strict=True) if self.path_.n_stages else ():
             yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
-
-    def _terms(self, v: int) -> Terms:
-        """The function of a view by stage."""
-        taken, coefficients = self.path_.view(v).merged()
-        if hasattr(self, "coef_"):
-            return Terms(taken, coefficients)
-        kernel, features, items = self._view_kernels_[v], self._view_features_[v], None
-        if kernel.name != "precomputed":
-            order = np.argsort(self.basis_indices_)
-            places = order[np.searchsorted(self.basis_indices_, taken, sorter=order)]
-            items = select_features(take_items(self.X_fit_, places), features)
-        return Terms(taken, coefficients, kernel, features, items)
 
     def _pursuit(self, rows: PartlyScored, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
@@ -149,11 +135,10 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
             numbers = pursuit.data.given_numbers(np.arange(pursuit.data.n_rows))
         self.path_ = replace(path, indices=numbers[path.indices].astype(np.intp))
         self.basis_indices_ = numbers[taken].astype(np.intp)
-        self._view_kernels_ = [plan.kernel for plan in pursuit.views]
-        self._view_features_ = [plan.features for plan in pursuit.views]
+        parts = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
+        self._terms_ = [replace(terms, taken=numbers[terms.taken].astype(np.intp)) for terms in parts]
         self.view_weights_ = self._weigh(data, candidate, float(path.n_stages))
         if pursuit.of_features:
-            self.coef_ = np.zeros(pursuit.data.X.shape[1])
             self.coef_ = np.asarray(self.view_weights_ @ [view.coef_ for view in self.views_])
         elif not self._is_precomputed():
             self.X_fit_ = take_items(pursuit.data.X, taken)
@@ -216,11 +201,11 @@ class ViewFunction:
     @property
     def coef_(self) -> NDArray[np.float64]:
         """Weights of the features, (n,), mostly zeros; dictionary="features"."""
-        if not hasattr(self.model, "coef_"):
+        terms = self.model._terms_[self.number]
+        if terms.kernel is not None:
             raise AttributeError("A view of kernel functions has no weights of features.")
-        taken, coefficients = self.path.merged()
         out = np.zeros(self.model.n_features_in_)
-        out[taken] = coefficients[-1] if len(coefficients) else 0.0
+        out[terms.taken] = terms.coefficients[-1] if len(terms.coefficients) else 0.0
         return out
 
     @property
@@ -238,7 +223,7 @@ class ViewFunction:
         yield from self._staged(X, slice(None)).T
 
     def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
-        return self.model._terms(self.number).scores(check_matrix(self.model, X, reset=False), stages)
+        return self.model._terms_[self.number].scores(check_matrix(self.model, X, reset=False), stages)
 
 
 @estimator

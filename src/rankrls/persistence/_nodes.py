@@ -40,6 +40,7 @@ VALUES = {
     "PursuitPath": "rankrls.learners.paths",
     "CoPursuitPath": "rankrls.learners.paths",
     "ForwardPath": "rankrls.learners.greedy",
+    "Terms": "rankrls.learners.copursuit",
 }
 """Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
 
