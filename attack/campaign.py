@@ -15,7 +15,6 @@ unclear    the slow code cannot say what is right
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import select
@@ -23,6 +22,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -34,15 +34,11 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 
-__all__ = ["VERDICTS", "Finding", "Refused", "Tally", "Target", "Unclear", "Wrong", "generator", "run", "verdict_of"]
-
 ROOT = Path(__file__).parents[1]
 VERDICTS = ("read", "refused", "wrong", "crash", "hang", "unclear")
 BAD = ("wrong", "crash", "hang", "unclear")
 START_SECONDS = 300.0
 """Until the first case has begun: loops may have to be compiled."""
-
-_MOST_KEPT = 3
 
 
 class Refused(Exception):  # noqa: N818
@@ -97,7 +93,6 @@ class Finding:
     number: int
     verdict: str
     what: str
-    file: str = ""
 
 
 @dataclass
@@ -105,7 +100,7 @@ class Tally:
     """What became of the cases of a target."""
 
     target: str
-    counts: Counter[str] = field(default_factory=Counter)
+    counts: Counter[str] = field(default_factory=lambda: Counter(dict.fromkeys(VERDICTS, 0)))
     findings: list[Finding] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -113,12 +108,6 @@ class Tally:
     def inputs(self) -> int:
         """How many cases were judged."""
         return self.counts.total()
-
-    def add(self, verdict: str, finding: Finding | None = None) -> None:
-        """One more case."""
-        self.counts[verdict] += 1
-        if finding is not None:
-            self.findings.append(finding)
 
 
 def generator(target: str, seed: int, number: int) -> Generator:
@@ -143,12 +132,9 @@ def verdict_of(target: Target, case: bytes) -> tuple[str, str]:
 
 def _place(error: BaseException) -> str:
     """The innermost line of the library, or else of anything, that an exception came through."""
-    places, trace = [], error.__traceback__
-    while trace is not None:
-        places.append((trace.tb_frame.f_code.co_filename, trace.tb_lineno))
-        trace = trace.tb_next
-    ours = [p for p in places if f"{os.sep}rankrls{os.sep}" in p[0]] or places
-    return f"{Path(ours[-1][0]).name}:{ours[-1][1]}"
+    frames = traceback.extract_tb(error.__traceback__)
+    place = ([frame for frame in frames if f"{os.sep}rankrls{os.sep}" in frame.filename] or frames)[-1]
+    return f"{Path(place.filename).name}:{place.lineno}"
 
 
 def find(name: str) -> Target:
@@ -159,7 +145,15 @@ def find(name: str) -> Target:
     return found
 
 
-def run(name: str, seed: int, folder: Path, *, seconds: float = 1e9, cases: int = 1 << 62, first: int = 0) -> Tally:
+def run(
+    name: str,
+    seed: int,
+    *,
+    seconds: float = 1e9,
+    cases: int = 1 << 62,
+    first: int = 0,
+    core: str | None = None,
+) -> Tally:
     """Run cases of a target in watched children, until the time or the cases are over.
 
     Parameters
@@ -167,34 +161,29 @@ def run(name: str, seed: int, folder: Path, *, seconds: float = 1e9, cases: int 
     name : str
         As :func:`find` takes it.
     seed : int
-    folder : path
-        Where findings are written, at most three of one kind.
     seconds : float
         For all cases, without the start of the child.
     cases : int
         How many at most.
     first : int
         The number of the first case.
+    core : str, optional
+        The processor whose loops OpenBLAS takes.
     """
     target = find(name)
     tally = Tally(target.name)
-    kinds: Counter[str] = Counter()
     number, last = first, first + cases
     while number < last and tally.seconds < seconds:
-        with _Child(name, seed, number, last) as child:
+        with _Child(name, seed, number, last, core) as child:
             child.wait_until_ready()
             begun = time.monotonic()
             while number < last:
                 if tally.seconds + time.monotonic() - begun >= seconds:
                     break
                 verdict, what = child.next(target.seconds)
-                finding = None
+                tally.counts[verdict] += 1
                 if verdict in BAD:
-                    finding = Finding(target.name, seed, number, verdict, what)
-                    kinds[_kind(finding)] += 1
-                    if kinds[_kind(finding)] <= _MOST_KEPT:
-                        finding.file = _keep(folder, target, finding)
-                tally.add(verdict, finding)
+                    tally.findings.append(Finding(target.name, seed, number, verdict, what))
                 number += 1
                 if child.gone:
                     break
@@ -202,32 +191,16 @@ def run(name: str, seed: int, folder: Path, *, seconds: float = 1e9, cases: int 
     return tally
 
 
-def _kind(finding: Finding) -> str:
-    """What findings of the same cause have in common: everything but numbers and quoted words."""
-    words = "".join("0" if c.isdigit() else c for c in finding.what.partition(":")[0])
-    return f"{finding.verdict} {words[:60]} {finding.what.rpartition('(')[2]}"
-
-
-def _keep(folder: Path, target: Target, finding: Finding) -> str:
-    """Write a case and how to run it again."""
-    folder.mkdir(parents=True, exist_ok=True)
-    case = target.make(generator(target.name, finding.seed, finding.number))
-    path = folder / f"{target.name}-{finding.verdict}-{hashlib.sha256(case).hexdigest()[:12]}"
-    path.write_bytes(case)
-    path.with_suffix(".txt").write_text(
-        f"{finding.verdict}: {finding.what}\n\npython -m attack.fuzz --replay {target.name} {path.name}\n"
-        f"python -m attack.fuzz --targets {target.name} --seed {finding.seed} --first {finding.number} --cases 1\n"
-    )
-    return path.name
-
-
 class _Child:
     """A process that judges cases one by one and says what became of each."""
 
-    def __init__(self, name: str, seed: int, first: int, last: int) -> None:
+    def __init__(self, name: str, seed: int, first: int, last: int, core: str | None) -> None:
         command = [sys.executable, "-m", "attack.worker", name, str(seed), str(first), str(last)]
         paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+        if core:
+            environment |= {"OPENBLAS_CORETYPE": core}
+            environment.pop("OPENBLAS_L2_SIZE", None)  # of another processor
         self._errors = subprocess.DEVNULL if not os.environ.get("ATTACK_VERBOSE") else None
         self._process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=self._errors, env=environment, start_new_session=True
@@ -282,14 +255,6 @@ class _Child:
 
 def table(tallies: Iterable[Tally]) -> str:
     """The closing table."""
-    head = ("target", "inputs", *VERDICTS, "seconds")
-    rows = [head]
-    for tally in tallies:
-        numbers = [tally.inputs, *(tally.counts[v] for v in VERDICTS)]
-        rows.append((tally.target, *map(str, numbers), f"{tally.seconds:.0f}"))
-    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
-    rows.insert(1, tuple("-" * width for width in widths))
-    return "\n".join(
-        "  ".join(c.rjust(w) if i else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
-        for row in rows
-    )
+    rows: list[list[Any]] = [["target", "inputs", *VERDICTS, "seconds"]]
+    rows += [[t.target, t.inputs, *(t.counts[v] for v in VERDICTS), round(t.seconds)] for t in tallies]
+    return "\n".join("".join(f"{cell!s:<10}" for cell in row).rstrip() for row in rows)

@@ -8,8 +8,6 @@ from typing import Any
 
 from numpy.random import Generator
 
-__all__ = ["chance", "choice", "damaged", "packed", "text", "unpacked"]
-
 _WORDS = "nan inf -inf 1e999 1e-999 0x1p3 qid: qid:1 9 true 1_0 PK\x03\x04 é \ufeff \u2028 \u0661 \xa0 \x85"
 _SIGNS = '\0 \r \n \r\n \t \v \f " "" \' , ; : # - + . e E _ \x1c \x1f \x7f'
 _HOSTILE = (

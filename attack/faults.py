@@ -1,4 +1,4 @@
-"""``python -m attack.faults``: commands that are killed, interrupted, or meet a full disk, for some minutes.
+"""``python -m attack.faults``: commands that are killed or interrupted, full or read-only disks, closed pipes.
 
 Each trial runs a command that replaces what an earlier one has written, in a forked child, and then looks at the
 target: it is the old one or the new one as a whole, a success has replaced it, and whoever could not write says so in
@@ -8,12 +8,15 @@ one line with exit code 2. The next whole run removes temporary files that kille
 from __future__ import annotations
 
 import argparse
+import contextlib
+import ctypes
 import json
 import os
 import random
 import resource
 import secrets
 import signal
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +31,9 @@ import numpy as np
 STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir")
 """What a child may be killed at: whatever touches the folder that it writes to."""
 
+_LIBC = ctypes.CDLL(None)
+_NEW_MOUNTS, _PRIVATE, _REMOUNT, _READ_ONLY, _PAGE = 0x20000, (1 << 18) | 16384, 32, 1, 4096
+_STREAMS = {"closed": "exec >&-", "full": "exec > /dev/full", "unread": "exec > >(:)"}
 _LIMIT = 60.0
 _SOON = 10.0
 _DATA, _MODELS = ("train.txt", "test.txt"), ("a.rankrls", "b.rankrls")
@@ -50,6 +56,10 @@ WRITERS = (
 )
 
 
+def _mount(where: bytes, flags: int = 0) -> bool:
+    return _LIBC.mount(b"tmpfs", where, b"tmpfs", flags, b"" if flags else b"size=2m") == 0
+
+
 class Fault(Exception):  # noqa: N818
     """A trial that is not sound."""
 
@@ -63,6 +73,8 @@ class Trials:
 
         os.chdir(folder)
         os.mkdir("targets")
+        # a small file system of its own, if this user may mount one
+        self.disk = _LIBC.unshare(_NEW_MOUNTS) == 0 and _mount(b"/", _PRIVATE) and _mount(b"targets")
         rng = np.random.default_rng(0)
         for start, name in enumerate(_DATA):
             X, qid = rng.normal(size=(300, 6)), np.repeat(1000 * start + np.arange(30), 10)
@@ -193,14 +205,56 @@ def interrupt(trials: Trials, writer: Writer, rng: random.Random) -> None:
 def too_large(trials: Trials, writer: Writer, rng: random.Random) -> None:
     """A limit on the size of files, which is met at any byte."""
     size = Path("targets", writer.target).stat().st_size
-    status, said = trials.disturbed(writer, largest=rng.randrange(200, max(201, size))), Path("err").read_text()
+    _clean(trials, writer, trials.disturbed(writer, largest=rng.randrange(200, max(201, size))))
+
+
+def full(trials: Trials, writer: Writer, rng: random.Random) -> None:
+    """A disk of a few free pages."""
+    filler = Path("targets", "filler")
+    with open(filler, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        while file.write(bytes(_PAGE)):
+            pass
+    os.truncate(filler, max(0, filler.stat().st_size - _PAGE * rng.randrange(14)))
+    try:
+        status = trials.disturbed(writer)
+    finally:
+        filler.unlink()
+    _clean(trials, writer, status)
+
+
+def read_only(trials: Trials, writer: Writer, rng: random.Random) -> None:
+    """A disk that may not be written."""
+    _mount(b"targets", _REMOUNT | _READ_ONLY)
+    try:
+        status = trials.disturbed(writer)
+    finally:
+        _mount(b"targets", _REMOUNT)
+    _clean(trials, writer, status)
+    if status != 2:
+        raise Fault(f"exit code {status}")
+
+
+def streams(trials: Trials, writer: Writer, rng: random.Random) -> None:
+    """Standard output is closed, full, or read by nobody; the files are written all the same."""
+    argv = rng.choice([["rank", "a.rankrls", "test.txt"], ["info", "a.rankrls"], ["--help"], writer.argv("streams", 0)])
+    kind = rng.choice([*_STREAMS])
+    command = ["bash", "-c", f'{_STREAMS[kind]}; exec "$@"', "bash", sys.executable, "-m", "rankrls", *argv]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=_LIMIT, check=False)
+    if done.returncode not in (0, 1, 2) or "Traceback" in done.stderr or "internal" in done.stderr:
+        raise Fault(f"{kind}: {argv}: exit code {done.returncode}: {done.stderr[-300:]}")
+
+
+def _clean(trials: Trials, writer: Writer, status: int) -> None:
+    """Who could not write has said so, and leaves nothing behind."""
+    said = Path("err").read_text()
     if status not in (0, 2) or (status == 2 and ("Traceback" in said or "internal" in said)):
         raise Fault(f"exit code {status}: {said[-300:]}")
     if any(writer.target in name for name in trials.left_behind()):
         raise Fault(f"left behind: {trials.left_behind()}")
 
 
-KINDS = {"kill": kill, "interrupt": interrupt, "too large": too_large}
+KINDS = {"kill": kill, "interrupt": interrupt, "too large": too_large, "streams": streams}
+ON_A_DISK = {"full": full, "read only": read_only}
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -219,9 +273,10 @@ def main(arguments: list[str] | None = None) -> int:
         trials, back = Trials(Path(folder)), os.getcwd()
         for writer in WRITERS:
             trials.prepare(writer)
+        kinds = [*KINDS.items(), *(ON_A_DISK.items() if trials.disk else ())]
         until = time.monotonic() + 60.0 * options.minutes
         while time.monotonic() < until:
-            (kind, attempt), writer = rng.choice([*KINDS.items()]), rng.choice(WRITERS)
+            (kind, attempt), writer = rng.choice(kinds), rng.choice(WRITERS)
             try:
                 attempt(trials, writer, rng)
                 counts[kind, "sound"] += 1
@@ -229,6 +284,8 @@ def main(arguments: list[str] | None = None) -> int:
                 counts[kind, "wrong"] += 1
                 print(f"{kind}: {writer.target}: {fault}", flush=True)
                 trials.prepare(writer)
+        if trials.disk:
+            _LIBC.umount(b"targets")
         os.chdir(back)
     if target:
         target.parent.mkdir(parents=True, exist_ok=True)

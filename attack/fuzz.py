@@ -1,4 +1,4 @@
-"""``python -m attack.fuzz``: every target for its share of some minutes, a table, and the inputs that went wrong."""
+"""``python -m attack.fuzz``: every target for its share of some minutes, what went wrong, and a table."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ import argparse
 import json
 import secrets
 import sys
-import warnings
-from dataclasses import asdict
 from pathlib import Path
 
-from attack.campaign import BAD, VERDICTS, Tally, find, run, table, verdict_of
+from attack.campaign import BAD, find, run, table
 
 TARGETS = {
+    "commands": "attack.commands:TARGET",
     "letor": "attack.letor:TARGET",
     "tables": "attack.tables:TARGET",
     "models": "attack.models:TARGET",
     "numerics": "attack.numerics:TARGET",
 }
+
+
+CORES = {"numerics": ["Haswell", "Sandybridge", "Nehalem"]}
+"""Processors whose loops OpenBLAS takes in turn, by target: results must not hang on the last bits."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,56 +31,27 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--targets", nargs="+", choices=TARGETS, default=[*TARGETS], metavar="NAME")
     parser.add_argument("--first", type=int, default=0, help="number of the first case")
     parser.add_argument("--cases", type=int, default=1 << 62, help="of each target, at most")
-    parser.add_argument("--folder", type=Path, default=Path("attack-findings"), help="for inputs that went wrong")
     parser.add_argument("--json", type=Path, help="write the table and the findings to this file too")
-    parser.add_argument(
-        "--replay", nargs="+", metavar="NAME", help="a target, and kept inputs to judge in this process"
-    )
     options = parser.parse_args(arguments)
-    if options.replay:
-        return _replay(options.replay[0], [options.folder / name for name in options.replay[1:]])
     seed = secrets.randbelow(10**6) if options.seed is None else options.seed
     print(f"seed {seed}", flush=True)
     whole = sum(find(TARGETS[name]).share for name in options.targets)
     tallies = []
     for name in options.targets:
-        seconds = 60.0 * options.minutes * find(TARGETS[name]).share / whole
-        limits = {"seconds": seconds, "cases": options.cases, "first": options.first}
-        tallies.append(run(TARGETS[name], seed, options.folder, **limits))
-        _tell(tallies[-1])
+        cores = CORES.get(name, [None])
+        seconds = 60.0 * options.minutes * find(TARGETS[name]).share / whole / len(cores)
+        for core in cores:
+            limits = {"seconds": seconds, "cases": options.cases, "first": options.first, "core": core}
+            tallies.append(run(TARGETS[name], seed, **limits))
+            for found in tallies[-1].findings:
+                again = f"--targets {name} --seed {seed} --first {found.number} --cases 1"
+                print(f"{found.verdict}: {found.what} (again: {again})", flush=True)
     print(table(tallies))
     if options.json:
         options.json.parent.mkdir(parents=True, exist_ok=True)
-        lines = [
-            {
-                "target": tally.target,
-                "inputs": tally.inputs,
-                "counts": {verdict: tally.counts[verdict] for verdict in VERDICTS},
-                "seconds": round(tally.seconds, 1),
-                "findings": [asdict(finding) for finding in tally.findings],
-            }
-            for tally in tallies
-        ]
-        options.json.write_text(json.dumps({"seed": seed, "targets": lines}, indent=2) + "\n")
+        found = [{**vars(t), "inputs": t.inputs, "findings": [*map(vars, t.findings)]} for t in tallies]
+        options.json.write_text(json.dumps({"seed": seed, "targets": found}, indent=2) + "\n")
     return int(any(tally.counts[verdict] for tally in tallies for verdict in BAD))
-
-
-def _tell(tally: Tally) -> None:
-    """The findings that were kept."""
-    for finding in tally.findings:
-        if finding.file:
-            print(f"{finding.target} case {finding.number}: {finding.verdict}: {finding.what} -> {finding.file}")
-    sys.stdout.flush()
-
-
-def _replay(name: str, paths: list[Path]) -> int:
-    target = find(TARGETS[name])
-    warnings.simplefilter("ignore")
-    target.warm_up()
-    verdicts = [verdict_of(target, path.read_bytes()) for path in paths]
-    for path, (verdict, what) in zip(paths, verdicts, strict=True):
-        print(f"{path.name}: {verdict}{': ' * bool(what)}{what}")
-    return int(any(verdict in BAD for verdict, _ in verdicts))
 
 
 if __name__ == "__main__":

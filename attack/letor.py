@@ -22,8 +22,6 @@ from attack.cases import chance, choice, damaged, packed, text, unpacked
 from rankrls.io import LetorError, LetorTable, load_letor
 from rankrls.io import _source as source
 
-__all__ = ["TARGET", "blocks_of", "judge", "read_file", "same_as_plain"]
-
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 _TOKENS = ("0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400", "5e-324", "2.2250738585072011e-308")
 

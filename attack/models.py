@@ -1,12 +1,11 @@
-"""Model files: flipped, cut, and rebuilt with hostile trees and right checksums; loaded under an audit hook.
+"""Model files: flipped, cut, and rebuilt with hostile trees and right checksums.
 
 A changed file is refused with one InputError, or it is a model that predicts finite numbers, can be saved again and
-then predicts the same. While it is read, nothing is run, imported, written or opened but the file itself.
+then predicts the same.
 """
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import json
 import tempfile
@@ -21,16 +20,14 @@ from scipy import sparse
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from attack.audit import watched
 from attack.campaign import Refused, Target, Wrong
 from attack.cases import chance, choice, damaged, packed, text, unpacked
-from attack.model_files import DOCUMENT, Changed, archived, header, hostile_nodes, npy, paths_of
+from attack.model_files import DOCUMENT, Changed, archived, npy, paths_of
 from rankrls import CoRankRLS, InputError, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLSCV, load, save
 from rankrls.persistence import read_info
-from rankrls.persistence._nodes import CLASSES, class_of
+from rankrls.persistence._nodes import CLASSES
 from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
-_ACTS = ("subprocess.", "os.", "socket.", "shutil.", "pickle.", "ctypes.", "webbrowser.", "urllib.", "ftplib.")
 _LARGE = 1e100
 
 
@@ -80,8 +77,7 @@ def judge(case: bytes) -> None:
         path = f"{folder}/m.rankrls"
         Path(path).write_bytes(data)
         try:
-            with watched(lambda event, given: _is_harmless_in_load(path, event, given)):
-                model = load(path)
+            model = load(path)
         except InputError as error:
             if error.file != path or "\n" in str(error) or len(str(error)) > 1000:
                 raise Wrong(f"the error is {str(error)[:100]!r}") from None
@@ -89,7 +85,7 @@ def judge(case: bytes) -> None:
                 raise Wrong(f"a right file is refused: {error}") from None
             raise Refused from None
         read_info(path)
-        with watched(_is_harmless_in_predict), np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):
             try:
                 scores = model.predict(copy.deepcopy(rows))
             except InputError:  # a right model of other data
@@ -100,17 +96,6 @@ def judge(case: bytes) -> None:
             save(model, path)
             if not np.array_equal(load(path).predict(copy.deepcopy(rows)), scores, equal_nan=True):
                 raise Wrong("predicts otherwise when it has been saved again")
-
-
-def _is_harmless_in_load(path: str, event: str, given: Any) -> bool:
-    opens = event == "open" and given[0] == path and given[1] in ("r", "rb")
-    return opens or (event == "compile" and given[1] == "<unknown>")  # numpy parses the header of an array as a literal
-
-
-def _is_harmless_in_predict(event: str, arguments: Any) -> bool:
-    if event == "open":
-        return not any(mode in str(arguments[1]) for mode in "wax+")
-    return not event.startswith(_ACTS) or event in ("os.listdir", "os.scandir")
 
 
 def _holds_large(data: bytes) -> bool:
@@ -139,7 +124,7 @@ def make(rng: Generator) -> bytes:
         if member == DOCUMENT:
             right = json.dumps(changed.document).encode()
             return packed(options, archived({**changed.parts, DOCUMENT: damaged(rng, right)}))
-        changed.parts[member] = damaged(rng, changed.parts[member]) if kind == 1 else _member(rng)
+        changed.parts[member] = damaged(rng, changed.parts[member])
     for _ in range(int(rng.integers(1, 4)) if kind > 2 else 0):
         if chance(rng, 0.35):
             member = choice(rng, [*changed.parts])
@@ -150,13 +135,6 @@ def make(rng: Generator) -> bytes:
         return packed(options, changed.content())
     except (ValueError, RecursionError):
         return packed(options, content)
-
-
-def _member(rng: Generator) -> bytes:
-    """A member that claims what it does not hold."""
-    shape = choice(rng, ["(2,)", "(10**9,)", "(1000000000000,)", "()", "(0, 999999999999999999)", "(2, -1)", "(1, 2)"])
-    descr = choice(rng, ["'<f8'", "'>f8'", "'|O'", "'<U1'", "'<U99999999'", "'|b1'", "'<i8'", "'<f2'", "'<m8[s]'"])
-    return header(descr, choice(rng, ["False", "True", "1"]), shape, bytes(rng.integers(0, 256, 16, dtype=np.uint8)))
 
 
 def _other_array(rng: Generator, array: Any) -> Any:
@@ -177,30 +155,25 @@ def _other_array(rng: Generator, array: Any) -> Any:
 
 
 def _change_node(rng: Generator, changed: Changed) -> None:
-    """Another node in the place of one, a name more or less, or a tree that is deep or repeats itself."""
+    """Another node in the place of one, or a name more or less."""
     paths = [path for path in paths_of(changed.document) if path]
     *way, last = choice(rng, paths)
     node = changed.document
     for key in way:
         node = node[key]
-    kind = int(rng.integers(9))
+    kind = int(rng.integers(7))
     if kind == 0:
         other = changed.document
         for key in choice(rng, paths):
             other = other[key]
         node[last] = copy.deepcopy(other)
-    elif kind == 1:
-        node[last] = choice(rng, [*hostile_nodes()])
-    elif kind == 2 and isinstance(node, dict):
+    elif kind == 1 and isinstance(node, dict):
         del node[last]
-    elif kind == 3 and isinstance(node, dict):
+    elif kind == 2 and isinstance(node, dict):
         node[text(rng)] = node.pop(last) if chance(rng, 0.5) else node[last]
-    elif kind == 4:
-        for _ in range(int(rng.integers(2, 90))):
-            node[last] = choice(rng, [[node[last]], {"tuple": [node[last]]}, {"dict": {"a": node[last]}}])
-    elif kind == 5 and isinstance(node[last], str):
+    elif kind == 3 and isinstance(node[last], str):
         node[last] = choice(rng, [*CLASSES, "linear", "rbf", "precomputed", "mean", "passthrough", text(rng)])
-    elif kind == 6 and isinstance(node, dict):
+    elif kind == 4 and isinstance(node, dict):
         names = ["__class__", "__dict__", "predict", "fit", "coef_", "n_features_in_", "_kernel_"]
         node[choice(rng, names)] = _value(rng)
     else:
@@ -220,20 +193,9 @@ def _value(rng: Generator) -> Any:
 
 
 def warm_up() -> None:
-    """Import every class that a file may name, and use every right model once."""
-    for name in CLASSES:
-        with contextlib.suppress(ValueError):
-            class_of(name)
-    repr(StandardScaler())  # an error of scikit-learn shows a value, and imports what shows it
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for name, (content, _) in seeds().items():
-            for _ in range(2):
-                try:
-                    judge(packed({"seed": name}, content))
-                except Wrong as error:
-                    if not str(error).startswith("does "):
-                        raise
+    """Use every right model once."""
+    for name, (content, _) in seeds().items():
+        judge(packed({"seed": name}, content))
 
 
 TARGET = Target("models", make, judge, warm_up, share=3.0, seconds=20.0, memory=1 << 30)

@@ -28,6 +28,8 @@ def make(rng: Generator) -> bytes:
         values: list[Any] = [int(v) if whole else float(v) for v in rng.normal(size=rows).round(2) * 50]
         if name == "qid" and chance(rng, 0.5):
             values = [choice(rng, ["007", "7", "red shoe", text(rng)]) for _ in range(rows)]
+        if chance(rng, 0.1):  # beyond 2^53 floats have no name for some
+            values = rng.integers(2**53, 2**63 - 1, rows).tolist()
         if chance(rng, 0.2):
             values[int(rng.integers(rows))] = choice(rng, _ODD)
         columns[name] = values

@@ -273,6 +273,7 @@ def info() -> None:
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (Python has none if it is closed)
     try:
         with warnings.catch_warnings():
             for category in _IGNORED:
@@ -280,9 +281,10 @@ def run(argv: list[str]) -> int:
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
             root(argv, prog_name="rankrls", standalone_mode=False)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return 0
+    except click.Abort:
+        return 130
     except BrokenPipeError:  # whoever reads the output (head) has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
         return 1
