@@ -108,3 +108,21 @@ def test_long_work_tells_that_it_goes_on(monkeypatch, capsys):
 def test_nothing_that_a_terminal_obeys_is_printed(files, rankrls):
     (files / "odd\x1b[31m.txt").write_text("x\n")
     assert "\x1b" not in rankrls("fit", "odd\x1b[31m.txt", "-m", "m.rankrls").err
+
+
+def test_a_closed_output_is_no_error(files, works):
+    works("fit", "train.txt", "-m", "m.rankrls")
+    command = [
+        "sh",
+        "-c",
+        'exec >&-; exec "$@"',
+        "sh",
+        sys.executable,
+        "-m",
+        "rankrls",
+        "rank",
+        "m.rankrls",
+        "test.txt",
+    ]
+    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
