@@ -59,19 +59,6 @@ class GroupedOption(click.Option):
         self.group = group
 
 
-class Command(click.Command):
-    """A command whose help lists its options in groups."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups that the command has."""
-        for group in GROUPS:
-            found = [p for p in self.params if isinstance(p, GroupedOption) and p.group == group]
-            rows = [row for p in found if (row := p.get_help_record(ctx))]
-            if rows:
-                with formatter.section(group.capitalize()):
-                    formatter.write_dl(rows)
-
-
 def names(text: str) -> tuple[str, ...]:
     """The different words between commas; a word with a comma stands in double quotes, as in CSV."""
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
@@ -167,18 +154,21 @@ COLUMNS = together(
         "FILE|COLUMN", "--group", "File of the sizes of queries, if rows have no qid. Votes: what is held out together."
     ),
 )
+MODEL_AND_DATA = together(click.argument("model", type=FILE), click.argument("data", type=FILE), COLUMNS)
 GLOBAL = data("", "--global", "One ranking of all rows; query ids are not used.", "everything")
 JSON = output("", "--json", "Print one JSON object.", "as_json")
-EVERYWHERE = together(
-    output("N", "--threads", "Threads; all processors by default."),
-    output("", "--quiet", "No progress and no notes; fit prints nothing.", "-q"),
+THREADS = GroupedOption(
+    ["--threads"], group="output", metavar="N", type=click.IntRange(1), help="Threads; all processors by default."
+)
+QUIET = GroupedOption(
+    ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit prints nothing."
 )
 CONVENTION = choice(
     "TOOL", "--convention", "letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
 )
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
 EVENT = data("COLUMN", "--event", "Labels are times; 1 where the event was observed, else 0.")
-MEASURES = choice("NAME,...", "--metrics", "Measures; by default those that suit the labels.")
+MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)
 PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
 TARGET = data("K", "--target", "Target (from 0) of a model of several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -18,7 +16,7 @@ import click
 from rankrls import __version__
 from rankrls._extras import MissingPackageError
 from rankrls.cli import _options as options
-from rankrls.cli._options import FILE, Command, Options, choice, data, model, output
+from rankrls.cli._options import FILE, Options, choice, data, model, output
 from rankrls.cli._report import Report, say
 from rankrls.export import ENGINES
 
@@ -46,48 +44,47 @@ def root(context: click.Context) -> None:
         print(context.get_help())
 
 
-def _carry_out(module: str, command: str, /, **values: Any) -> None:
-    """Run a command and show its result."""
-    from rankrls._compiled.threads import limited_threads
-    from rankrls.io.inputs import check_targets
+class Command(click.Command):
+    """A command, whose work is the function of its name in a module, and whose help lists its options in groups."""
 
-    every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
-    found = Options(**every | values)
-    report = Report(bool(found.as_json), found.quiet)
-    shards = found.rows_per_file is not None  # OUT is then a folder
-    outputs = [path for key in _OUTPUTS if (path := values.get(key)) is not None and not (shards and key == "out")]
-    inputs = [value for key, value in values.items() if key not in (*_OUTPUTS, "folder")]
-    inputs = [each for value in inputs for each in (value if isinstance(value, tuple) else (value,))]
-    with limited_threads(found.threads):
-        check_targets(outputs, [each for each in inputs if isinstance(each, Path)])
-        report.show(getattr(import_module(f"rankrls.cli.commands.{module}"), command)(found, report))
+    def __init__(self, *, module: str, params: list[click.Parameter], **attributes: Any) -> None:
+        params = [*params, options.THREADS, options.QUIET]
+        super().__init__(params=params, context_settings={"max_content_width": 110}, **attributes)
+        self.module = module
 
+    def invoke(self, ctx: click.Context) -> None:
+        """Run the command and show its result."""
+        from rankrls._compiled.threads import limited_threads
+        from rankrls.io.inputs import check_targets
 
-def command(module: str) -> Callable[[Callable[..., Any]], None]:
-    """Register a command: its options and help are the function's; a module's function of that name does the work."""
+        every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
+        found = Options(**every | ctx.params)
+        report = Report(bool(found.as_json), found.quiet)
+        written = [*_OUTPUTS, "folder"]
+        outputs = [path for key in _OUTPUTS if (path := ctx.params.get(key)) is not None]
+        if found.rows_per_file is not None:
+            outputs.remove(found.out)  # it is a folder
+        inputs = [value for key, value in ctx.params.items() if key not in written]
+        inputs = [each for value in inputs for each in (value if isinstance(value, tuple) else (value,))]
+        work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
+        with limited_threads(found.threads):
+            check_targets(outputs, [each for each in inputs if isinstance(each, Path)])
+            report.show(work(found, report))
 
-    def register(function: Callable[..., Any]) -> None:
-        name, (text, _, example) = function.__name__, inspect.cleandoc(function.__doc__ or "").rpartition("\n\n")
-        root.add_command(
-            Command(
-                name,
-                context_settings={"max_content_width": 110},
-                callback=partial(_carry_out, module, name),
-                params=[*_params(function), *_params(options.EVERYWHERE(lambda: None))],
-                help=text,
-                epilog=example,
-            )
-        )
-
-    return register
-
-
-def _params(function: Any) -> list[click.Parameter]:
-    return [*reversed(function.__click_params__)]
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups that the command has."""
+        for group in options.GROUPS:
+            found = [p for p in self.params if isinstance(p, options.GroupedOption) and p.group == group]
+            if rows := [row for p in found if (row := p.get_help_record(ctx))]:
+                with formatter.section(group.capitalize()):
+                    formatter.write_dl(rows)
 
 
-@command("fit")
-@click.argument("train", type=FILE, metavar="TRAIN")
+command = partial(root.command, cls=Command)
+
+
+@command(module="fit")
+@click.argument("train", type=FILE)
 @output("FILE", "--model", "Model file to write.", "-m", "save", required=True)
 @options.LEARNING
 def fit() -> None:
@@ -99,8 +96,8 @@ def fit() -> None:
     """
 
 
-@command("fit")
-@click.argument("train", type=FILE, metavar="TRAIN")
+@command(module="fit")
+@click.argument("train", type=FILE)
 @options.LEARNING
 def cv() -> None:
     """Evaluate every candidate model, save none.
@@ -111,11 +108,9 @@ def cv() -> None:
     """
 
 
-@command("predict")
-@click.argument("model", type=FILE, metavar="MODEL")
-@click.argument("data", type=FILE, metavar="DATA")
+@command(module="predict")
+@options.MODEL_AND_DATA
 @options.OUTPUT
-@options.COLUMNS
 def predict() -> None:
     """Score the rows of a file.
 
@@ -126,14 +121,12 @@ def predict() -> None:
     """
 
 
-@command("predict")
-@click.argument("model", type=FILE, metavar="MODEL")
-@click.argument("data", type=FILE, metavar="DATA")
+@command(module="predict")
+@options.MODEL_AND_DATA
 @output("N", "--top", "Only the best N of each query.", "-k")
 @output(["tsv", "trec"], "--format", "tsv or trec.", "layout", default="tsv")
 @output("NAME", "--run", "Name of the run, in trec lines.", default="rankrls")
 @options.OUTPUT
-@options.COLUMNS
 @options.IDS
 @options.GLOBAL
 @options.TARGET
@@ -146,13 +139,11 @@ def rank() -> None:
     """
 
 
-@command("explain")
-@click.argument("model", type=FILE, metavar="MODEL")
-@click.argument("data", type=FILE, metavar="DATA")
+@command(module="explain")
+@options.MODEL_AND_DATA
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
 @output("N", "--top", "So many features; 0 for all.", "-k", type=click.IntRange(0), default=10)
-@options.COLUMNS
 @options.IDS
 @data("QID", "--query", "Look for the items in this query only.")
 @options.TARGET
@@ -168,7 +159,7 @@ def explain() -> None:
     """
 
 
-@command("evaluate")
+@command(module="evaluate")
 @click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
 @data("FILE", "--scores", "Scores of any tool instead of a model.")
 @options.PAIRS
@@ -177,7 +168,6 @@ def explain() -> None:
 @options.EVENT
 @options.GLOBAL
 @options.MEASURES
-@options.CONVENTION
 @output("", "--per-query", "Also print the values of each query.")
 @options.JSON
 def evaluate() -> None:
@@ -189,13 +179,12 @@ def evaluate() -> None:
     """
 
 
-@command("evaluate")
-@click.argument("data", type=FILE, metavar="DATA")
+@command(module="evaluate")
+@click.argument("data", type=FILE)
 @click.argument("models", type=FILE, metavar="MODEL...", nargs=-1)
 @choice("FILE", "--baseline", "Compare the others with this one only.")
 @options.COLUMNS
 @options.MEASURES
-@options.CONVENTION
 @output("FILE", "--html", "Also write a page with charts.")
 @output("TEXT", "--title", "Title of the page.")
 @output("N", "--top", "Queries that changed most to show.", default=5)
@@ -210,8 +199,8 @@ def compare() -> None:
     """
 
 
-@command("export")
-@click.argument("model", type=FILE, metavar="MODEL")
+@command(module="export")
+@click.argument("model", type=FILE)
 @click.argument("out", metavar="FILE")
 @output([*ENGINES], "--format", f"{', '.join(ENGINES)}.", "engine", required=True)
 @model("NAME", "--name", "Name of the model in the engine.", default="rankrls")
@@ -227,9 +216,9 @@ def export() -> None:
     """
 
 
-@command("convert")
-@click.argument("data", type=FILE, metavar="DATA")
-@click.argument("out", type=FILE, metavar="OUT")
+@command(module="convert")
+@click.argument("data", type=FILE)
+@click.argument("out", type=FILE)
 @options.COLUMNS
 @options.NAMES
 @output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
@@ -244,9 +233,9 @@ def convert() -> None:
     """
 
 
-@command("convert")
-@click.argument("data", type=FILE, metavar="DATA")
-@click.argument("folder", type=FILE, metavar="FOLDER")
+@command(module="convert")
+@click.argument("data", type=FILE)
+@click.argument("folder", type=FILE)
 @output("A,B[,C]", "--parts", "Shares of the queries; 60,20,20 by default.", default="60,20,20")
 @output("K", "--folds", "Fold1 to FoldK instead, as LETOR has them.", type=click.IntRange(3))
 @output("N", "--seed", "Seed of the draw; 0 by default.", type=click.IntRange(0), default=0)
@@ -260,7 +249,7 @@ def split() -> None:
     """
 
 
-@command("info")
+@command(module="info")
 @click.argument("about", type=FILE, metavar="FILE")
 @options.COLUMNS
 @options.JSON
