@@ -16,8 +16,6 @@ from rankrls.io import ColumnTable, LetorTable, PairTable
 from rankrls.metrics import Measure, preference_accuracy, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 
-PREFERENCES = "pair_accuracy"
-"""The measure of :func:`judge_pairs`."""
 _DRAWS = 2000
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
 _ANY = ("disagreement", "tau")

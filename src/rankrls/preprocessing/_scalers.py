@@ -44,9 +44,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """scikit-learn's scaler, which does the same to one query that holds every row."""
         raise NotImplementedError
 
-    def _check_sparse(self) -> None:
-        raise NotImplementedError
-
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Check the rows; learn nothing from them if they come in queries.
 
@@ -101,8 +98,10 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return values
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        if issparse(X) or hasattr(X, "tocsr"):
-            self._check_sparse()
+        if (issparse(X) or hasattr(X, "tocsr")) and getattr(self, "with_mean", True):
+            text = f"{type(self).__name__} would make sparse X dense, because it does not scale 0 to 0."
+            remedy = "Pass X.toarray(), or use QueryStandardScaler(with_mean=False), which only divides."
+            raise InputError(f"{text} {remedy}", parameter="X")
         values = validate_data(
             self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
         )
@@ -228,10 +227,6 @@ class QueryMinMaxScaler(_QueryScaler):
     def _of_all_rows(self) -> MinMaxScaler:
         return MinMaxScaler()
 
-    def _check_sparse(self) -> None:
-        text = "QueryMinMaxScaler would make sparse X dense, because it does not scale 0 to 0."
-        raise InputError(f"{text} Pass X.toarray(), or use QueryStandardScaler(with_mean=False).", parameter="X")
-
 
 class QueryStandardScaler(_QueryScaler):
     """Scale each feature to mean 0 and standard deviation 1 inside each query.
@@ -293,12 +288,6 @@ class QueryStandardScaler(_QueryScaler):
 
     def _of_all_rows(self) -> StandardScaler:
         return StandardScaler(with_mean=self.with_mean)
-
-    def _check_sparse(self) -> None:
-        if self.with_mean:
-            text = "QueryStandardScaler would make sparse X dense by taking off means."
-            remedy = "Pass with_mean=False, which only divides by the standard deviations, or X.toarray()."
-            raise InputError(f"{text} {remedy}", parameter="X")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
