@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from attack.campaign import Refused
-from attack.letor import blocks_of, judge, make, read_file
+from attack.letor import blocks_of, judge, make
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.refusals import Refusal
@@ -164,11 +164,6 @@ def test_query_ids_are_utf8_and_comments_any_bytes():
     assert len(load_letor(io.BytesIO("1 qid:b 1:1 # café\n".encode("latin-1"))).comments) == 1
 
 
-def test_comments():
-    assert read(b"1 1:1 # a\n1 1:1\n1 1:1 #  b # c \xff\n").comments == ["a", "", "b # c \udcff"]
-    assert read(b"1 1:1\n1 1:1 #\n").comments is None
-
-
 def some_rows(m: int) -> bytes:
     rng = np.random.default_rng(0)
     return "".join(
@@ -205,19 +200,6 @@ def test_damaged_gzip():
         read(bytes(broken))
     with Refusal("damaged", kind=LetorError):
         read(raw + b"trailing rubbish")
-
-
-def test_the_result_does_not_depend_on_threads_or_blocks():
-    data = some_rows(2000)
-    expected = read(data, n_threads=1)
-    for threads, size in ((2, 50), (3, 5000), (8, 1 << 17)):
-        for reader in (read, read_file):
-            with blocks_of(size):
-                table = reader(data, n_threads=threads)
-            for name in ("X", "y", "qid"):
-                assert np.array_equal(getattr(table, name), getattr(expected, name))
-            assert table.comments == expected.comments
-            assert table.sha256 == expected.sha256
 
 
 MEASURE = """

@@ -78,16 +78,6 @@ def test_round_trip_of_sparse(tmp_path_factory, table, zero_based, block):
     assert back.nnz - sparse.nnz in (0, 1, 2)  # what the shape needs
 
 
-def test_one_column_and_blank_comments_round_trip(tmp_path):
-    for zero_based in (False, True):
-        save_letor(tmp_path / "a", sp.csr_array((2, 1)), [0, 1], comments=[" ", "x "], zero_based=zero_based)
-        back = load_letor(tmp_path / "a", dense=True)
-        assert back.X.tolist() == [[0.0], [0.0]]
-        assert back.comments == ["", "x"]
-        save_letor(tmp_path / "b", sp.csr_array(back.X), back.y, comments=back.comments, zero_based=zero_based)
-        assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
 def test_sparse_formats_and_unsorted_entries(tmp_path):
     path = tmp_path / "x"
     X = sp.coo_array(([1.0, 2.0, 3.0, 4.0], ([0, 0, 1, 0], [4, 1, 2, 1])), shape=(2, 6))
@@ -196,12 +186,3 @@ def test_a_failure_in_the_last_steps(tmp_path, step):
         write_new(path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x"]
-
-
-def test_the_target_appears_only_at_the_end(tmp_path):
-    path = tmp_path / "x"
-    with atomic_write(path, "w") as file:
-        file.write("ü")
-        file.flush()
-        assert not path.exists()
-    assert path.read_bytes() == "ü".encode()

@@ -17,8 +17,8 @@ from rankrls._checks import check_count
 from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
-from rankrls.io._letor_loop import Found, Room, parse_block, scatter
-from rankrls.io._rows import SAVE_AS_UTF8, Growing, Ids, float_type, is_utf8, is_whole, quoted
+from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
+from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, Growing, Ids, float_type, is_utf8, is_whole, quoted
 from rankrls.io._source import Text
 from rankrls.io._table import LetorError, LetorTable
 
@@ -27,8 +27,6 @@ _DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
 _MOST_COLUMNS = 1 << 27
 """More features have to be confirmed: what works on so many columns takes gigabytes."""
-_LARGEST_SINGLE = float(2**128 - 2**103)
-"""From here on a float32 is infinite."""
 _NO_ID = 10**18
 _BLANKS = b" \t\r\v\f"
 
@@ -144,7 +142,7 @@ class _Options(NamedTuple):
     @property
     def limit(self) -> float:
         """Values from here on are too large."""
-        return _LARGEST_SINGLE if self.dtype == np.float32 else math.inf
+        return LARGEST_SINGLE if self.dtype == np.float32 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,17 +225,17 @@ def _parsed(text: Text, options: _Options) -> Iterator[_Block]:
     LetorError
         For the first bad line.
     """
-    spare: list[Room] = []
+    spare: list[tuple[int, Room]] = []
 
     def parse(text: bytes) -> tuple[bytes, _Block]:
         try:
-            room = spare.pop()
+            size, room = spare.pop()
         except IndexError:
-            room = Room.for_text(len(text))
-        if 4 * len(room.ids) < len(text):
-            room = Room.for_text(len(text))
+            size, room = 0, ()
+        if size < len(text):
+            size, room = len(text), room_for(len(text))
         block = _parse(text, room, options)
-        spare.append(room)
+        spare.append((size, room))
         return text, block
 
     lines, with_qid = 0, None
@@ -263,18 +261,18 @@ def _parse(text: bytes, room: Room, options: _Options) -> _Block:
     """The rows of a block up to its first bad line."""
     limit = options.limit
     found: Found = parse_block(np.frombuffer(text, np.uint8), *options.taken, limit, room)
-    bad = [found.bad] if found.bad >= 0 else []
-    for first, last, at in room.hard[: found.hard].tolist():
+    rows, bad = found.rows, [found.bad] if found.bad >= 0 else []
+    labels, ends, notes, stops, ids, values, runs, hard = room
+    for first, last, at in hard[: found.hard].tolist():
         value = float(text[first:last])
-        target, place, most = (room.labels, -1 - at, math.inf) if at < 0 else (room.values, at, limit)
+        target, place, most = (labels, -1 - at, math.inf) if at < 0 else (values, at, limit)
         target[place] = value
         bad += [first] if abs(value) >= most else []
-    rows, ids, values = found.rows, room.ids[: found.entries], room.values[: found.entries]
-    ends, stops = room.ends[:rows].copy(), room.stops[:rows].tolist()
+    ids, values, ends = ids[: found.entries], values[: found.entries], ends[:rows].copy()
     if found.unsorted:
         ids, values, twice = _sorted(ends, ids, values)
-        bad += [stops[row] for row in twice]
-    runs, qids = room.runs[: found.runs].copy(), []
+        bad += stops[twice].tolist()
+    runs, qids = runs[: found.runs].copy(), []
     for _, first, last in runs.tolist():
         try:
             qids.append(text[first:last].decode())
@@ -285,11 +283,11 @@ def _parse(text: bytes, room: Room, options: _Options) -> _Block:
             bad.append(first)
     comments = None
     if found.comments:
-        spans = zip(room.comments[:rows].tolist(), stops, strict=True)
+        spans = zip(notes[:rows].tolist(), stops[:rows].tolist(), strict=True)
         comments = [text[a:b].strip(_BLANKS).decode("utf-8", "surrogateescape") for a, b in spans]
     return _Block(
         lines=found.lines,
-        y=room.labels[:rows].copy(),
+        y=labels[:rows].copy(),
         ends=ends,
         ids=_mapped(ids, np.min_scalar_type(max(found.largest, 0))),
         values=_mapped(values, options.dtype),
@@ -310,7 +308,7 @@ def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return out
 
 
-def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, list[int]]:
+def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:
     """Entries with ascending ids in each row; the first row that names a feature twice, if there is one."""
     from scipy.sparse import csr_array
 
@@ -321,7 +319,7 @@ def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.
     same = np.diff(rows.indices) == 0
     same[ends[(ends > 0) & (ends < len(rows.indices))] - 1] = False  # the last of one row and the first of the next
     twice = np.searchsorted(ends, np.flatnonzero(same)[:1], side="right")
-    return rows.indices, rows.data, twice.tolist()
+    return rows.indices, rows.data, twice
 
 
 def _described(line: bytes, with_qid: bool | None, options: _Options) -> LetorError:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,32 +27,18 @@ class Found(NamedTuple):
     bad: int  # a byte of the first bad line, or -1
 
 
-class Room(NamedTuple):
-    """Arrays that :func:`parse_block` fills; places in the text are numbers of bytes."""
+Room = tuple[NDArray[Any], ...]
+"""Labels, ends of rows among the entries, where each row's comment begins, line ends, ids and values of the entries,
+runs of rows of one query (first row, first and last byte of the id), and decimals that need Python's own rounding
+(first and last byte, the entry or -1 - row). Places in the text are numbers of bytes."""
 
-    labels: NDArray[np.float64]
-    ends: NDArray[np.int64]  # of rows among the entries
-    comments: NDArray[np.int64]  # where each row's comment begins
-    stops: NDArray[np.int64]  # each row's line end
-    ids: NDArray[np.int64]
-    values: NDArray[np.float64]
-    runs: NDArray[np.int64]  # consecutive rows of one query id: first row, first and last byte of the id
-    hard: NDArray[np.int64]  # first and last byte of a decimal, and its entry or -1 - row
 
-    @staticmethod
-    def for_text(size: int) -> Room:
-        """Room for whatever so many bytes can hold; memory that is not written to costs nothing."""
-        rows, entries, integer = size // 2 + 1, size // 4 + 1, np.dtype(np.int64)
-        return Room(
-            labels=np.empty(rows),
-            ends=np.empty(rows, integer),
-            comments=np.empty(rows, integer),
-            stops=np.empty(rows, integer),
-            ids=np.empty(entries, integer),
-            values=np.empty(entries),
-            runs=np.empty((rows, 3), integer),
-            hard=np.empty((size // 20 + 1, 3), integer),
-        )
+def room_for(size: int) -> Room:
+    """Arrays for whatever so many bytes can hold; memory that is not written to costs nothing."""
+    integers = partial(np.empty, dtype=np.int64)
+    rows, entries = size // 2 + 1, size // 4 + 1
+    places, decimals = (integers(rows), integers(rows), integers(rows)), integers((size // 20 + 1, 3))
+    return np.empty(rows), *places, integers(entries), np.empty(entries), integers((rows, 3)), decimals
 
 
 _FOUR, _FIFTEEN, _NINETEEN = np.uint64(4), np.uint64(15), np.uint64(19)
@@ -104,7 +91,7 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
     limit : float
         Values from here on are too large.
     room : Room
-        Written. Decimals that need Python's own rounding are listed in ``room.hard``.
+        Written.
     """
     labels, ends, comments, stops, ids, values, runs, hard = room
     p, size = np.uint64(0), np.uint64(len(text))

@@ -43,9 +43,6 @@ class FileTable:
     def summary(self) -> dict[str, Any]:
         """What is in it, as plain values: where it came from, its size, and how often each label occurs."""
         y = np.zeros(0) if self.y is None else self.y
-        known = y[~np.isnan(y)]
-        labels, counts = np.unique(known, return_counts=True)
-        found = counted_labels(labels, counts, y.size - len(known))
         n_queries = None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries
         return {
             "path": self.path,
@@ -55,7 +52,7 @@ class FileTable:
             **({"items": y.shape[1]} if y.ndim == 2 else {}),
             "features": self.n_features or None,  # none were read
             "sparse": not isinstance(self.X, np.ndarray),
-            "labels": found,
+            "labels": counted_labels(y),
         }
 
     def __repr__(self) -> str:
@@ -129,9 +126,10 @@ class LetorTable(FileTable):
         return objects(match[1] for match in found if match) if all(found) else None
 
 
-def counted_labels(labels: NDArray[np.float64], counts: NDArray[Any], none: int) -> dict[str, Any]:
+def counted_labels(y: NDArray[np.float64]) -> dict[str, Any]:
     """How often each of a few different labels occurs, ascending, or the ends of many; and how many are missing."""
+    labels, counts = np.unique(y[~np.isnan(y)], return_counts=True)
     found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
     if len(labels) > _FEW_LABELS:
         found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
-    return found | ({"none": none} if none else {})
+    return found | ({"none": y.size - int(counts.sum())} if counts.sum() < y.size else {})

@@ -20,22 +20,16 @@ from rankrls.io.tables.opened import table_format
 def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
     """What is in a file, or in Parquet files that are one data set, as plain values.
 
-    Memory is that of the table of a single file, or of the labels and query ids of one part of a data set.
+    Memory is that of the table of a single file, or of the labels and query ids of a data set.
     """
     files = expanded_paths(path)
     kind = table_format(files[0]) or "letor"
     asked = {name: getattr(options, name) for name in ("label", "qid", "id", "features", "ignore")}
     data: Any = open_dataset(path, labels="optional", **asked) if kind == "parquet" else None
-    found, sizes, labels, missing = data, [], list[Any](), 0
-    for table in _without_features(data) if data else [options.read(Path(files[0]), lambda text: None)]:
-        found = found or table
-        sizes.append(query_layout(table.qid, table.n_rows).counts)
-        known = table.y[~np.isnan(table.y)] if table.y is not None else np.zeros(0)
-        missing += table.n_rows - len(known)
-        labels.append(np.unique(known, return_counts=True))
-    values, place = np.unique(np.concatenate([v for v, _ in labels]), return_inverse=True)
-    counts = np.bincount(place, np.concatenate([c for _, c in labels]), minlength=len(values)).astype(int)
-    size = np.concatenate(sizes)
+    tables = [*_without_features(data)] if data else [options.read(Path(files[0]), lambda text: None)]
+    found = data or tables[0]
+    size = np.concatenate([query_layout(table.qid, table.n_rows).counts for table in tables])
+    y = np.concatenate([np.full(table.n_rows, np.nan) if table.y is None else table.y for table in tables])
     return {
         "format": kind,
         "files": len(files),
@@ -43,7 +37,7 @@ def overview(path: Path, options: ReadOptions) -> dict[str, Any]:
         "rows": int(size.sum()),
         "queries": len(size),
         "rows_per_query": {"least": int(size.min()), "median": float(np.median(size)), "most": int(size.max())},
-        "labels": counted_labels(values, counts, missing),
+        "labels": counted_labels(y),
         "features": found.n_features,
         "feature_names": None if found.feature_names is None else [*found.feature_names],
         "dtype": str(data.parts[0].dtype if data else found.X.dtype),

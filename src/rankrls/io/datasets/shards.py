@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -121,9 +121,11 @@ def write_shards(
         raise InputError(message, file=files[0], parameter="features")
     source = replace(source, features=names, dtype=np.dtype(np.float32) if float32 else source.dtype)
     queries = Queries(source.ids["qid"])
-    with new_folder(Path(folder), _OURS, force=force) as new, _Writer(new, source, int(rows_per_file)) as writer:
+    with new_folder(Path(folder), _OURS, force=force) as new, ExitStack() as opened:
+        writer = _Writer(new, source, int(rows_per_file), opened)
         for rows in source.rows:
             writer.add(source.table(rows), queries.begin(rows.ids["qid"], rows.file, rows.first_row))
+        writer.finish()
     return {"files": writer.files, "rows": writer.rows, "queries": len(queries.seen), "features": len(names)}
 
 
@@ -237,7 +239,7 @@ def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
 class _Writer:
     """Row groups of whole queries, in files of at most so many rows unless a query has more."""
 
-    def __init__(self, folder: Path, source: _Source, rows_per_file: int) -> None:
+    def __init__(self, folder: Path, source: _Source, rows_per_file: int, opened: ExitStack) -> None:
         check_names([*source.codes, *source.features])
         self.files = self.rows = 0
         self._folder, self._source, self._most = folder, source, rows_per_file
@@ -245,16 +247,12 @@ class _Writer:
         self._waiting: list[Any] = []
         self._begins = np.zeros(0, dtype=np.intp)  # of queries among the rows that wait
         self._n_waiting = self._in_file = 0
-        self._open = ExitStack()
+        self._open = opened
         self._writer: Any = None
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        with self._open:
-            if raised[0] is None and self._waiting:
-                self._write(np.append(self._begins, self._n_waiting))
+    def finish(self) -> None:
+        """Write the rows that wait."""
+        self._write(np.append(self._begins, self._n_waiting))
 
     def add(self, table: Any, begins: NDArray[np.intp]) -> None:
         """More rows, and where queries begin among them."""
