@@ -60,17 +60,6 @@ def test_ids_and_further_columns():
     assert repr(table) == "<PairTable <stream>: 3 preferences, with strength, weight, groups>"
 
 
-def test_files_plain_and_packed(tmp_path):
-    text = b"winner,loser\n0,1\n"
-    for name, data in (("p.csv", text), ("p.csv.gz", gzip.compress(text))):
-        (tmp_path / name).write_bytes(data)
-        table = load_pairs(tmp_path / name)
-        assert (table.path, table.sha256) == (str(tmp_path / name), hashlib.sha256(data).hexdigest())
-        np.testing.assert_array_equal(table.losers, [1])
-    with pytest.raises(FileNotFoundError):
-        load_pairs(tmp_path / "none.csv")
-
-
 @given(
     st.lists(
         st.tuples(st.integers(0, 5), st.integers(1, 5), st.floats(allow_nan=False, allow_infinity=False, width=64)),
@@ -179,8 +168,3 @@ def test_row_numbers_of_any_type(kind):
     winner, loser = (pa.array(v).cast(kind) for v in ([0, 2, 3], [1, 0, 1]))
     table = read(parquet(winner=winner, loser=loser), n_items=4)
     assert (table.winners.tolist(), table.losers.tolist()) == ([0, 2, 3], [1, 0, 1])
-
-
-def test_whole_numbers_as_ids():
-    table = read(parquet(winner=[12.0, 7.0], loser=[7, 12]), ids=np.array([7, 12]))
-    assert (table.winners.tolist(), table.losers.tolist()) == ([1, 0], [0, 1])

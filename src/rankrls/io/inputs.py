@@ -47,10 +47,8 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
         folder = os.path.dirname(os.path.realpath(target))
         if os.path.isdir(target):
             raise IsADirectoryError(21, "Is a directory, where a file should be written", target)
-        if not os.path.isdir(folder):
+        if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
             raise FileNotFoundError(2, f"There is no folder {folder!r} to write to", target)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(13, f"The folder {folder!r} may not be written", target)
 
 
 def _is_member(target: str, name: str) -> bool:

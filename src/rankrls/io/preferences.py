@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -130,24 +131,20 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
         ignored = tuple(name for name in table.columns if name not in given)
     if not kept.all():
         raise _row_error(table, int(np.argmin(kept)), "the item is compared with itself.", column="winner")
-    row_of: dict[str, int] = {}
-    for row, item in enumerate(() if ids is None else ids):
-        row_of[str(item)] = -1 if str(item) in row_of else row
-    most = np.iinfo(np.intp).max if n_items is None else n_items - 1
-
-    def place(text: str) -> int:
-        if ids is not None:
-            return row_of.get(text, -1)
-        return int(text) if is_whole(text) and int(text) <= most else -1
-
-    rows = np.array([place(item) for item in votes.items], dtype=np.intp)
+    if ids is None:
+        row_of = {item: int(item) for item in votes.items if is_whole(item)}
+        row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
+    else:
+        counts = Counter(map(str, ids))
+        row_of = {item: row if counts[item] == 1 else -1 for row, item in enumerate(map(str, ids))}
+    rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
     winners, losers = rows[votes.winners], rows[votes.losers]
     wrong = (winners < 0) | (losers < 0)
     if wrong.any():
         k = int(np.argmax(wrong))
         what = "winner" if winners[k] < 0 else "loser"
         item = votes.items[getattr(votes, f"{what}s")[k]]
-        why = f"no row number; rows are numbered from 0{'' if n_items is None else f' to {most}'}"
+        why = f"no row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
         if ids is not None:
             why = f"the id of {'several items' if item in row_of else 'no item'}"
         raise _row_error(table, k, f"the {what} {quoted(item)} is {why}.", column=what)

@@ -2,44 +2,26 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io.tables.writing import cell
 from rankrls.ranking import Ranking, rank_scores
 
-HEAD = "query\trank\titem\tscore\trow\n"
-"""The names of the columns of :func:`ranking_rows`."""
 
-_BREAKS_A_LINE = re.compile(r'["\t\r\n]')
-
-
-def ranking_rows(ranking: Ranking, names: Sequence[str], items_per_row: int = 1) -> str:
-    """Query, rank, item, score and row of each item, between tabs: the lines below :data:`HEAD`.
-
-    Parameters
-    ----------
-    ranking : Ranking
-    names : sequence of str
-        What each of the ranked items is called, in their order.
-    items_per_row : int, default=1
-        Items that a row of the file is about.
-    """
-    queries = [""] * len(ranking) if ranking.qid is None else ranking.qid.tolist()
-    queries = [cell(q) if isinstance(q, str) and _BREAKS_A_LINE.search(q) else q for q in queries]
-    found = (ranking.positions, ranking.rows, ranking.scores)
-    columns = zip(queries, names, *(column.tolist() for column in found), strict=True)
-    lines = (
-        f"{q}\t{place}\t{' '.join(str(name).split())}\t{score!r}\t{k // items_per_row}\n"
-        for q, name, place, k, score in columns
-    )
-    return "".join(lines)
+def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:
+    """Columns of some rows as text between tabs; one that is None is empty."""
+    text = io.StringIO()
+    cells = ([""] * rows if column is None else column.tolist() for column in columns)
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(zip(*cells, strict=True))
+    return text.getvalue()
 
 
 def trec_ranking(
@@ -75,9 +57,9 @@ def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
     """
     queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
     called = [str(name) for name in names]
-    for row, document, query in zip(ranking.rows.tolist(), called, queries, strict=True):
-        for what, named, word in (("documents", "called", document), ("queries", "of query", query)):
-            if len(word.split()) != 1:
-                raise InputError(f"A trec run names {what} by one word each; row {row} is {named} {word!r}.", row=row)
+    for k, word in chain(enumerate(called), enumerate(queries)):
+        if len(word.split()) != 1:
+            row = int(ranking.rows[k])
+            raise InputError(f"a trec run names queries and documents by one word; row {row} has {word!r}.", row=row)
     columns = zip(queries, called, ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
     return "".join(f"{q} Q0 {name} {place} {score!r} {run}\n" for q, name, place, score in columns)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,23 +75,16 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
 
 
 def _letor(path: Path) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
-    """The text is read again for each file that is written, and only blocks of it are held; a pipe is held whole."""
-    again = partial(Path, path) if path.is_file() else partial(_stream, path.read_bytes(), str(path))
-    n_rows, qid = letor_query_ids(again())
+    """The text is read again for each file that is written, and only blocks of it are held."""
+    n_rows, qid = letor_query_ids(path)
 
     def write(target: Path, chosen: Sequence[int]) -> None:
         kept = np.zeros(n_rows, dtype=bool)
         kept[[*chosen]] = True
         with atomic_write(target) as file, packed(file, str(target)) as sink:
-            sink.writelines(line for line, wanted in zip(letor_lines(again()), kept, strict=True) if wanted)
+            sink.writelines(line for line, wanted in zip(letor_lines(path), kept, strict=True) if wanted)
 
     return None if qid is None else qid.tolist(), n_rows, write
-
-
-def _stream(data: bytes, name: str) -> Any:
-    stream = io.BytesIO(data)
-    stream.name = name
-    return stream
 
 
 def _table(

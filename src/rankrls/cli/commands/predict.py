@@ -13,7 +13,7 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
 from rankrls.io.items import item_names
-from rankrls.io.rankings import HEAD, ranking_rows, trec_ranking, trec_rows
+from rankrls.io.rankings import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target
 from rankrls.ranking import rank_scores
 
@@ -52,7 +52,8 @@ def rank(options: Options, report: Report) -> Result:
         about = {"query": part.qid, "rank": part.positions, "item": part.ids}
         return about | {"score": part.scores, "row": part.rows // part.each}
 
-    return written(options.output, report, parts, lambda p: ranking_rows(p, p.ids, p.each), columns, head=HEAD)
+    lines = lambda part: tab_lines(columns(part).values(), len(part.rows))
+    return written(options.output, report, parts, lines, columns, head="query\trank\titem\tscore\trow\n")
 
 
 def _rankings(options: Options, report: Report) -> Iterator[Any]:

@@ -121,10 +121,8 @@ class Table:
     @property
     def sha256(self) -> str:
         """Of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
-        if self.format == "frame":
-            return ""
-        if self.textual:
-            return str(self._data.text.sha256)
+        if self.textual or self.format == "frame":
+            return self._data.text.sha256 if self.textual else ""
         self._source.seek(0)
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
@@ -322,26 +320,21 @@ class _Text:
         from pyarrow import csv
 
         called = [*map(str, range(len(self.schema)))]
-        blocks = csv.open_csv(
-            pa.PythonFile(self, mode="r"),
-            csv.ReadOptions(
-                use_threads=False,
-                block_size=max(_BLOCK, 64 * len(called)),
-                column_names=called,
-                skip_rows_after_names=1,
-            ),
-            csv.ParseOptions(
-                delimiter=self._delimiter,
-                newlines_in_values=True,
-                invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
-            ),
-            csv.ConvertOptions(
-                include_columns=[called[self.schema.names.index(name)] for name in names],
-                column_types=dict.fromkeys(called, pa.string()),
-                check_utf8=False,  # it has been
-                strings_can_be_null=False,
-            ),
+        reading = csv.ReadOptions(
+            use_threads=False, block_size=max(_BLOCK, 64 * len(called)), column_names=called, skip_rows_after_names=1
         )
+        cutting = csv.ParseOptions(
+            delimiter=self._delimiter,
+            newlines_in_values=True,
+            invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+        )
+        keeping = csv.ConvertOptions(
+            include_columns=[called[self.schema.names.index(name)] for name in names],
+            column_types=dict.fromkeys(called, pa.string()),
+            check_utf8=False,  # it has been
+            strings_can_be_null=False,
+        )
+        blocks = csv.open_csv(pa.PythonFile(self, mode="r"), reading, cutting, keeping)
         for block in blocks:
             yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, block.columns)], names=names)
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import check_word
-from rankrls.io._rows import few, float_type, objects
+from rankrls.io._rows import float_type, objects
 from rankrls.io._table import FileTable
 from rankrls.io.tables.arrays import Arrays, read_arrays
 from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
@@ -198,15 +198,11 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
 
     with open_table(source, format, TableError) as table:
         plan = plan_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
-        chosen = plan.features if names is None else tuple(name for name in names if name in table.columns)
-        if not chosen and names:
-            known = ", ".join(map(repr, names))
-            message = f"there is none of the columns of the model, {known} (columns: {few(table.columns, 8)})."
-            raise table.refuse(message, column=names[0], parameter="features")
-        plan = replace(plan, features=chosen)
+        if names is not None:
+            plan = replace(plan, features=tuple(name for name in names if name in table.columns))
         batches = [*table.batches(plan.stored)]
         found = read_arrays(table, replace(plan, features=()), batches=batches)
-        held = [*dict.fromkeys([*chosen, *(name for role, name in plan.texts.items() if role == "qid")])]
+        held = [*dict.fromkeys([*plan.features, *(name for role, name in plan.texts.items() if role == "qid")])]
         X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
         return _column_table(table, plan, replace(found, X=X), roles)
 

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankrls._cell_text import number
 from rankrls._errors import InputError
 from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import BLANKS, is_utf8
@@ -98,6 +97,8 @@ def save_table(
 
     def block(part: slice) -> list[NDArray[Any]]:
         values = features[part] if isinstance(features, np.ndarray) else features[part].toarray()
+        if table_format(path) == "csv":
+            values = np.asarray(values, np.float64)  # the shortest decimals of a float32 are those of another float64
         for k, column in np.argwhere(~np.isfinite(values)).tolist():
             row, name = part.start + k, names[column]
             message = f"X is {values[k, column]} in row {row}, column {name!r}: features must be finite."
@@ -166,9 +167,6 @@ def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
     for table in tables:
         if not header:
             header = table.column_names
-            if all(number(name.encode()) is not None for name in header):
-                message = "the names of the columns are all numbers, which text does not keep. Write Parquet instead."
-                raise InputError(message, file=path)
             sink.write((delimiter.join(map(cell, header)) + "\n").encode())
         texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
         for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
@@ -177,9 +175,7 @@ def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
                 raise InputError(message)
         odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
         how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
-        single = {pa.float32(): pa.float64()}  # whose shortest decimals are those of other float64
-        schema = pa.schema([(f.name, single.get(f.type, f.type)) for f in table.schema])
-        csv.write_csv(table.cast(schema), sink, how)
+        csv.write_csv(table, sink, how)
 
 
 def check_names(names: Sequence[str]) -> None:
