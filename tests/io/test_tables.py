@@ -173,6 +173,10 @@ def test_no_id_beyond_2_to_the_53_is_cast_to_float(tmp_path):
     for source in (tmp_path / "t.csv", tmp_path / "t.parquet", tmp_path / "t.arrow", frame):
         table = load_table(source)
         assert (table.qid.tolist(), table.ids.tolist()) == (ids, ids)
+    for beyond in (2**53 + 1, 2**53):
+        rounded = pd.DataFrame({"label": [0.0, 1], "qid": np.array([beyond, 1], dtype=np.float64), "x": [1.0, 2]})
+        with Refusal("not in range", column="qid"):
+            load_table(rounded)
     huge = load_table(pa.table({"qid": pa.array([2**64 - 1, 2**64 - 2], pa.uint64()), "x": [1.0, 2], "label": [0, 1]}))
     assert [str(q) for q in huge.qid] == [str(2**64 - 1), str(2**64 - 2)]
 

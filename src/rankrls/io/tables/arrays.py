@@ -143,6 +143,7 @@ class _Batch:
         try:
             if pa.types.is_floating(column.type):  # how pandas stores whole numbers beside a missing one
                 column = column.cast(pa.int64())
+                pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may be rounded
             whole = pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type)
             if whole and not column.null_count:
                 return None, column.cast(pa.int64()).to_numpy()

@@ -145,7 +145,7 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     named = table.columns if roles.features is None else _all_matching(table, roles.features, "features")
     taken = {*found.values(), *ranked} | ignored
     chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
-    if "" in chosen and roles.features is None:
+    if "" in chosen:
         at = table.columns.index("")
         message = (
             f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so unless told not to."
