@@ -97,6 +97,23 @@ def test_a_reader_that_leaves_early_is_no_error(files, works):
     assert (done.returncode, done.stderr) == (1, "")
 
 
+def test_an_interruption_that_python_handles_ends_with_130(files, rankrls, monkeypatch):
+    from rankrls.cli import _study
+
+    def interrupted(found):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_study, "_fit", interrupted)
+    assert rankrls("fit", "train.txt", "-m", "m.rankrls").status == 130
+    assert not (files / "m.rankrls").exists()
+
+
+def test_without_a_standard_output_nothing_is_printed(files, works, monkeypatch):
+    works("fit", "train.txt", "-m", "m.rankrls")
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["rank", "m.rankrls", "test.txt", "-q"]) == 0
+
+
 def test_long_work_tells_that_it_goes_on(monkeypatch, capsys):
     from rankrls.cli._report import Report
 

@@ -44,8 +44,8 @@ _FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "t
 _EXCLUSIVE = {
     "labels": ("label", "qid", "group", "everything", "unlabelled", "pairs", "event"),
     "preferred": (
-        *("label", "qid", "id", "features", "ignore", "everything"),
-        *("unlabelled", "labels", "vali", "pairs", "event"),
+        *("label", "qid", "id", "features", "ignore"),
+        *("everything", "unlabelled", "labels", "vali", "pairs", "event"),
     ),
     "pairs": ("event",),
     "vali": ("cv",),
@@ -251,25 +251,21 @@ def _fit(found: Study) -> None:
     words = (positive,) if isinstance(positive, str) else positive
     if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
         estimator.positive = dict.fromkeys(feature_columns(words, table, "positive"), 1)
-    extra: dict[str, Any] = {} if validation is None else {"X_val": validation.X}
+    extra: dict[str, Any] = {}
+    if validation is not None:
+        extra = {"X_val": validation.X, "y_val": validation.y, "qid_val": validation.qid}
     try:
         if "train" in found.pairs:
-            _fit_pairs(found)
+            pairs, fit = found.pairs["train"], estimator.fit_pairs
+            groups = {"groups": pairs.groups} if "groups" in inspect.signature(fit).parameters else {}
+            fit(table.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **groups)
             return
-        if validation is not None:
-            extra |= {"y_val": validation.y, "qid_val": validation.qid}
         X, y, qid = table.X, table.y, table.qid
         if "unlabelled" in found.tables:
             X, y, qid = stacked(table, found.tables["unlabelled"])
         estimator.fit(X, y, **given({"qid": qid}), **extra)
     except InputError as error:
         raise _placed(error, found.tables) from error
-
-
-def _fit_pairs(found: Study) -> None:
-    pairs, fit = found.pairs["train"], found.estimator.fit_pairs
-    groups = {"groups": pairs.groups} if "groups" in inspect.signature(fit).parameters else {}
-    fit(found.training.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **groups)
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:

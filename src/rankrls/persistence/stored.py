@@ -84,9 +84,8 @@ class StoredModel:
             :meth:`ReadOptions.read`.
         """
         if reading.queries == "ignored" and (self.by_query or self.items):
-            raise InputError(
-                "it was fitted with queries: global would compare scores of different queries.", file=str(self.path)
-            )
+            problem = "it was fitted with queries: global would compare scores of different queries."
+            raise InputError(problem, file=str(self.path))
         if self.items:
             asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
             reading = replace(reading, queries="ignored", **asked)
@@ -101,10 +100,8 @@ class StoredModel:
         if table.feature_names is None and self.names is not None:
             note(f"{path} has features by number; the model's, in their order, are {few(self.names)}.")
         if table.feature_names is None and table.n_named < self.n_features:
-            note(
-                f"{path} names features up to number {table.first_feature + table.n_named - 1} only; the model has "
-                f"{self.n_features}, and the others count as 0."
-            )
+            last = table.first_feature + table.n_named - 1
+            note(f"{path} names features up to number {last} only; the others of {self.n_features} count as 0.")
         return table
 
     def open(self, path: Path, **how: Any) -> Any:
