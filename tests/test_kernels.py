@@ -139,17 +139,6 @@ def test_functions_take_rows_or_objects():
     assert Kernel("linear").is_linear
 
 
-def test_a_symmetric_function_is_called_once_a_pair():
-    calls = []
-
-    def product(a, b):
-        calls.append((a, b))
-        return float(a * b)
-
-    Kernel(product)([1.0, 2.0, 3.0])
-    assert len(calls) == 6
-
-
 @pytest.mark.parametrize(
     ("value", "refusal"),
     [
