@@ -108,12 +108,6 @@ def test_an_interruption_that_python_handles_ends_with_130(files, rankrls, monke
     assert not (files / "m.rankrls").exists()
 
 
-def test_without_a_standard_output_nothing_is_printed(files, works, monkeypatch):
-    works("fit", "train.txt", "-m", "m.rankrls")
-    monkeypatch.setattr(sys, "stdout", None)
-    assert main(["rank", "m.rankrls", "test.txt", "-q"]) == 0
-
-
 def test_long_work_tells_that_it_goes_on(monkeypatch, capsys):
     from rankrls.cli._report import Report
 

@@ -277,8 +277,6 @@ def run(argv: list[str]) -> int:
     except BrokenPipeError:  # whoever reads the output (head) has seen enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
         return 1
-    except click.Abort:  # an interruption, where the caller handles it
-        return 130
     except Exception as error:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             traceback.print_exception(error)

@@ -66,9 +66,7 @@ class Report:
                 say(f"note: {text}")
 
     def show(self, result: Result) -> None:
-        """Print a result, if there is a standard output."""
-        if sys.stdout is None:
-            return
+        """Print a result."""
         if self.as_json:
             print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
         elif not (result.optional and self.quiet):

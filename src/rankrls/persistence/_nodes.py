@@ -4,6 +4,7 @@ Null, booleans, numbers, texts and lists stand for themselves. Every other value
 
 ============================================  ==========================================================
 ``{"tuple": [...]}``                          a tuple
+``{"slice": [start, stop, step]}``            a slice
 ``{"pairs": [[key, value], ...]}``            a dictionary
 ``{"array": "3.npy"}``                        an array of numbers
 ``{"objects": [...], "shape": [...]}``        an array of texts or other objects, such as names
@@ -105,6 +106,8 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
         return inside(value)
     if kind is tuple:
         return {"tuple": inside(value)}
+    if kind is slice:
+        return {"slice": inside((value.start, value.stop, value.step))}
     if kind is dict:
         return {"pairs": [inside(pair) for pair in value.items()]}
     if isinstance(value, np.ndarray):
@@ -139,6 +142,8 @@ def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
     match node:
         case {"tuple": list(parts)}:
             return tuple(map(inside, parts))
+        case {"slice": [int() | None as start, int() | None as stop, int() | None as step]}:
+            return slice(start, stop, step)
         case {"pairs": list(pairs)}:
             return dict(map(inside, pairs))
         case {"array": name}:
