@@ -225,6 +225,9 @@ def test_real_data(data_dir):
     assert (free.coef_ < 0.0).any()
     assert (model.coef_ >= 0.0).all()
     assert 0 < (model.coef_ > 0.0).sum() < 46
+    flat = np.ptp(table.X, axis=0) == 0.0
+    assert flat.any()
+    assert not RankRLS(0.0075, positive=True).fit(table.X, table.y, qid=table.qid).coef_[flat].any()
     quality = [Measure("map")(test.y, m.predict(test.X), qid=test.qid) for m in (free, model)]
     assert quality[1] > quality[0] - 0.03
     train = table.qid != table.qid[0]

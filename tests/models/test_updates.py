@@ -96,7 +96,7 @@ KNOWN = np.concatenate(QUERIES[:6])
 REFUSALS = [
     (take(SEEN), Refusal(f"Query {QID[SEEN[0]]}", "seen before", parameter="qid")),
     (take(np.concatenate((NEW, SEEN[:1]))), Refusal("seen before", parameter="qid")),
-    ({**take(NEW), "qid": None}, Refusal("called without", parameter="qid")),
+    ({**take(NEW), "qid": None}, Refusal("if and only if", parameter="qid")),
     ({**take(NEW), "X": X[NEW][:, :3]}, Refusal("3 features", kind=ValueError)),
     ({**take(NEW), "X": X[NEW][1:]}, Refusal("13 items", "14 labels", parameter="y")),
     ({**take(NEW), "X": np.full((len(NEW), 4), np.nan)}, Refusal("NaN", parameter="X", row=0, column=0)),
@@ -135,7 +135,7 @@ def test_graphs_are_not_mixed(change):
 
 def test_qid_only_where_the_model_has_it():
     model = RankRLS().fit(X[KNOWN], Y[KNOWN])
-    with Refusal("fitted without", parameter="qid"):
+    with Refusal("if and only if", parameter="qid"):
         model.partial_fit(**take(NEW))
 
 

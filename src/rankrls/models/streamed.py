@@ -41,6 +41,11 @@ class StreamedData:
     n_queries: int = 0
 
     has_qid = one_target = True
+    kept = None
+
+    def given_numbers(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Numbers of rows are those of the data set."""
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +105,10 @@ def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:
     _check(model, dataset)
     data, alpha = StreamedData(dataset, executor), float(model.alpha)
     problem = next(_problems(model, data, [(fitting.setting_of(model), {})]))
-    _keep(model, data, problem, scorer_of(problem.basis, solve(problem.equations, alpha, model)))
+    data = replace(data, n_queries=int(problem.counts[1]))
+    fitting.begin(model, data)  # type: ignore[arg-type]
+    fitting.keep(model, scorer_of(problem.basis, solve(problem.equations, alpha, model)), problem.kernel)
+    fitting.keep_basis(model, problem.basis, data)  # type: ignore[arg-type]
     model.alpha_ = alpha
     return model
 
@@ -111,15 +119,13 @@ def choose_streamed(model: Any, dataset: Any, validation: Any, executor: Any) ->
     measure, alphas = resolve_measure(model.scoring), fitting.alphas_of(model)
     check_streams(measure)
     data: Any = StreamedData(dataset, executor)
-    problems = _problems(model, data, fitting.settings_of(model, data))
-    results = search(problems, data, streamed_plan(measure, validation), model.rule, alphas, int(model.verbose))
-    chosen = results.best_state
-    _keep(model, data, chosen.candidate, chosen.solutions[0])
-    fitting.warn_of_lost_feature(model, chosen.lost_feature)
-    description = f"leave-query-out over {in_words(model.n_queries_)}"
+    problems, plan = _problems(model, data, fitting.settings_of(model, data)), streamed_plan(measure, validation)
+    results = search(problems, data, plan, model.rule, alphas, int(model.verbose))
+    n_queries = int(results.best_state.candidate.counts[1])
+    description = f"leave-query-out over {in_words(n_queries)}"
     if validation is not None:
         description = f"validation data with {in_words(validation.n_queries)}"
-    fitting.publish(model, results, description, data)
+    fitting.store(model, results, replace(plan, description=description), replace(data, n_queries=n_queries))
     return model
 
 
@@ -183,11 +189,3 @@ def _rows_of(numbers: NDArray[Any], part: Any) -> Any:
     """The features of those of some rows that lie in a part."""
     own = numbers[(numbers >= part.first_row) & (numbers < part.first_row + part.n_rows)] - part.first_row
     return part.read().X[own]
-
-
-def _keep(model: Any, data: StreamedData, problem: StreamedProblem, scorer: Scorer) -> None:
-    """Keep a function, and what is known of the data, as public attributes."""
-    fitting.begin(model, replace(data, n_queries=int(problem.counts[1])))  # type: ignore[arg-type]
-    fitting.keep(model, scorer, problem.kernel)
-    if problem.basis is not None:
-        model.basis_indices_ = problem.basis.numbers

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.models import fitting
 from rankrls.models.basis import make_basis
@@ -50,8 +50,8 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     if state is None:
         model._one_target, model._fitted_with_qid = data.one_target, data.has_qid
     fitting.keep(model, scorer_of(basis, np.hstack(coefficients)), kernel)
-    if state is None and basis is not None:
-        model.basis_indices_ = None if basis.numbers is None else data.given_numbers(basis.numbers)
+    if state is None:
+        fitting.keep_basis(model, basis, data)
     model._update_state = _state(model, batch, queries, basis)
     model.alpha_ = float(model.alpha)
     model.n_queries_ = len(queries)
@@ -112,8 +112,7 @@ def _basis(model: Any, state: dict[str, Any] | None, data: LabelledItems, kernel
     if not hasattr(model, "n_basis"):
         return None
     if state is None:
-        setting: Setting = fitting.setting_of(model)
-        return make_basis(model, data, kernel, setting)
+        return make_basis(model, data, kernel, fitting.setting_of(model))
     return Basis(kernel, model.X_fit_, state["to_items"], state["rows_first"])
 
 
@@ -137,13 +136,11 @@ def _check_continued(model: Any, state: dict[str, Any], data: LabelledItems, qid
     """Refuse a batch that does not go with what was seen."""
     if state["setting"] != _settings(model):
         raise InputError(
-            "partial_fit cannot mix graphs: what the model has seen was compared with "
-            f"{state['setting']}, its parameters are now {_settings(model)}. Only alpha may change "
-            "between updates."
+            f"partial_fit cannot mix graphs: the model was fitted with {state['setting']}, its parameters are now "
+            f"{_settings(model)}. Only alpha may change between updates."
         )
-    fitting.check_no_extra_qid(model._fitted_with_qid, qid, "partial_fit")
-    if qid is not None and not model._fitted_with_qid:
-        raise InputError("partial_fit was called with qid, but this model was fitted without.", parameter="qid")
+    if (qid is not None) != model._fitted_with_qid:
+        raise InputError("partial_fit needs qid if and only if the model was fitted with qid.", parameter="qid")
     targets = sum(right.shape[1] for right in state["right"])
     if data.Y.shape[1] != targets:
         raise InputError(f"y has {data.Y.shape[1]} targets; the model has {targets}.", parameter="y")

@@ -69,11 +69,26 @@ def _solve(A: Array, B: Array, bounded: NDArray[np.bool_]) -> Array:
     target = linalg.solve_triangular(R, B[order], trans=1, check_finite=False)
     x, free = np.zeros_like(B), int(np.count_nonzero(~bounded))
     for k in range(B.shape[1]):
-        own = nnls(R[free:, free:], target[free:, k], maxiter=30 * len(A))[0] if free < len(A) else np.zeros(0)
+        own = np.zeros(0)
+        if free < len(A):
+            own = nnls(R[free:, free:], target[free:, k], maxiter=30 * len(A))[0]
+            own = _solved_again(R[free:, free:], target[free:, k], own)
         # a feature without a right side gets what rounding leaves; a constrained weight is exactly 0
         own[own <= 1e3 * np.finfo(np.float64).eps * own.max(initial=0.0)] = 0.0
         rest = target[:free, k] - R[:free, free:] @ own
         x[order, k] = np.concatenate((linalg.solve_triangular(R[:free, :free], rest, check_finite=False), own))
+    return x
+
+
+def _solved_again(R: Array, target: Array, x: Array) -> Array:
+    """The minimum over the positive entries of x: nnls may leave old values in columns that have no part in it."""
+    while (x > 0.0).any():
+        on = np.flatnonzero(x > 0.0)
+        Q, T = linalg.qr(R[:, on], mode="economic", check_finite=False)
+        x = np.zeros_like(x)
+        x[on] = linalg.solve_triangular(T, Q.T @ target, check_finite=False)
+        if (x[on] > 0.0).all():
+            break
     return x
 
 
