@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from rankrls._comparisons import Comparisons, LabelledItems
+from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.models.fitting import check_comparable, labelled, preferred
@@ -112,7 +112,10 @@ def leave_query_out(
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
-    scores = data.given_rows(_held_out(model, data, blocks, grid))
+    alone = groups is None or beta == 1.0
+    problem = model._candidate(data).problem(data)
+    folds = None if alone else block_queries(data, blocks)
+    scores = data.given_rows(problem.held_out_scores(grid, data.n_rows, folds))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores
@@ -179,20 +182,15 @@ def leave_preference_out(
     """
     model, grid = checked_model(estimator, alphas, "leave_preference_out")
     data = preferred(model, X, winners, losers, strength, weight, groups)
-    blocks, _ = preference_blocks(data)
-    lead = _held_out(model, data, blocks, grid)[:, :, 0]
+    preference_blocks(data)  # refuses what leaves nothing
+    problem = model._candidate(data).problem(data)
+    lead = problem.held_out_scores(grid, data.n_units)[:, :, 0]
     if np.ndim(weight) == 1:
         kept = np.asarray(weight, dtype=np.float64) > 0.0
         full = np.full((len(kept), len(grid)), np.nan)
         full[kept] = lead
         lead = full
     return lead[:, 0] if alphas is None else lead
-
-
-def _held_out(model: Any, data: Comparisons, blocks: list[Any], grid: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Scores of each block by models of all others, (units, alphas, targets)."""
-    problem = model._candidate(data).problem(data)
-    return np.asarray(problem.held_out_scores(grid, data.n_units, block_queries(data, blocks)))
 
 
 def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True) -> tuple[Any, NDArray[np.float64]]:
