@@ -11,14 +11,14 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 from rankrls._errors import InputError
 from rankrls.io._rows import few
 
 
 @contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: str | None = None) -> Iterator[IO[Any]]:
+def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") -> Iterator[IO[Any]]:
     """Open a file that takes its name only when everything has been written.
 
     What the block writes goes to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block it
@@ -35,9 +35,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
         A file, existing or not; a symbolic link is followed, so that the link stays one. A new file gets the
         permissions that ``open`` would have given it, a replaced one keeps its permissions.
     mode : {"wb", "w"}, default="wb"
-        Bytes or text.
-    encoding : str, optional
-        Of text; UTF-8 by default.
+        Bytes, or text in UTF-8.
 
     Yields
     ------
@@ -60,9 +58,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", *, encoding: st
     ...     os.listdir(folder)
     ['scores.txt']
     """
-    if mode not in ("wb", "w"):
-        raise ValueError(f"mode must be 'wb' or 'w'; got {mode!r}.")
-    encoding = (encoding or "utf-8") if mode == "w" else None
+    encoding = "utf-8" if mode == "w" else None
     name = os.fspath(path)
     if is_written_in_place(name):
         # opening it anew would empty the file that a shell has opened for standard output

@@ -230,11 +230,11 @@ def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray
     dense = isinstance(scored.X, np.ndarray) and isinstance(more.X, np.ndarray)
     X = np.vstack((scored.X, more.X)) if dense else sparse.csr_array(sparse.vstack((scored.X, more.X)))
     y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
+    if (scored.qid is None) != (more.qid is None):
+        odd = scored if scored.qid is None else more
+        message = "there are no query ids, and the other file has some: both need them."
+        raise InputError(message, file=odd.path, parameter="qid")
     if scored.qid is None or more.qid is None:
-        if scored.qid is not more.qid:
-            odd = scored if scored.qid is None else more
-            message = "there are no query ids, and the other file has some: both need them."
-            raise InputError(message, file=odd.path, parameter="qid")
         return X, y, None
     return X, y, objects([*scored.qid.tolist(), *more.qid.tolist()])
 

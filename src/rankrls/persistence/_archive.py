@@ -11,6 +11,7 @@ The document holds a SHA-256 of itself and of the checksums of the arrays, which
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ from numpy.typing import NDArray
 from rankrls import __version__
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
+from rankrls.io._atomic import is_written_in_place
 from rankrls.persistence._nodes import is_storable
 
 FORMAT = "rankrls model"
@@ -104,7 +106,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
 def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
     """Write a document and the arrays that it names, all or nothing."""
     with atomic_write(path) as file:
-        archive = ZipFile(file, "w", ZIP_STORED)
+        whole: Any = io.BytesIO() if is_written_in_place(path) else file  # a device or a pipe cannot go back
+        archive = ZipFile(whole, "w", ZIP_STORED)
         try:
             for number, array in enumerate(arrays):
                 with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=True) as member:
@@ -116,6 +119,8 @@ def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequenc
             archive.fp = None  # an interruption may leave a member open, and closing the archive would then fail
             raise
         archive.close()
+        if whole is not file:
+            file.write(whole.getvalue())
 
 
 def checksum(document: dict[str, Any], arrays: Sequence[ZipInfo]) -> str:

@@ -27,10 +27,14 @@ def expanded_paths(paths: Paths) -> list[str]:
         Where there is no such file.
     """
     given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    out = [file for path in given for file in _expanded(path)]
-    if not out:
-        raise InputError("path is empty: there is no file to read.", parameter="path")
-    return out
+    found = {path: data_files(path) for path in given}
+    missing = next((path for path, files in found.items() if not files), None if found else "path")
+    if missing is not None:
+        message = (
+            "there is no file of data (.parquet, .csv, .tsv, .txt). Name the files, a folder, or a pattern of them."
+        )
+        raise InputError(message, file=missing, parameter="path")
+    return [file for files in found.values() for file in files]
 
 
 def data_files(path: str) -> list[str]:
@@ -40,15 +44,6 @@ def data_files(path: str) -> list[str]:
     if not os.path.exists(path) and glob.has_magic(path):
         return [file for file in _by_name(glob.glob(path, recursive=True)) if os.path.isfile(file)]
     return [path]
-
-
-def _expanded(path: str) -> list[str]:
-    found = data_files(path)
-    if not found:
-        message = "the folder holds no file whose name ends in .parquet, .csv, .tsv or .txt"
-        message = message if os.path.isdir(path) else f"no file is called like {path!r}"
-        raise InputError(f"{message}. Name the files, or a pattern of them.", file=path, parameter="path")
-    return found
 
 
 def _inside(folder: str) -> Iterator[str]:
