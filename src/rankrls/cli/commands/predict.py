@@ -12,8 +12,7 @@ from rankrls.cli._files import chunks, load_model, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
-from rankrls.io.items import item_names
-from rankrls.io.rankings import tab_lines, trec_ranking, trec_rows
+from rankrls.io.items import item_names, tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target
 from rankrls.ranking import rank_scores
 
