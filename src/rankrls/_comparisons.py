@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -109,11 +107,6 @@ class LabelledItems(_Items):
         """What can be held out: items."""
         return self.layout.n_rows
 
-    def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
-        """The settings that make different graphs, and what each chooses."""
-        for tie, balance in product(ties, balances):
-            yield Setting(tie, balance, beta), {"ties": tie, "balance": balance}
-
     def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
         """One graph for all targets, or one for each."""
         targets = self.Y.shape[1]
@@ -192,9 +185,6 @@ class PreferredItems(_Items):
     @property
     def n_units(self) -> int:
         return self.graph.n_rows
-
-    def settings(self, ties: Sequence[Any], balances: Sequence[Any], beta: float) -> Iterator[tuple[Setting, dict]]:
-        yield Setting(), {}
 
     def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
         g = self.graph

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from rankrls import CGRankRLS, GreedyRankRLS, RankingPursuitCV, RankRLS, RankRLSCV, RankSVMCV, SparseRankRLSCV
+from rankrls import RankRLS, RankRLSCV
 from tests.models.oracles import GRAPHS, centred, graph_id, ranking_data
 
 KINDS = [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.2}]
@@ -124,31 +124,6 @@ def test_selection_does_not_depend_on_row_order_or_names(solver):
     assert a.best_params_ == b.best_params_
     np.testing.assert_allclose(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
     np.testing.assert_allclose(a.held_out_scores_[p], b.held_out_scores_, atol=1e-9)
-
-
-FOLDS = {
-    "RankRLSCV": lambda: RankRLSCV(cv=3),
-    "SparseRankRLSCV": lambda: SparseRankRLSCV(n_basis=200, cv=3),
-    "RankSVMCV": lambda: RankSVMCV(cv=3),
-    "RankingPursuitCV": lambda: RankingPursuitCV(cv=3),
-    "GreedyRankRLS": lambda: GreedyRankRLS(max_features=4),
-    "CGRankRLS": lambda: CGRankRLS(random_state=0),
-    "CGRankRLS, folds": lambda: CGRankRLS(cv=3),
-}
-
-
-@pytest.mark.parametrize("model", FOLDS)
-@pytest.mark.parametrize("name", [int, "q{:02}".format], ids=["numbers", "names"])
-def test_folds_of_queries_do_not_depend_on_row_order(model, name):
-    X, y, qid = ranking_data(6, queries=12)
-    y = y + 2.0 * np.random.default_rng(7).normal(size=len(y))
-    p = np.random.default_rng(1).permutation(len(y))
-    fitted = [FOLDS[model]().fit(X[rows], y[rows], qid=[name(k) for k in qid[rows]]) for rows in (np.arange(len(y)), p)]
-    if model.startswith("CG"):
-        results = [m.validation_surface_[:, : min(f.n_iter_ for f in fitted)] for m in fitted]
-    else:
-        results = [m.cv_results_["mean_score"] for m in fitted]
-    np.testing.assert_allclose(*results, rtol=1e-6)
 
 
 def test_nothing_that_is_given_is_changed():
