@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import InputWarning, RankRLS, RankRLSCV, TransductiveRankRLSCV
 from rankrls.comparison import compare_rankings
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out
@@ -67,6 +67,18 @@ def test_every_alpha_of_leave_pair_out_is_evaluated_at_itself():
     found = leave_pair_out(RankRLS(**options), X, y, alphas=alphas).score
     np.testing.assert_allclose(found, expected, atol=1e-12)
     assert len(set(found)) > 2
+
+
+def test_transduction_says_which_alphas_rounding_would_decide():
+    rng = np.random.default_rng(0)
+    X = 4.0 * rng.normal(size=(24, 2))
+    y = np.round(X[:, 0] + X[:, 1] ** 2 / 4 + rng.normal(size=24), 1)
+    y[20:] = np.nan
+    model = TransductiveRankRLSCV((1e-8, 1e2, 1e4), kernel="polynomial", degree=5, gamma=1.0)
+    with pytest.warns(InputWarning, match="not evaluated"):
+        model.fit(X, y, qid=np.repeat(np.arange(6), 4))
+    table = model.cv_results_
+    assert (np.isnan(table["mean_score"]) == (table["alpha"] == 1e-8)).all()
 
 
 @pytest.mark.parametrize("seed", [0, 2, 7])

@@ -19,6 +19,7 @@ from rankrls.numerics.smoother import (
     normal_equations,
 )
 from tests.numerics.cases import Case, cases, refitted_weights, rounding, solve_extended
+from tests.oracles import gaussian, refined_dual_coefficients
 
 SHARES = np.geomspace(1e6, 1e-9, 6)
 """Alphas, in units of the largest eigenvalue."""
@@ -212,6 +213,23 @@ def test_held_out_preferences_are_those_of_refits(p, items, n, grouped):
                 np.testing.assert_allclose(
                     held[k, out], (X[i] - X[j])[out] @ stacked_solution(F[~out], t[~out], alpha), atol=1e-6
                 )
+
+
+@pytest.mark.parametrize("gamma", [0.02, 1.0])
+def test_new_items_are_scored_where_a_kernel_has_lost_eigenvalues(gamma):
+    """Far outside of the items, coefficients count whose eigenvalues are below rounding."""
+    rng = np.random.default_rng(0)
+    X, new = np.sort(rng.random((14, 1)), axis=0), np.linspace(-1.0, 3.0, 9)[:, None]
+    y = np.sin(5.0 * X[:, 0]) + 0.1 * rng.normal(size=14)
+    i, j = np.nonzero(y[:, None] > y)
+    graph = PreferenceGraph.build(i, j, 14, strength=y[i] - y[j])
+    smoother = ItemSmoother.of_kernel(gaussian(X, X, gamma), graph)
+    alpha = 1e-6 * smoother.top
+    exact = X.astype(np.longdouble)
+    a = refined_dual_coefficients(gaussian(exact, exact, gamma), graph.matrix.toarray(), y, alpha)
+    wanted = (gaussian(new.astype(np.longdouble), exact, gamma) @ a).astype(float)
+    found = gaussian(new, X, gamma) @ smoother.path(np.array([alpha]))[0, :, 0]
+    np.testing.assert_allclose(found - found[0], wanted - wanted[0], rtol=0, atol=1e-6)
 
 
 def test_votes_between_clusters_of_items_with_large_offsets_lose_nothing():

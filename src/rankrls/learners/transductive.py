@@ -212,7 +212,8 @@ class TransductiveProblem:
         self._X, self._columns, self._penalty = data.X, part if model.square else None, penalty
         self._labels, self._hidden = whole.Y, ~np.isin(part, rows)
         self._folds = [left for fold in folds if len(left := number[fold][kept[fold]])]
-        (self._form,) = model.problem(whole).forms
+        problem = model.problem(whole)
+        (self._form,), self.unresolved = problem.forms, problem.unresolved
 
     def axis(self) -> Array:
         """An automatic grid, the largest alpha first."""
