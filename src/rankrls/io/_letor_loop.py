@@ -149,7 +149,7 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
             negative = text[first] == 45
             start = first + np.uint64(negative)
             digits, p = _digits(text, start, np.uint64(0))
-            count, places, status = p - start, np.uint64(0), FINE
+            count, places, status, failed = p - start, np.uint64(0), FINE, False
             if text[p] == 46:
                 start = p + ONE
                 digits, p = _digits(text, start, digits)
@@ -163,7 +163,8 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
                 value = -value if negative else value
             else:
                 value, p, status = parse_number(text, first)
-            if status == BAD or not _ends_token(text[p]) or (status == FINE and abs(value) >= limit):
+                failed = status == BAD or not _ends_token(text[p])
+            if failed or (status == FINE and abs(value) >= limit):
                 bad = np.int64(first)
                 break
             if status == HARD:
