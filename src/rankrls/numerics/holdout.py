@@ -172,30 +172,35 @@ def hold_out_chunks(
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
-        X, rotated = centred_items(graph, X) @ smoother.directions, True
+        items, rotated = centred_items(graph, X) @ smoother.directions, True
+        # features of a kernel's items are rounded as they are, not as they are where they are measured from
+        size = np.linalg.norm(X if isinstance(smoother, ItemSmoother) else items, axis=1)
+        size, X = size[graph.winners] + size[graph.losers], items
         if len(bounds) > graph.n_rows and graph.n_items**2 <= _FEW_ITEMS * graph.n_rows:
-            held = _among_few_items(smoother, graph, X, alphas)
+            held = _among_few_items(smoother, graph, X, size, alphas)
             return (
-                judge(graph.part(a, b), replace(held, scores=held.scores[:, :, a:b], sizes=held.sizes[a:b]))
+                judge(graph.part(a, b), replace(held, scores=held.scores[:, :, a:b], sizes=size[a:b]))
                 for a, b in chunks(graph.starts, _JUDGED_ROWS)
             )
 
     def run(chunk: tuple[int, int]) -> R:
         own = bounds[chunk[0] : chunk[1] + 1]
         part = graph.part(int(own[0]), int(own[-1]))
-        return judge(part, hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated))
+        held = hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated)
+        if rotated:
+            held = replace(held, sizes=size[part.first_row : part.first_row + part.n_rows])
+        return judge(part, held)
 
     return map_chunks(run, chunks(graph.starts[bounds], rows))
 
 
-def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, alphas: Array) -> HeldOut:
+def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, size: Array, alphas: Array) -> HeldOut:
     """Single preferences between few items, whose rows are given times the smoother's directions.
 
     Influences are read from the products of all items, so that a preference costs a few numbers.
     O(items^2 k + preferences) for each alpha.
     """
     i, j, c, D = graph.winners, graph.losers, graph.weights, smoother.inverse(alphas)
-
     out = np.empty((1, len(alphas), graph.n_rows))
 
     def margins(k: int) -> None:
@@ -207,8 +212,7 @@ def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, a
 
     for _ in map_chunks(margins, range(len(alphas))):
         pass
-    size = np.sqrt(np.einsum("ij,ij->i", items, items))
-    return HeldOut(out, size[i] + size[j], np.sqrt((smoother.right**2).T @ D**2))
+    return HeldOut(out, size, np.sqrt((smoother.right**2).T @ D**2))
 
 
 def _with_levels(sizes: Array, graph: Graph) -> Array:
