@@ -42,7 +42,7 @@ def console_sessions(text: str) -> list[tuple[str, str]]:
     """Commands of ``.. code-block:: console`` blocks, each with the output shown."""
     sessions = []
     for block in re.findall(r"\.\. code-block:: console\n\n((?:   .*\n|\n)+)", text + "\n"):
-        lines = [line[3:] for line in block.rstrip("\n").split("\n")]
+        lines = [line[3:] for line in re.sub(r" \\\n +", " ", block).rstrip("\n").split("\n")]
         for line in lines:
             if line.startswith("$ "):
                 sessions.append((line[2:], ""))
@@ -91,11 +91,12 @@ def test_python_examples(page, folder):
 
 @pytest.fixture(scope="module")
 def started(tmp_path_factory):
-    """A folder with the files that start.rst writes: its reader has them when other pages are read."""
+    """A folder with the files that these pages write: readers have them when they read others."""
     made = tmp_path_factory.mktemp("started")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(made)
-        run_page("start.rst")
+        for page in ("start.rst", "guide/tables.rst"):
+            run_page(page)
     return made
 
 
