@@ -296,6 +296,15 @@ def test_a_feature_that_rounding_hides_is_named():
     assert smoother.least < 1e-12
 
 
+@pytest.mark.parametrize("first", [[0.0, 2.0], [3.0]])
+def test_an_alpha_that_is_lost_beside_what_one_query_alone_determines(first):
+    X = np.array([*first, 0.0, 0.0])[:, None]
+    y, q = np.array([0.0, 1.0, 1.0, 0.0])[-len(X) :], np.repeat([0, 1], [len(first), 2])
+    graph = LabelledGraph.build(y, q, balance="pairs", regression_weight=float(len(first) == 1))
+    smoother = normal_equations(graph, X).smoother()
+    assert np.isfinite(hold_out(smoother, graph, X, np.array([1e-20, 1.0])).scores).all()
+
+
 def test_several_queries_without_anything_to_compare():
     graph = LabelledGraph.build(np.ones(6), np.arange(6))
     smoother = normal_equations(graph, np.eye(6)).smoother()

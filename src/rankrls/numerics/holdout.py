@@ -201,14 +201,15 @@ def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, s
     O(items^2 k + preferences) for each alpha.
     """
     i, j, c, D = graph.winners, graph.losers, graph.weights, smoother.inverse(alphas)
-    out = np.empty((1, len(alphas), graph.n_rows))
+    out = np.zeros((1, len(alphas), graph.n_rows))
 
     def margins(k: int) -> None:
         Y = items * np.sqrt(D[:, k])
         M, scores = Y @ Y.T, items @ (D[:, k] * smoother.right[:, 0])
         own = M.diagonal()
         influence = c * (own[i] + own[j] - 2.0 * M[i, j])
-        out[0, k] = (scores[i] - scores[j] - influence * graph.strength) / (1.0 - influence)
+        rest, left = scores[i] - scores[j] - influence * graph.strength, 1.0 - influence
+        np.divide(rest, left, out=out[0, k], where=left != 0.0)
 
     for _ in map_chunks(margins, range(len(alphas))):
         pass
@@ -291,9 +292,13 @@ def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> Array:
     S[..., i, j] = products
     S[..., j, i] = products
     rest = P - np.einsum("kauv,kv->kau", S, t)
+    A = np.eye(u) - S
     if u == 1:
-        return np.asarray(rest / (1.0 - S[..., 0]))
-    return np.asarray(np.linalg.solve(np.eye(u) - S, rest[..., None])[..., 0])
+        return np.divide(rest, A[..., 0], out=np.zeros_like(rest), where=A[..., 0] != 0.0)
+    try:
+        return np.asarray(np.linalg.solve(A, rest[..., None])[..., 0])
+    except np.linalg.LinAlgError:  # an alpha is lost in rounding
+        return np.asarray((np.linalg.pinv(A, hermitian=True) @ rest[..., None])[..., 0])
 
 
 def _iterate(Z: Array, t: Array, D: Array, full: Array, right: Array) -> Array:
