@@ -93,17 +93,24 @@ class Propensities(Shown):
             )
         return self.examination[place]
 
+    @property
+    def interval(self) -> Array:
+        """Ends of the 95 % intervals, of shape (2, k); NaN for propensities that were given."""
+        return np.maximum(self.examination + np.multiply.outer([-1.96, 1.96], self.standard_error), 0.0)
+
+    def as_dict(self) -> dict[str, dict[str, float]]:
+        """What is known of each position, by its number: plain values for JSON."""
+        values = np.column_stack([self.examination, *self.interval, self.impressions]).tolist()
+        names = ("examination", "low", "high", "impressions")
+        return {str(k): dict(zip(names, each, strict=True)) for k, each in zip(self.positions, values, strict=True)}
+
     def __str__(self) -> str:
-        rows = [
-            [
-                str(k),
-                f"{t:.3f}",
-                "" if np.isnan(e) else f"{max(t - 1.96 * e, 0.0):.3f} to {t + 1.96 * e:.3f}",
-                f"{n:.0f}",
-            ]
-            for k, t, e, n in zip(self.positions, self.examination, self.standard_error, self.impressions, strict=True)
-        ]
-        text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
+        values = np.column_stack([self.examination, *self.interval, self.impressions])
+        cells = [[f"{theta:.3f}", f"{low:.3f} to {high:.3f}", f"{n:.0f}"] for theta, low, high, n in values]
+        rows = [[str(k), *row] for k, row in zip(self.positions, cells, strict=True)]
+        if np.isnan(self.standard_error).all():  # they were given
+            rows = [row[:2] for row in rows]
+        text = table_text(["position", "examination", "95 % interval", "impressions"][: len(rows[0])], rows)
         return text + (f"\nThe last {self.pooled} positions are pooled: they have few impressions." * (self.pooled > 0))
 
 

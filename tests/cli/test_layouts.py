@@ -182,3 +182,60 @@ def test_one_small_ranking_by_leave_pair_out(patients, works):
     assert "95 % interval" in result.out
     curve = works("cv", *given, "--json").json["curve"]
     assert all(entry["low"] < entry["mean_score"] < entry["high"] for entry in curve)
+
+
+def clicked(rows):
+    """Rows of 60 queries with clicks, positions and impressions, and these as a data frame."""
+    X, y, qid = rows(1, queries=60)
+    rng = np.random.default_rng(0)
+    position = np.concatenate([rng.permutation(8) + 1 for _ in range(60)])
+    clicks = rng.binomial(20, (0.1 + 0.4 * y) / position)
+    frame = pd.DataFrame(X, columns=[*"abcde"]).assign(query=qid, clicked=clicks, place=position, seen=20)
+    return X, clicks, qid, position, frame
+
+
+SHOWN = ("--label", "clicked", "--qid", "query", "--position", "place", "--impressions", "seen", "-m", "m.rankrls")
+
+
+def test_clicks_with_their_positions(files, rows, works, rankrls):
+    X, clicks, qid, position, frame = clicked(rows)
+    frame.to_csv(files / "clicks.csv", index=False)
+    result = works("fit", "clicks.csv", *SHOWN, "--json").json
+    model = RankRLSCV().fit(X, clicks, qid=qid, position=position, impressions=np.full(480, 20))
+    saved = load(files / "m.rankrls")
+    np.testing.assert_allclose(saved.coef_, model.coef_, rtol=1e-9)
+    assert saved.propensities_.positions.tolist() == [*range(1, 9)]
+    assert result["examination"]["2"]["examination"] == pytest.approx(model.propensities_.examination[1])
+    assert result["measures"]["held_out"]["disagreement"]["value"] == pytest.approx(model.best_score_)
+    assert works("info", "m.rankrls", "--json").json["examination"] == result["examination"]
+    assert "Examination\n" in works("info", "m.rankrls").out
+    assert str(model.propensities_) in works("cv", "clicks.csv", *SHOWN[:-2]).out
+    assert works("predict", "m.rankrls", "clicks.csv").out.count("\n") == 480
+
+
+def test_positions_beside_rows(files, rows, letor, works, refused):
+    X, clicks, qid, position, _ = clicked(rows)
+    letor(files / "clicks.txt", X, clicks > 5, qid)
+    beside = files / "clicks.txt.position"
+    beside.write_text("\n".join(map(str, position)) + "\n")
+    result = works("fit", "clicks.txt", "-m", "m.rankrls", "--json")
+    model = RankRLSCV().fit(X, clicks > 5, qid=qid, position=position)
+    assert result.json["examination"]["3"]["examination"] == pytest.approx(model.propensities_.examination[2])
+    assert "clicks.txt.position" in result.err
+    refused("fit", "clicks.txt", "--model", beside.name, Refusal("would be overwritten"))
+    refused(
+        "fit", "clicks.txt", "-m", "m", "--method", "ranksvm", Refusal("not fitted on clicks", parameter="position")
+    )
+    beside.write_text("1\n" * 479)
+    refused("fit", "clicks.txt", "-m", "m", Refusal("479", file=str(beside.name), parameter="position"))
+    beside.write_text("1\n\n" * 240)
+    refused("fit", "clicks.txt", "-m", "m", Refusal("not a position", file=str(beside.name), line=2))
+
+
+def test_wrong_positions_and_clicks_are_refused_by_row(files, rows, refused):
+    *_, frame = clicked(rows)
+    wrong = {"place": (np.nan, "holds nothing"), "seen": (-1, "row 7"), "clicked": (21, "row 7")}
+    for column, (value, text) in wrong.items():
+        frame.assign(**{column: frame[column].where(frame.index != 7, value)}).to_csv("bad.csv", index=False)
+        refused("fit", "bad.csv", *SHOWN, Refusal(text, file="bad.csv", row=7))
+    refused("fit", "bad.csv", *SHOWN, "--event", "seen", Refusal("exclude each other", parameter="position"))

@@ -26,7 +26,10 @@ from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.streaming.memory import rows_per_part
 from rankrls.survival import survival_pairs
 
-_IN_MEMORY = ("everything", "group", "event", "pairs", "labels", "unlabelled", "left", "right", "preferred")
+_IN_MEMORY = (
+    *("everything", "group", "event", "pairs", "labels", "unlabelled", "left", "right", "preferred"),
+    *("position", "impressions"),
+)
 
 
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:

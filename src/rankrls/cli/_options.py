@@ -48,7 +48,8 @@ class Options(SimpleNamespace):
         from rankrls.io.data import ReadOptions
 
         sizes = None if self.votes else self.group
-        return ReadOptions(**self.roles, event=self.event, utilities=self.labels, sizes=sizes, **how)
+        shown = {name: getattr(self, name) for name in ("event", "position", "impressions")}
+        return ReadOptions(**self.roles, **shown, utilities=self.labels, sizes=sizes, **how)
 
 
 class GroupedOption(click.Option):
@@ -199,6 +200,8 @@ LEARNING = together(
     data("COLUMN", "--preferred", "Votes: the column that says which side was preferred, or tie."),
     COLUMNS,
     EVENT,
+    data("COLUMN", "--position", "Labels are clicks; where a row was shown. --impressions COLUMN: how often."),
+    data("COLUMN", "--impressions", "How often a row was shown; once by default.", hidden=True),
     GLOBAL,
     data("NAME,...", "--labels", "Conditional ranking: a column of labels for each item (item_*)."),
     data("SIZE", "--memory", "Memory for the rows of Parquet shards, such as 4G."),

@@ -25,12 +25,14 @@ from rankrls.cli._files import (
 )
 from rankrls.cli._options import METHODS, Options, given, one_or_several
 from rankrls.cli._report import Report
+from rankrls.clicks import corrected_clicks
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable
 from rankrls.io._rows import few
 from rankrls.io.data import Rows, feature_columns, how_read, stacked
 from rankrls.io.items import read_pairs
+from rankrls.io.sizes import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
@@ -48,6 +50,7 @@ _EXCLUSIVE = {
         *("everything", "unlabelled", "labels", "vali", "pairs", "event"),
     ),
     "pairs": ("event",),
+    "position": ("preferred", "pairs", "event", "labels", "unlabelled"),
     "vali": ("cv",),
 }
 
@@ -66,6 +69,7 @@ class Study:
     pairs: dict[str, PairTable] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
     judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
+    shown: dict[str, Any] = field(default_factory=dict)
 
     @property
     def training(self) -> Any:
@@ -208,7 +212,8 @@ def _read(found: Study) -> None:
             found.pairs[role] = comparable_pairs(table)
         if first:
             _note_suspicious(table, report)
-            reading = reading.like(table)
+            found.shown = _shown(found, path, table)
+            reading = replace(reading.like(table), position=None, impressions=None)
             reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
         elif not options.by_pairs and table.sha256 == found.training.sha256:
             report.note(f"{path} holds the same data as {options.train}: what it says of new queries means little.")
@@ -222,6 +227,16 @@ def _read(found: Study) -> None:
     if options.pairs is not None:
         with report.working("reading", f"reading {options.pairs}"):
             found.pairs["train"] = read_pairs(options.pairs, found.training, None, report.note)
+
+
+def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
+    """Where the training rows were shown, and how often, if their labels are clicks."""
+    shown = given({name: getattr(table, name, None) for name in ("position", "impressions")})
+    if not found.options.by_pairs and "position" not in shown:
+        shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
+    if shown and "position" not in inspect.signature(found.estimator.fit).parameters:
+        raise InputError(f"{type(found.estimator).__name__} is not fitted on clicks.", parameter="position")
+    return shown
 
 
 def _labels(role: str, options: Options) -> Any:
@@ -263,14 +278,14 @@ def _fit(found: Study) -> None:
         X, y, qid = table.X, table.y, table.qid
         if "unlabelled" in found.tables:
             X, y, qid = stacked(table, found.tables["unlabelled"])
-        estimator.fit(X, y, **given({"qid": qid}), **extra)
+        estimator.fit(X, y, **given({"qid": qid}), **found.shown, **extra)
     except InputError as error:
         raise _placed(error, found.tables) from error
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     """An error about a row, with its file."""
-    if error.parameter not in ("X", "X_val", "y") or error.row is None:
+    if error.parameter not in ("X", "X_val", "y", "clicks", "position", "impressions") or error.row is None:
         return error
     table, row = tables["validation" if error.parameter == "X_val" else "train"], error.row
     if "unlabelled" in tables and row >= table.n_rows:
@@ -298,7 +313,7 @@ def _fit_shards(found: Study) -> None:
 
 def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     """Measures on held-out training queries, validation data or test data."""
-    estimator, options = found.estimator, found.options
+    estimator, options, weights = found.estimator, found.options, None
     table = found.tables.get(role)
     if table is None:
         return None
@@ -307,6 +322,10 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
         if scores is None or found.pairs or "validation" in found.tables:
             return None
         scores = scores[: table.n_rows]
+        if found.shown:
+            known = {**found.shown, "propensities": estimator.propensities_}
+            labels, weights, _ = corrected_clicks(table.X, table.y, **known)
+            table = replace(table, y=labels)
     elif is_dataset(options.train):
         chunks = [part.read() for part in table.parts]
         scores = np.concatenate([predict_by_query(estimator, chunk.X, chunk.qid) for chunk in chunks])
@@ -320,4 +339,4 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
         scores = np.ravel(scores)[kept]
     names = options.metric or ("disagreement",)
     names = names if len(names) > 1 else suitable_measures(table.y, names)
-    return judge(names, options.convention, table, scores)
+    return judge(names, options.convention, table, scores, weights=weights)

@@ -70,6 +70,7 @@ def judge(
     table: LetorTable | ColumnTable,
     scores: NDArray[np.float64],
     *,
+    weights: NDArray[np.float64] | None = None,
     must_judge: bool = False,
 ) -> dict[str, Judgement]:
     """Judge scores of a table's rows by its labels; rows whose label is NaN are not judged.
@@ -81,13 +82,13 @@ def judge(
     """
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
-    y, scores = table.y[rows], scores[rows]
+    y, scores, weights = table.y[rows], scores[rows], None if weights is None else weights[rows]
     layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
     docno = None if table.docids is None else table.docids[rows]
     out = {}
     for name in names:
         measure = resolve_measure(name, convention)
-        values, average = measure.judge(y, scores[:, None], layout, None, docno)
+        values, average = measure.judge(y, scores[:, None], layout, weights, docno)
         known = int((~np.isnan(values)).sum())
         error = float(mean_and_error(values)[1][0])
         out[str(name)] = Judgement(float(average[0]), error, known, values[:, 0])

@@ -128,7 +128,7 @@ class ReadOptions(ColumnRoles):
         roles: tuple[str, ...] = ("utilities",)
         if not self.names:  # else a table has been read before
             count = self.count(str(path)) if count is None else count
-            roles += () if self.usual else ("label", "qid", "id", "ignore", "event")
+            roles += () if self.usual else ("label", "qid", "id", "ignore", "event", "position", "impressions")
         told = next((role for role in roles if getattr(self, role)), None)
         if told is not None:
             message = f"{told} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"

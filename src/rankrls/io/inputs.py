@@ -18,8 +18,8 @@ PathLike = str | os.PathLike[str]
 def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
     """Refuse, before any work is done, a file that could not be written, or that is an input.
 
-    Inputs are files, folders, patterns of files, and the sizes of queries that are read from ``DATA.query`` or
-    ``DATA.group`` without being named. A new file that would become a member of a folder or pattern that is read is
+    Inputs are files, folders, patterns of files, and what is read from ``DATA.query``, ``DATA.group`` or
+    ``DATA.position`` without being named. A new file that would become a member of a folder or pattern that is read is
     refused as well.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Files with the number of rows of each query, as LightGBM and XGBoost keep them."""
+"""Files beside the rows, as LightGBM and XGBoost keep them: the number of rows of each query, and positions."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from rankrls._errors import InputError
 from rankrls.io._rows import quoted
 
 _ENDS = (".query", ".group")
+_POSITION = ".position"
 
 
 def sizes_beside(
@@ -44,16 +48,10 @@ def sizes_beside(
     """
     if has_ids and given is not None:
         raise InputError("the rows have query ids already.", parameter="group", file=name)
-    found = given or next((Path(file) for file in beside(str(path)) if Path(file).is_file()), None)
+    found = given or _first_beside(path, _ENDS)
     if found is None or has_ids:
         return None
-    counts = []
-    for number, line in enumerate(found.read_text("utf-8-sig", errors="replace").splitlines(), 1):
-        word = line.strip()
-        if not re.fullmatch("[0-9]{0,12}", word):
-            message = f"{quoted(word)} is not a number of rows; it needs the size of each query, one a line."
-            raise InputError(message, file=str(found), line=number, parameter="group")
-        counts += [int(word)] if word else []
+    counts = _numbers(found, "[0-9]{0,12}", "a number of rows; it needs the size of each query, one a line", "group")
     if sum(counts) != rows:
         message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
@@ -62,7 +60,33 @@ def sizes_beside(
     return counts, found.suffix if found.suffix in _ENDS else _ENDS[0]
 
 
-def beside(path: str) -> list[str]:
-    """Where the sizes of a file's queries are looked for if nobody names them."""
+def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> NDArray[np.float64] | None:
+    """The position of each row, from the file beside them that is called the same with ``.position`` behind."""
+    found = _first_beside(path, (_POSITION,))
+    if found is None:
+        return None
+    positions = _numbers(found, "[0-9]{1,12}", "a position; it needs that of each row, one a line", "position")
+    if len(positions) != rows:
+        message = f"there are {len(positions)} positions, but {path} has {rows} rows."
+        raise InputError(message, file=str(found), parameter="position")
+    note(f"the labels of {path} are clicks, at the positions of {found}.")
+    return np.array(positions, dtype=np.float64)
+
+
+def beside(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
+    """Where files that belong to a file of rows are looked for."""
     stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
-    return [f"{stem}{end}" for stem in stems for end in _ENDS]
+    return [f"{stem}{end}" for stem in stems for end in ends]
+
+
+def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
+    return next((Path(file) for file in beside(str(path), ends) if Path(file).is_file()), None)
+
+
+def _numbers(file: Path, pattern: str, what: str, parameter: str) -> list[int]:
+    """Whole numbers, one a line; empty lines are left out if the pattern allows them."""
+    lines = [line.strip() for line in file.read_text("utf-8-sig", errors="replace").splitlines()]
+    for number, word in enumerate(lines, 1):
+        if not re.fullmatch(pattern, word):
+            raise InputError(f"{quoted(word)} is not {what}.", file=str(file), line=number, parameter=parameter)
+    return [int(word) for word in lines if word]

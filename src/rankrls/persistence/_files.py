@@ -131,8 +131,9 @@ def read_info(path: PathLike) -> dict[str, Any]:
     dict
         ``format_version``, ``created`` (UTC), ``versions``, ``given`` (what the caller of ``save`` added), and what the
         model says of itself: ``estimator``, ``steps`` before it, ``parameters``, ``alpha``, ``kernel``, ``n_queries``,
-        ``n_features``, ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable`` and
-        ``selection`` (how it was chosen, the measure, its value and standard error; None if nothing was chosen).
+        ``n_features``, ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable``,
+        ``selection`` (how it was chosen, the measure, its value and standard error; None if nothing was chosen) and
+        ``examination`` (of each position, if it was fitted on clicks; else None).
 
     Raises
     ------
@@ -202,6 +203,7 @@ def _described(model: Any) -> dict[str, Any]:
         "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
         "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
         "selection": None,
+        "examination": getattr(final, "propensities_", None) and final.propensities_.as_dict(),
     }
     if hasattr(final, "selection_"):
         found["selection"] = {

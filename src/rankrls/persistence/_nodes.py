@@ -42,6 +42,7 @@ VALUES = {
     "CoPursuitPath": "rankrls.learners.paths",
     "ForwardPath": "rankrls.learners.greedy",
     "Terms": "rankrls.learners.copursuit",
+    "Propensities": "rankrls.clicks",
 }
 """Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
 

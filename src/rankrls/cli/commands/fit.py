@@ -38,7 +38,7 @@ def fit(options: Options, report: Report) -> Result:
         rows = [[k, each["item"], f"{each['rating']:+.4f}", each["votes"]] for k, each in best]
         tables.append(Table(title, ["", "item", "rating", "votes"], rows, left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    text = [*_bias(found), f"Saved {options.save}   ({took})\n"]
+    text = [*_examination(found), *_bias(found), f"Saved {options.save}   ({took})\n"]
     return Result(result, _tables(result, *tables), text, optional=True)
 
 
@@ -65,7 +65,7 @@ def cv(options: Options, report: Report) -> Result:
     index = getattr(estimator, "best_index_", None)
     best = columns["alpha"].index(estimator.alpha_) if index is None else int(index)
     result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
-    text = _bias(found)
+    text = [*_examination(found), *_bias(found)]
     if "low" in columns:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
@@ -103,6 +103,8 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         "seconds": report.seconds,
         "notes": report.notes,
     }
+    if hasattr(estimator, "propensities_"):
+        out["examination"] = estimator.propensities_.as_dict()
     if hasattr(estimator, "results_"):
         out["models"] = [dict(zip(estimator.results_, row, strict=True)) for row in _results(estimator)]
         out["skipped"] = estimator.skipped_
@@ -127,6 +129,12 @@ def _bias(found: Study) -> list[str]:
     bias = _held_out(found)[1]
     text = f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n"
     return [] if np.isnan(bias) else [text]
+
+
+def _examination(found: Study) -> list[str]:
+    """How often each position is examined, if labels are clicks."""
+    known = getattr(found.estimator, "propensities_", None)
+    return [] if known is None else [f"Examination by position\n{known}\n\n"]
 
 
 def _chosen(estimator: Any) -> dict[str, Any]:

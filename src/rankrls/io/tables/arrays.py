@@ -130,7 +130,8 @@ class _Batch:
             cell = self.batch.column(name)[k].as_py()
             shown = "nothing" if cell is None or cell == "" else quoted(str(cell).strip())
             sign = ", not negative" * (what == "weight")
-            message = f"column {name!r} holds {shown}, but {what}s are finite numbers that {out.dtype} can hold{sign}."
+            many = what.removesuffix("s") + "s"
+            message = f"column {name!r} holds {shown}, but {many} are finite numbers that {out.dtype} can hold{sign}."
             raise self._refused(k, name, message + remedy)
         return out
 

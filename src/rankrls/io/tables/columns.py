@@ -21,6 +21,8 @@ _WORDS = {
     "id": "the item's id",
     "event": "the event",
     "weight": "the weight",
+    "position": "the position",
+    "impressions": "the impressions",
 }
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
@@ -40,7 +42,7 @@ class ColumnRoles:
 
     Attributes
     ----------
-    label, qid, id, event, weight : str or None
+    label, qid, id, event, weight, position, impressions : str or None
         Names of columns.
     features : tuple of str, optional
         Names or patterns; by default all other columns. () are none: ids and labels only are read.
@@ -64,6 +66,8 @@ class ColumnRoles:
     event: str | None = None
     weight: str | None = None
     utilities: tuple[str, ...] | None = None
+    position: str | None = None
+    impressions: str | None = None
 
     def count(self, file: str) -> int | None:
         """How many features LETOR text is to have, of which no more can be said; None if nothing is."""
@@ -105,7 +109,7 @@ class ReadPlan:
     labels : tuple of str
         The column of labels, or those of the utilities.
     numbers : mapping of str to str
-        Columns of numbers by what they are: "weight", "event", "strength".
+        Columns of numbers by what they are: "weight", "event", "strength", "position", "impressions".
     texts : mapping of str to str
         Columns of ids by what they are: "qid", "id", "winner", and so on.
     may_miss : bool
@@ -158,7 +162,7 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     return ReadPlan(
         features=tuple(chosen),
         labels=() if roles.labels == "ignored" else tuple(labels),
-        numbers={role: found[role] for role in ("weight", "event") if role in found},
+        numbers={role: found[role] for role in ("weight", "event", "position", "impressions") if role in found},
         texts={role: found[role] for role in ("qid", "id") if role in found},
         may_miss=roles.labels in ("partly", "optional"),
     )

@@ -47,6 +47,8 @@ class ColumnTable(FileTable):
         NaN where a utility is not known.
     sample_weight : ndarray of shape (m,), float64, or None
         Weights of the rows, if a column was asked for.
+    position, impressions : ndarray of shape (m,), float64, or None
+        Where each row was shown and how often, if columns were asked for; ``y`` are then clicks.
     """
 
     X: NDArray[Any]
@@ -62,6 +64,8 @@ class ColumnTable(FileTable):
     event: NDArray[np.float64] | None = None
     utility_names: tuple[str, ...] = ()
     sample_weight: NDArray[np.float64] | None = None
+    position: NDArray[np.float64] | None = None
+    impressions: NDArray[np.float64] | None = None
 
     comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
 
@@ -224,4 +228,6 @@ def _column_table(table: Table, plan: ReadPlan, found: Arrays, roles: ColumnRole
         event=found.numbers.get("event"),
         utility_names=plan.labels if several else (),
         sample_weight=found.numbers.get("weight"),
+        position=found.numbers.get("position"),
+        impressions=found.numbers.get("impressions"),
     )
