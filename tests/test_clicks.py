@@ -154,6 +154,8 @@ def test_refusals(change, parameter, row):
 def test_known_propensities():
     known = Propensities.known({0: 1.0, 4: 0.25})
     assert known.of([4, 0]).tolist() == [0.25, 1.0]
+    assert known.as_dict() == {"0": {"examination": 1.0}, "4": {"examination": 0.25}}
+    assert "0.250" in str(known)
     with pytest.raises(InputError) as raised:
         known.of([0, 3])
     assert raised.value.row == 1

@@ -73,11 +73,10 @@ class Propensities(Shown):
         """Propensities from a mapping of each position to a number above 0, such as those of an intervention."""
         positions = np.array(sorted(examination), dtype=np.int64)
         values = np.array([examination[k] for k in positions.tolist()], dtype=np.float64)
-        for position, value in zip(positions.tolist(), values.tolist(), strict=True):
-            if not (np.isfinite(value) and value > 0.0):
-                raise InputError(
-                    f"The propensity of position {position} must be above 0; got {value:g}.", parameter="propensities"
-                )
+        wrong = ~(np.isfinite(values) & (values > 0.0))
+        if wrong.any():
+            problem = f"Propensities are finite and above 0, but that of position {positions[wrong][0]} is not."
+            raise InputError(problem, parameter="propensities")
         unknown = np.full(len(values), np.nan)
         return cls(positions, values, unknown, unknown)
 
@@ -100,17 +99,17 @@ class Propensities(Shown):
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """What is known of each position, by its number: plain values for JSON."""
-        values = np.column_stack([self.examination, *self.interval, self.impressions]).tolist()
+        columns = self.examination, *self.interval, self.impressions
         names = ("examination", "low", "high", "impressions")
-        return {str(k): dict(zip(names, each, strict=True)) for k, each in zip(self.positions, values, strict=True)}
+        values = [{n: v for n, v in zip(names, each, strict=True) if v == v} for each in np.transpose(columns).tolist()]
+        return dict(zip(map(str, self.positions), values, strict=True))
 
     def __str__(self) -> str:
-        values = np.column_stack([self.examination, *self.interval, self.impressions])
-        cells = [[f"{theta:.3f}", f"{low:.3f} to {high:.3f}", f"{n:.0f}"] for theta, low, high, n in values]
-        rows = [[str(k), *row] for k, row in zip(self.positions, cells, strict=True)]
-        if np.isnan(self.standard_error).all():  # they were given
-            rows = [row[:2] for row in rows]
-        text = table_text(["position", "examination", "95 % interval", "impressions"][: len(rows[0])], rows)
+        rows = []
+        for position, known in self.as_dict().items():
+            estimated = "{low:.3f} to {high:.3f}|{impressions:.0f}".format_map(known) if "low" in known else "|"
+            rows.append([position, f"{known['examination']:.3f}", *estimated.split("|")])
+        text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
         return text + (f"\nThe last {self.pooled} positions are pooled: they have few impressions." * (self.pooled > 0))
 
 
@@ -180,12 +179,9 @@ def estimate_propensities(
     >>> found.examination.round(1)
     array([1. , 0.5, 0.3, 0.2, 0.2])
     """
-    rates, n = _rates(clicks, impressions)
-    rows = _checked_positions(position)
+    rates, n, rows = _checked(clicks, impressions, position)
     features, m = _features(X), len(rates)
-    for name, values in (("position", rows), ("X", features)):
-        if len(values) != m:
-            raise InputError(f"{name} has {len(values)} rows, but there are {m} clicks.", parameter=name)
+    _check_length("X", features, m)
     positions, codes = np.unique(rows, return_inverse=True)
     shown = np.bincount(codes, n).astype(np.float64)
     if shown[0] < ENOUGH:
@@ -196,10 +192,9 @@ def estimate_propensities(
     last = int(np.flatnonzero(shown >= ENOUGH)[-1])
     codes = np.minimum(codes, last)
     _warn_if_confounded(features, codes, n)
-    theta = _alternate(features, codes, rates, n, np.ones(last + 1), _ROUNDS)
-    error = _bootstrap(
-        features, codes, rates, n, theta, query_layout(qid, m) if qid is not None else None, random_state
-    )
+    theta = _alternate(features, codes, rates, n, np.ones(last + 1))
+    query = np.arange(m) if qid is None else query_layout(qid, m).codes
+    error = _bootstrap(features, codes, rates, n, theta, query, random_state)
     spread = np.minimum(np.arange(len(positions)), last)
     pooled = len(positions) - last if last < len(positions) - 1 else 0
     return Propensities(positions, theta[spread], error[spread], shown, pooled)
@@ -225,10 +220,8 @@ def corrected_clicks(
         found = estimate_propensities(X, clicks, position, qid=qid, impressions=impressions)
     else:
         found = propensities if isinstance(propensities, Propensities) else Propensities.known(propensities)
-    rates, n = _rates(clicks, impressions)
-    theta = found.of(position)
-    if len(theta) != len(n):
-        raise InputError(f"position has {len(theta)} rows, but there are {len(n)} clicks.", parameter="position")
+    rates, n, rows = _checked(clicks, impressions, position)
+    theta = found.of(rows)
     return rates / theta, n * theta, found
 
 
@@ -244,12 +237,17 @@ def _checked_positions(position: Any) -> NDArray[np.int64]:
     return values.astype(np.int64)
 
 
-def _rates(clicks: Any, impressions: Any) -> tuple[Array, Array]:
-    """The click rate of each row, 0 where it was never shown, and its impressions."""
-    c = vector_of("clicks", clicks, "one for each row")
+def _check_length(name: str, values: NDArray[Any], m: int) -> None:
+    if len(values) != m:
+        raise InputError(f"{name} has {len(values)} rows, but there are {m} clicks.", parameter=name)
+
+
+def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array, NDArray[np.int64]]:
+    """The click rate of each row, 0 where it was never shown, its impressions and its position."""
+    c, rows = vector_of("clicks", clicks, "one for each row"), _checked_positions(position)
     n = np.ones(len(c)) if impressions is None else vector_of("impressions", impressions, "one for each row")
-    if len(n) != len(c):
-        raise InputError(f"impressions has {len(n)} rows, but there are {len(c)} clicks.", parameter="impressions")
+    _check_length("position", rows, len(c))
+    _check_length("impressions", n, len(c))
     check_finite("impressions", n, "number of impressions")
     check_finite("clicks", c, "number of clicks")
     wrong = (c < 0.0) | (c > n)
@@ -260,7 +258,7 @@ def _rates(clicks: Any, impressions: Any) -> tuple[Array, Array]:
             parameter="clicks",
             row=row,
         )
-    return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n
+    return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows
 
 
 def _features(X: Any) -> Array:
@@ -276,7 +274,7 @@ def _features(X: Any) -> Array:
     return np.hstack([np.ones((len(dense), 1)), dense, squares - squares.mean(axis=0)])
 
 
-def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array, rounds: int) -> Array:
+def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array) -> Array:
     """Ridge regression for g and one division for each position, in turns, until the examination settles."""
     # X'X of each position, once: a round then needs no product of all rows but the predictions.
     members = [np.flatnonzero(codes == k) for k in range(len(theta))]
@@ -284,7 +282,7 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
     b = np.stack([Z[rows].T @ (n[rows] * rates[rows]) for rows in members])
     ridge = np.full(Z.shape[1], _RIDGE * n.sum())
     ridge[0] = 0.0
-    for _ in range(rounds):
+    for _ in range(_ROUNDS):
         system = np.tensordot(theta**2, G, 1) + np.diag(ridge * np.mean(theta**2))
         g = np.maximum(Z @ linalg.solve(system, theta @ b, assume_a="pos"), LEAST_EXAMINATION)
         new = np.bincount(codes, n * rates * g, len(theta)) / np.bincount(codes, n * g * g, len(theta))
@@ -296,12 +294,11 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
 
 
 def _bootstrap(
-    Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array, layout: Any, seed: int
+    Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array, query: NDArray[np.intp], seed: int
 ) -> Array:
     """Standard errors over samples of queries; of large data a part of the queries is drawn, and the error scaled."""
     rng = np.random.default_rng(seed)
-    query = np.arange(len(n)) if layout is None else layout.codes
-    queries = len(n) if layout is None else layout.n_queries
+    queries = int(query.max()) + 1
     drawn = max(int(queries * min(1.0, _BOOTSTRAP_ROWS / len(n))), 1)
     samples = []
     for _ in range(_BOOTSTRAP):
@@ -309,7 +306,7 @@ def _bootstrap(
         rows = np.flatnonzero(times)
         sample = codes[rows], rates[rows], n[rows] * times[rows]
         if (np.bincount(sample[0], sample[2], len(theta)) > 0.0).all():
-            samples.append(_alternate(Z[rows], *sample, theta, _ROUNDS))
+            samples.append(_alternate(Z[rows], *sample, theta))
     return np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries)
 
 

@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from tests.refusals import Refusal
 
 from rankrls import RankRLS, RankRLSCV, RankSVMCV, plots
-from rankrls.plots import AlphaSelectionDisplay, RegularizationPathDisplay
+from rankrls.clicks import Propensities
+from rankrls.plots import AlphaSelectionDisplay, PropensityDisplay, RegularizationPathDisplay
 
 SURFACE = np.array([[0.4, 0.3, 0.35], [0.4, 0.25, 0.25], [0.45, 0.45, np.nan]])
 
@@ -134,3 +135,26 @@ def test_without_matplotlib_the_error_names_the_extra(name, monkeypatch):
     given = ([1.0, 2.0], [0.1, 0.2]) if name == "AlphaSelectionDisplay" else weights
     with Refusal("pip install 'rankrls[plots]'", kind=ImportError):
         getattr(plots, name)(*given).plot()
+
+
+def test_examination_with_its_intervals():
+    theta, error = np.array([1.0, 0.5, 0.2]), np.array([0.0, 0.05, 0.15])
+    found = Propensities(np.array([1, 2, 5]), theta, error, np.full(3, 90.0))
+    line, _, (bars,) = PropensityDisplay(found).plot(color="black").bars_
+    np.testing.assert_array_equal(line.get_xdata(), [1, 2, 5])
+    np.testing.assert_array_equal(line.get_ydata(), theta)
+    ends = np.array([segment[:, 1] for segment in bars.get_segments()]).T
+    np.testing.assert_allclose(ends, [[1.0, 0.402, 0.0], [1.0, 0.598, 0.494]])  # none below 0
+
+
+def test_known_and_estimated_examination():
+    rng = np.random.default_rng(0)
+    X, position = rng.normal(size=(600, 2)), np.tile([1, 2, 3], 200)
+    clicks = rng.random(600) < 0.5 / position
+    model = RankRLS().fit(X, clicks, position=position)
+    drawn = PropensityDisplay.from_estimator(make_pipeline(model)).bars_
+    np.testing.assert_array_equal(drawn[0].get_ydata(), model.propensities_.examination)
+    known = PropensityDisplay(Propensities.known({1: 1.0, 2: 0.5})).plot()
+    assert np.ptp([segment[:, 1] for segment in known.bars_[2][0].get_segments()], axis=1).max() == 0.0
+    with Refusal("not fitted on clicks", parameter="estimator"):
+        PropensityDisplay.from_estimator(RankRLS().fit(X, clicks))

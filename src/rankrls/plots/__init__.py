@@ -2,6 +2,7 @@
 
 from rankrls.plots.alpha_selection import AlphaSelectionDisplay
 from rankrls.plots.coefficients import CoefficientsDisplay
+from rankrls.plots.propensities import PropensityDisplay
 from rankrls.plots.regularization_path import RegularizationPathDisplay
 
-__all__ = ["AlphaSelectionDisplay", "CoefficientsDisplay", "RegularizationPathDisplay"]
+__all__ = ["AlphaSelectionDisplay", "CoefficientsDisplay", "PropensityDisplay", "RegularizationPathDisplay"]
