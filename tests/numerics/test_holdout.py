@@ -98,7 +98,8 @@ def test_scores_with_means_are_those_of_the_refitted_model_itself(case):
     graph = case.graph
     for smoother in forms(case, graph):
         alphas = SHARES[1:4] * max(smoother.top, 1e-3)
-        held = graph.restore(hold_out(smoother, graph, case.X, alphas, means=True).scores[0])
+        found = hold_out(smoother, graph, case.X, alphas, means=True)
+        held = graph.restore((found.scores + found.levels)[0])
         check_held_out(case, smoother, alphas, held, [case.q == case.q[0]], means=True)
 
 

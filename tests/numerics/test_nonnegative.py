@@ -39,7 +39,8 @@ def test_held_out_queries_are_scored_as_by_refits(case, seed):
     graph = case.graph
     equations = normal_equations(graph, case.X)
     alphas = np.array([1.0, 1e-3, 1e-5]) * max(float(np.trace(equations.gram)), 1.0)
-    held = graph.restore(hold_out_signed(equations, graph, case.X, alphas, signs, means=True).scores[0])
+    found = hold_out_signed(equations, graph, case.X, alphas, signs, means=True)
+    held = graph.restore((found.scores + found.levels)[0])
     for query in set(case.q):
         out = case.q == query
         G, b = (a.astype(float) for a in pairwise_equations(case.X[~out], case.y[~out], case.laplacian(~out)))

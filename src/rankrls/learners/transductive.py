@@ -93,7 +93,8 @@ def transduce(
     rest = _Rest.of(smoother, graph, X, alpha, folds)
     known = replace(smoother, right=rest.Z.T @ t)
     held = replace(hidden, y=np.zeros_like(hidden.y))
-    supervised = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]), means=True).scores[:, 0].T
+    found = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]), means=True)
+    supervised = (found.scores + found.levels)[:, 0].T
 
     def errors(labels: Array) -> Array:
         """``R_V y_V``."""

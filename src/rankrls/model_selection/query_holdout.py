@@ -115,7 +115,7 @@ def leave_query_out(
     alone = groups is None or beta == 1.0
     problem = model._candidate(data).problem(data)
     folds = None if alone else block_queries(data, blocks)
-    scores = data.given_rows(problem.held_out_scores(grid, data.n_rows, folds))
+    scores = data.given_rows(problem.held_out_scores(grid, folds))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores
@@ -184,7 +184,7 @@ def leave_preference_out(
     data = preferred(model, X, winners, losers, strength, weight, groups)
     preference_blocks(data)  # refuses what leaves nothing
     problem = model._candidate(data).problem(data)
-    lead = problem.held_out_scores(grid, data.n_units)[:, :, 0]
+    lead = problem.held_out_scores(grid)[:, :, 0]
     if np.ndim(weight) == 1:
         kept = np.asarray(weight, dtype=np.float64) > 0.0
         full = np.full((len(kept), len(grid)), np.nan)

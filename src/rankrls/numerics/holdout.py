@@ -55,16 +55,19 @@ class HeldOut:
     Attributes
     ----------
     scores : ndarray of shape (targets, alphas, rows)
-        Of items, or margins of preferences.
+        Of items, measured from the mean of their query; or margins of preferences.
     sizes : ndarray of shape (rows,)
     norms : ndarray of shape (targets, alphas)
         ``||x_i||`` from where scores are measured and ``||w||``: a score is exact up to some units of rounding of the
         product of both, so that scores which differ by less are tied.
+    levels : ndarray of shape (targets, alphas, rows), or 0
+        Scores of the queries' means, if they were asked for: the model's scores are the sum of both.
     """
 
     scores: Array
     sizes: Array
     norms: Array
+    levels: Any = 0.0
 
 
 def hold_out(
@@ -92,7 +95,7 @@ def hold_out(
     units : ndarray of shape (units + 1,), optional
         Unit k consists of the queries ``units[k]`` to ``units[k + 1] - 1`` of the part. By default each query.
     means : bool
-        Whether scores are those of the model, or measured from the mean of their query, which is cheaper.
+        Whether the scores of the queries' means are found too.
     rotated : bool
         Whether X is already multiplied by the smoother's directions.
 
@@ -118,20 +121,22 @@ def hold_out(
         np.matmul(deviations, smoother.directions, out=Z[:-1])
         centres = None if centres is None else centres @ smoother.directions
     whole = Z[:-1]
-    if centres is not None and (means or regresses(graph)):
+    if centres is not None and regresses(graph):
         whole = whole + np.repeat(centres, np.diff(graph.starts), axis=0)
     sizes = np.sqrt(np.einsum("ij,ij->i", whole, whole))
     sizes = _with_levels(sizes, graph)
     deviations = Z[:-1][graph.unseen]
     graph.factor(Z[:-1], centres)
-    D, out = smoother.inverse(alphas), []
+    D, out, levels = smoother.inverse(alphas), [], []
+    places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
+    asked = (centres, places) if means and centres is not None else None
     for target, right in zip(graph.target.T, smoother.right.T, strict=True):
-        P = _predictions(Z, target, bounds, D, right)
+        P, level = _predictions(Z, target, bounds, D, right, asked)
         scores = graph.unfactor(P)
-        weights = partial(_weights, Z, target - P, D, right)
-        _add_unseen(scores, graph, bounds, deviations, centres if means else None, weights)
+        _add_unseen(scores, graph, bounds, deviations, partial(_weights, Z, target - P, D, right))
         out.append(scores)
-    return HeldOut(np.stack(out), sizes, np.sqrt((smoother.right**2).T @ D**2))
+        levels.append(level)
+    return HeldOut(np.stack(out), sizes, np.sqrt((smoother.right**2).T @ D**2), np.stack(levels) if asked else 0.0)
 
 
 def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
@@ -233,35 +238,30 @@ def _weights(Z: Array, error: Array, D: Array, right: Array, unit: slice) -> Arr
 
 
 def _add_unseen(
-    scores: Array,
-    graph: Graph,
-    bounds: Index,
-    deviations: Array,
-    centres: Array | None,
-    weights: Callable[[slice], Array],
+    scores: Array, graph: Graph, bounds: Index, deviations: Array, weights: Callable[[slice], Array]
 ) -> None:
-    """Put in what F does not see: deviations of the unseen items, and means of the queries unless they are None."""
+    """Put in what F does not see: the scores of the unseen items, from their deviations."""
     unseen = graph.unseen
-    if centres is None and not unseen.any():
-        return
-    number, query = np.cumsum(unseen) - 1, np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
-    for unit in _slices(bounds):
+    number = np.cumsum(unseen) - 1
+    for unit in _slices(bounds) if unseen.any() else ():
         here = np.flatnonzero(unseen[unit]) + unit.start
-        if len(here) or centres is not None:
-            w = weights(unit)
-            scores[:, here] = w @ deviations[number[here]].T
-            if centres is not None:
-                scores[:, unit] += w @ centres[query[unit]].T
+        if len(here):
+            scores[:, here] = weights(unit) @ deviations[number[here]].T
 
 
-def _predictions(Z: Array, t: Array, bounds: Index, D: Array, right: Array) -> Array:
+def _predictions(
+    Z: Array, t: Array, bounds: Index, D: Array, right: Array, means: tuple[Array, Index] | None
+) -> tuple[Array, Array]:
     """``F f`` of every unit by the model without it, (alphas, rows). The last row of Z is zero.
+
+    And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
 
     Units of about the same length are solved together, the shorter ones filled up with rows of zeros, which change
     nothing: lengths are rounded up to multiples of 8, or of an eighth of the power of two below.
     """
     m, n = len(Z) - 1, Z.shape[1]
     out, padded, full = np.empty((D.shape[1], m)), np.append(t, 0.0), D * right[:, None]
+    levels = np.empty_like(out)
     sizes = np.diff(bounds)
     step = np.maximum(8, 2.0 ** np.floor(np.log2(np.maximum(sizes, 1)) - 3)).astype(np.intp)
     lengths = np.where(sizes <= 4, sizes, -(-sizes // step) * step)
@@ -271,15 +271,26 @@ def _predictions(Z: Array, t: Array, bounds: Index, D: Array, right: Array) -> A
             for k in same:
                 r = slice(bounds[k], bounds[k + 1])
                 out[:, r] = _large(Z[r], t[r], D, right)
+                if means is not None:
+                    w = D.T * (right - (t[r] - out[:, r]) @ Z[r])
+                    levels[:, r] = w @ means[0][means[1][r]].T
             continue
         most = max(1, _BATCH // (u * n + n * D.shape[1] + 1))
         for some in (same[k : k + most] for k in range(0, len(same), most)):
             at = bounds[some, None] + np.arange(u)
             at[np.arange(u) >= sizes[some, None]] = m
-            P = _few_rows(Z[at], padded[at], D, full) if u <= 4 else _iterate(Z[at], padded[at], D, full, right)
-            real = at < m
+            own, labels, real = Z[at], padded[at], at < m
+            P = _few_rows(own, labels, D, full) if u <= 4 else _iterate(own, labels, D, full, right)
             out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
-    return out
+            if means is not None:
+                w = (P - labels[:, None]) @ own
+                w += right
+                w *= D.T
+                query = np.append(means[1], 0)[at]
+                query = query[:, :1] if len(sizes) == len(means[0]) else query  # each unit is one query
+                found = w @ means[0][query].transpose(0, 2, 1)
+                levels[:, at[real]] = np.broadcast_to(found, P.shape).transpose(1, 0, 2)[:, real]
+    return out, levels
 
 
 def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> Array:
@@ -421,10 +432,14 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     first = int(np.count_nonzero(s.graph.unseen[: graph.first_row]))
     deviations = s.unseen[first : first + int(unseen.sum())]
     centres = None if s.means is None or not means else s.means[graph.first_query :]
-    out = graph.unfactor(P)
+    out, levels = graph.unfactor(P), np.zeros_like(P)
+    query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     for k, scores in enumerate(out):
         weights = partial(_weights, V, t[:, k] - P[k], D, s.right[:, k])
-        _add_unseen(scores, graph, bounds, deviations, centres, weights)
+        _add_unseen(scores, graph, bounds, deviations, weights)
+        if centres is not None:
+            for r in _slices(bounds):
+                levels[k][:, r] = weights(r) @ centres[query[r]].T
     values = np.abs(s.values)
     sizes = np.sqrt(V**2 @ values) / np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
     sizes[unseen] = sizes.max(initial=0.0)
@@ -436,4 +451,4 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
         # scores are labels less errors, and rounded as labels are
         labels = np.abs(t[~unseen]) / np.where(graph.scale > 0.0, graph.scale, np.inf)[~unseen, None]
         norms = np.maximum(norms, labels.max(axis=0)[:, None] / max(float(sizes.mean()), 1e-300))
-    return HeldOut(out, sizes, norms)
+    return HeldOut(out, sizes, norms, levels)

@@ -8,7 +8,6 @@ chapter 23).
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,21 +107,16 @@ def hold_out_signed(
     is solved again on what is left. O(u n^2 + alphas n^3) for a unit of u rows.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
-    everything = partial(_scores, alphas=alphas, signs=signs, means=means)
-    scores = [
-        everything(equations, graph.part(a, b), X)
-        for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-    ]
-    deviations, _ = graph.read(X)
+    deviations, centres = graph.read(X)
+    scores, levels = np.empty((2, equations.right.shape[1], len(alphas), len(deviations)))
+    for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        unit, rows = graph.part(a, b), slice(graph.starts[a], graph.starts[b])
+        w = signed_path(equations - Equations.of(unit, X), alphas, signs)
+        scores[..., rows] = np.einsum("ij,ajt->tai", deviations[rows], w, optimize=True)
+        if means and centres is not None:
+            of_query = np.einsum("ij,ajt->tai", centres[a:b], w, optimize=True)
+            levels[..., rows] = np.repeat(of_query, np.diff(unit.starts), axis=-1)
     full = signed_path(equations, alphas, signs)
     norms = np.sqrt(np.einsum("anj,anj->ja", full, full))
-    return HeldOut(np.concatenate(scores, axis=-1), np.sqrt(np.einsum("ij,ij->i", deviations, deviations)), norms)
-
-
-def _scores(equations: Equations, unit: Graph, X: Any, alphas: Array, signs: Signs, means: bool) -> Array:
-    own = Equations.of(unit, X)
-    w = signed_path(equations - own, alphas, signs)
-    deviations, centres = unit.read(X)
-    if means and centres is not None:
-        deviations = deviations + np.repeat(centres, np.diff(unit.starts), axis=0)
-    return np.ascontiguousarray(np.einsum("ij,ajt->tai", deviations, w, optimize=True))
+    sizes = np.sqrt(np.einsum("ij,ij->i", deviations, deviations))
+    return HeldOut(scores, sizes, norms, levels if means and centres is not None else 0.0)

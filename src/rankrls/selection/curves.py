@@ -15,12 +15,15 @@ from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices
 from rankrls.metrics import Measure
-from rankrls.metrics._averages import mean_and_error, mean_of_judged
+from rankrls.metrics._averages import mean_and_error, mean_of_judged, ratio
 from rankrls.metrics._preferences import right_order
+from rankrls.numerics.holdout import HeldOut
 from rankrls.selection.rules import scale_of
 
 Array = NDArray[np.float64]
 _PAIR_ROWS = 4096
+_TIED = 64.0 * float(np.finfo(np.float64).eps)
+"""Two scores are equal if they differ by this share of both sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +113,37 @@ def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: A
     """The measure of each preference, from margins (preferences, values), and what it counts."""
     right, weight = right_order(margins, strength, weight)
     return (right if measure.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
+
+
+def judge_queries(measure: Measure, part: Any, held: HeldOut) -> Array:
+    """The measure of held-out queries, a chunk of a graph, (targets, queries, values)."""
+    given = {"weights": part.weights, "places": part.rows, "sizes": held.sizes}
+    targets = zip(held.scores, part.y.T, held.norms, strict=True)
+    return np.stack([measure.values(f, y, part.starts, norms=norm, **given) for f, y, norm in targets])
+
+
+def judge_preferences(measure: Measure, part: Any, held: HeldOut) -> tuple[Array, Array]:
+    """The measure of held-out preferences, (preferences, values), and what each counts."""
+    margins = held.scores[0].T.copy()
+    margins[np.abs(margins) <= _TIED * held.sizes[:, None] * held.norms[0]] = 0.0
+    return ordered_rightly(measure, margins, part.strength, part.weights)
+
+
+def of_preferences(found: list[tuple[Array, Array]], sizes: NDArray[np.intp]) -> Curve:
+    """The curve of groups of so many preferences each: groups count the same, single preferences by their weights."""
+    right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+    found.clear()
+    if (sizes == 1).all():
+        mean = np.asarray((weight @ right) / weight.sum())
+        squares = right - mean  # of very many preferences: no further copy
+        squares *= squares
+        error = np.sqrt((weight**2) @ squares) / weight.sum()
+        right[weight == 0.0] = np.nan
+        return Curve(mean, error, right)
+    starts = np.cumsum(sizes) - sizes
+    total = np.add.reduceat(weight, starts)
+    values = ratio(np.add.reduceat(weight[:, None] * right, starts, axis=0), total[:, None])
+    return Curve(*mean_and_error(values), values)
 
 
 def mean_of_targets(each: Sequence[Array]) -> Array:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._sparse import offset_columns, shift_columns
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
+from rankrls.metrics import Measure
+from rankrls.metrics._averages import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
@@ -37,6 +40,7 @@ from rankrls.numerics.smoother import (
     feature_weights,
     normal_equations,
 )
+from rankrls.selection.curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
 
 _UNRESOLVED = 1e-11
 """An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""
@@ -345,25 +349,73 @@ class LeastSquaresProblem:
             Numbers of the queries (groups of preferences) that are held out together, each at most once. By default
             each query by itself.
         means : bool
-            Whether scores are the model's, and not measured from the means of queries.
+            Whether the scores of the queries' means are found too.
         """
         check_positive(values)
         return [form.hold_out(values, judge, folds, means) for form in self.forms]
 
-    def held_out_scores(self, values: Array, n_rows: int, folds: Sequence[Index] | None = None) -> Array:
+    def held_out_scores(self, values: Array, folds: Sequence[Index] | None = None) -> Array:
         """Held-out scores of items (margins of preferences), (rows, values, targets); NaN for rows not held out."""
 
         def kept(part: Graph, held: HeldOut) -> tuple[Index, Array]:
-            return part.rows, held.scores
+            return part.rows, held.scores + held.levels
 
+        out = self._in_rows(self.hold_out(values, kept, folds, means=True))
+        out[:, self.unresolved(values)] = np.nan
+        return out
+
+    def _in_rows(self, forms: list[list[tuple[Index, Array]]]) -> Array:
+        """Scores (targets, values, rows) of chunks of rows in one array, (rows, values, targets)."""
         columns = []
-        for chunks_ in self.hold_out(values, kept, folds, means=True):
-            out = np.full((n_rows, len(values), chunks_[0][1].shape[0]), np.nan)
-            for rows, scores in chunks_:
-                out[rows] = scores.transpose(2, 1, 0)
-            columns.append(out)
-            out[:, self.unresolved(values)] = np.nan
+        for chunks in forms:
+            columns.append(np.full((self.forms[0].graph.n_rows, *chunks[0][1].shape[1::-1]), np.nan))
+            for rows, scores in chunks:
+                columns[-1][rows] = scores.transpose(2, 1, 0)
         return _side_by_side(columns)
+
+    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
+        """Evaluate every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.
+
+        The scores of all alphas are kept if they take no more memory than dense items do; otherwise those of the chosen
+        one are found again.
+        """
+        if isinstance(self.forms[0].graph, PreferenceGraph):
+            return self._curve_of_preferences(measure, folds, values)
+        graph: Any = self.forms[0].graph
+        X = self.forms[0].X
+        small = isinstance(X, np.ndarray) and 8 * graph.n_rows * len(values) * graph.y.shape[1] <= X.nbytes
+        keeps = small and len(self.forms) == 1
+
+        def judge(part: Any, held: HeldOut) -> tuple[Array, Any]:
+            return judge_queries(measure, part, held), (part.rows, held.scores + held.levels) if keeps else None
+
+        order = np.arange(len(graph.starts) - 1) if folds is None else np.concatenate(folds)
+        found, means, kept = [], [], []
+        for form, chunks in zip(self.forms, self.hold_out(values, judge, folds, means=keeps), strict=True):
+            graph = form.graph if folds is None else form.graph.take(order)
+            judged, scores_of_chunks = zip(*chunks, strict=True)
+            kept = list(scores_of_chunks)
+            for of_target, y in zip(np.concatenate(judged, axis=1), graph.y.T, strict=True):
+                found.append(of_target)
+                means.append(measure.mean_of(of_target, y, graph.starts, graph.weights))
+        each_query = np.full((len(self.forms[0].graph.starts) - 1, len(values)), np.nan)
+        each_query[order] = mean_of_targets(found)
+        mean = mean_of_targets(means)
+        mean[self.unresolved(values)] = np.nan
+
+        def scores(k: int) -> Array:
+            if keeps:
+                return self._in_rows([[(rows, of_all[:, k : k + 1]) for rows, of_all in kept]])[:, 0]
+            return self.held_out_scores(values[k : k + 1], folds)[:, 0]
+
+        return Curve(mean, mean_and_error(each_query)[1], each_query, scores=scores)
+
+    def _curve_of_preferences(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
+        (chunks,) = self.hold_out(values, partial(judge_preferences, measure), folds)
+        sizes = np.diff(self.forms[0].graph.starts)
+        curve = of_preferences(chunks, sizes if folds is None else np.array([sizes[fold].sum() for fold in folds]))
+        curve.mean[self.unresolved(values)] = np.nan
+        return curve
 
 
 def _side_by_side(scores: list[Array]) -> Array:

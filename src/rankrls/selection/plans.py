@@ -16,7 +16,7 @@ from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
-from rankrls.metrics._averages import mean_and_error, ratio
+from rankrls.metrics._averages import mean_and_error
 from rankrls.numerics.concordance import (
     CONFIDENCE,
     concordance_interval,
@@ -25,16 +25,13 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.numerics.holdout import HeldOut
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
-from rankrls.selection.curves import Curve, evaluated, mean_of_targets, ordered_rightly
+from rankrls.selection.curves import Curve, evaluated
 from rankrls.selection.least_squares import check_positive
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_TIED = 64.0 * float(np.finfo(np.float64).eps)
-"""Two scores are equal if they differ by this share of both sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +68,11 @@ class Plan:
         Gives the curve of ``(data, candidate, problem, values)`` in another way than by a fit of each part.
     extends : bool
         Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends.
+    holds_whole : bool
+        Whether whole queries, or groups of preferences, are held out: problems may have a shortcut for that,
+        ``held_out_curve(measure, folds, values)``.
+    folds : list of ndarray of int, optional
+        Numbers of those that are held out together; each alone by default.
     """
 
     measure: Measure
@@ -78,6 +80,8 @@ class Plan:
     parts: Callable[[], list[Part]] = list
     exact: Callable[..., Curve] | None = None
     extends: bool = True
+    holds_whole: bool = False
+    folds: list[Rows] | None = None
 
     @property
     def greater_is_better(self) -> bool:
@@ -120,8 +124,7 @@ def refit_plan(measure: Measure, data: Comparisons, folds: list[tuple[Rows, Rows
 def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], description: str, *, each: bool = False) -> Plan:
     """Hold out units in blocks, each at most once: whole queries, or preferences.
 
-    Without refitting if the problem has a shortcut. ``each`` says that the blocks are the single queries (groups of
-    preferences), in their order.
+    ``each`` says that the blocks are the single queries (groups of preferences), in their order.
     """
     everything = np.arange(data.n_units)
 
@@ -129,14 +132,7 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         held = [everything[block] for block in blocks]
         return [Part(np.delete(everything, units), *data.watch(units)) for units in held]
 
-    def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
-        if hasattr(problem, "hold_out"):
-            folds = None if each else block_queries(data, blocks)
-            if isinstance(data, PreferredItems):
-                return _exact_preferences(measure, problem, values, folds)
-            return _exact_queries(measure, data, problem, values, folds)
-        if isinstance(data, PreferredItems):
-            return Plan(measure, description, parts).curve(data, candidate, problem, values)
+    def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
         scores = held_out_scores(data, candidate, problem, blocks, values)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
         found = evaluated(measure, data.take(rows, items=False), scores[rows])
@@ -146,7 +142,8 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
 
-    return Plan(measure, description, parts, curve)
+    folds, exact = None if each else block_queries(data, blocks), None if isinstance(data, PreferredItems) else curve
+    return Plan(measure, description, parts, exact, holds_whole=True, folds=folds)
 
 
 def held_out_scores(data: LabelledItems, candidate: Any, problem: Any, blocks: list[Any], values: Array) -> Array:
@@ -167,64 +164,6 @@ def block_queries(data: Comparisons, blocks: list[Any]) -> list[Rows]:
     """The queries (groups of preferences) of each block."""
     codes = data.graph.groups if isinstance(data, PreferredItems) else data.layout.codes
     return [np.asarray(block) if codes is None else np.unique(codes[block]) for block in blocks]
-
-
-def _exact_queries(
-    measure: Measure, data: LabelledItems, problem: Any, values: Array, folds: list[Rows] | None
-) -> Curve:
-    """Queries that are held out without refitting."""
-    weighted = measure.uses_sample_weight and data.weights is not None
-
-    def judge(part: Any, held: HeldOut) -> Array:
-        given = {"weights": part.weights if weighted else None, "places": part.rows, "sizes": held.sizes}
-        targets = zip(held.scores, part.y.T, held.norms, strict=True)
-        return np.stack([measure.values(f, y, part.starts, norms=norm, **given) for f, y, norm in targets])
-
-    found, means = [], []
-    order = np.arange(data.n_queries) if folds is None else np.concatenate(folds)
-    for form, chunks in zip(problem.forms, problem.hold_out(values, judge, folds), strict=True):
-        graph: Any = form.graph if folds is None else form.graph.take(order)
-        for of_target, y in zip(np.concatenate(chunks, axis=1), graph.y.T, strict=True):
-            found.append(of_target)
-            means.append(measure.mean_of(of_target, y, graph.starts, graph.weights if weighted else None))
-    each_query, mean = np.full((data.n_queries, len(values)), np.nan), mean_of_targets(means)
-    each_query[order] = mean_of_targets(found)
-    mean[problem.unresolved(values)] = np.nan
-
-    def scores(k: int) -> Array:
-        return np.asarray(problem.held_out_scores(values[k : k + 1], data.n_rows, folds)[:, 0])
-
-    return Curve(mean, mean_and_error(each_query)[1], each_query, scores=scores)
-
-
-def _exact_preferences(measure: Measure, problem: Any, values: Array, folds: list[Rows] | None) -> Curve:
-    """Preferences that are held out without refitting: groups count the same, single preferences by their weights."""
-
-    def judge(part: Any, held: HeldOut) -> tuple[Array, Array]:
-        margins = held.scores[0].T.copy()
-        margins[np.abs(margins) <= _TIED * held.sizes[:, None] * held.norms[0]] = 0.0
-        return ordered_rightly(measure, margins, part.strength, part.weights)
-
-    (chunks,) = problem.hold_out(values, judge, folds)
-    right, weight = (np.concatenate(each) for each in zip(*chunks, strict=True))
-    del chunks
-    sizes = np.diff(problem.forms[0].graph.starts)
-    if folds is not None:
-        sizes = np.array([sizes[fold].sum() for fold in folds])
-    if (sizes == 1).all():
-        mean = np.asarray((weight @ right) / weight.sum())
-        squares = right - mean  # of very many preferences: no further copy
-        squares *= squares
-        error = np.sqrt((weight**2) @ squares) / weight.sum()
-        found = right
-        found[weight == 0.0] = np.nan
-    else:
-        starts = np.cumsum(sizes) - sizes
-        total = np.add.reduceat(weight, starts)
-        found = ratio(np.add.reduceat(weight[:, None] * right, starts, axis=0), total[:, None])
-        mean, error = mean_and_error(found)
-    mean[problem.unresolved(values)] = np.nan
-    return Curve(mean, error, found)
 
 
 def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], *, constrained: bool) -> Plan:

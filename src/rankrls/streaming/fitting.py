@@ -21,6 +21,7 @@ from rankrls.numerics.chunks import left_fold
 from rankrls.numerics.graph import Array
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
+from rankrls.selection.curves import judge_queries
 from rankrls.streaming.executors import map_parts
 from rankrls.streaming.rows import LabelledRows
 
@@ -67,8 +68,7 @@ def _held_out(model: Model, measure: Measure, basis: Basis | None, part: Any) ->
         return np.empty((0, len(model.alphas)))
 
     def judge(chunk: Any, held: HeldOut) -> Array:
-        sizes = {"sizes": held.sizes, "norms": held.norms[0], "places": chunk.rows}
-        return measure.values(held.scores[0], chunk.y[:, 0], chunk.starts, weights=chunk.weights, **sizes)
+        return judge_queries(measure, chunk, held)[0]
 
     graph, X = rows.graph(model.setting), _features(rows.X, basis)
     return np.concatenate(list(hold_out_chunks(model.smoother, graph, X, model.alphas, judge)))
