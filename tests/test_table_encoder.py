@@ -223,7 +223,7 @@ def test_named_columns_only():
         assert option in caught.value.message
     said = {"categorical": ["brand", "query"], "dates": "added", "text": "title", "ignore": ["sku", "shop", "empty"]}
     encoder = TableEncoder(columns="named", **said).fit(table)
-    assert {use.reason for use in encoder.columns_ if use.kind != "number"} == {"as said"}
+    assert {use.reason for use in encoder.columns_ if use.kind != "number"} == {"as configured"}
 
 
 def test_a_number_may_be_a_category():

@@ -33,7 +33,7 @@ class ColumnUse:
     name : str
     kind : {"number", "list", "category", "date", "text", "query text", "unused"}
     reason : str
-        Why, in a few words; "as said" if a parameter names the column.
+        Why, in a few words; "as configured" if a parameter names the column.
     n_missing : int
         Missing cells among the training rows.
     n_distinct : int
@@ -151,11 +151,11 @@ def _refusal(refused: list[ColumnUse]) -> InputError:
 def _kind(column: Column, named: str | None, floor: int, formats: Sequence[str]) -> tuple[str, str]:
     """The kind of a column and why; an error if its cells cannot be what a parameter says."""
     if named in ("unused", "query text"):
-        return named, "as said"
+        return named, "as configured"
     if column.missing.all():
         return "unused", "every cell is missing"
     if named is not None and column.holds in ("others", "lists"):
-        text = f"Column {column.name!r} holds {column.shown}, and cannot be used as said. Leave it out (ignore)."
+        text = f"Column {column.name!r} holds {column.shown}, and cannot be used as configured. Leave it out (ignore)."
         raise InputError(text, parameter="ignore", column=column.name)
     if column.holds == "others":
         return "unused", f"holds {column.shown}"
@@ -176,7 +176,7 @@ def _kind(column: Column, named: str | None, floor: int, formats: Sequence[str])
         text = f"No value of column {column.name!r} is in {floor} rows or more."
         remedy = "Leave the column out (ignore), or lower min_frequency."
         raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
-    return named, "as said"
+    return named, "as configured"
 
 
 def _guess(column: Column, floor: int, formats: Sequence[str]) -> tuple[str, str]:

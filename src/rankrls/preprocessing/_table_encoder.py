@@ -86,7 +86,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     InputError
-        At ``fit``: for columns that are not there or cannot be used as said; all of them in one error. At
+        At ``fit``: for columns that are not there or cannot be used as configured; all of them in one error. At
         ``transform``: for columns that are missing, and cells that are not numbers or dates where the training rows had
         such.
 
