@@ -58,9 +58,8 @@ class RankRLS(Fits, GraphParameters, KernelParameters):
     alpha : float, default=1.0
         The papers' lambda, without a factor 1/m. 0 is the limit from above: the solution of minimum norm.
     kernel : str or callable, default="linear"
-        "linear", "rbf", "laplacian", "polynomial", "sigmoid" and whatever else :doc:`/guide/kernels` lists, or
-        "precomputed". A callable takes two rows of X, or two objects of any kind where X is a sequence of them, and
-        returns a number.
+        "linear", "rbf", "laplacian", "polynomial", "sigmoid" or another of :doc:`/guide/kernels`, or "precomputed". A
+        callable takes two rows of X, or two objects of any kind if X is a sequence of them, and returns a number.
     gamma : float, optional
         Factor in every named kernel but the linear one. 1 / number of features by default.
     degree : int, default=3
@@ -114,8 +113,7 @@ class RankRLS(Fits, GraphParameters, KernelParameters):
     Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to rank with pairwise regularized least-squares.
     SIGIR 2007 workshop on learning to rank for information retrieval. Equations (8) and (11).
 
-    Kim, Park: Fast nonnegative matrix factorization: an active-set-like method and comparisons. SIAM Journal on
-    Scientific Computing 33, 2011. Algorithm 2, for ``positive``.
+    Lawson, Hanson: Solving least squares problems. 1974. Chapter 23, for ``positive``.
 
     Examples
     --------
