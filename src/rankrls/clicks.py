@@ -31,7 +31,6 @@ CONFOUNDED = 0.75
 errors grow from about 0.75 on; with one feature and results sorted by it (0.8) the corrected ranking was reversed."""
 
 _ROUNDS, _SETTLED = 100, 1e-5
-_RIDGE = 1e-3
 _MOST_FEATURES = 200
 _BOOTSTRAP, _BOOTSTRAP_ROWS = 30, 100_000
 
@@ -280,10 +279,13 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
     members = [np.flatnonzero(codes == k) for k in range(len(theta))]
     G = np.stack([Z[rows].T @ (Z[rows] * n[rows, None]) for rows in members])
     b = np.stack([Z[rows].T @ (n[rows] * rates[rows]) for rows in members])
-    ridge = np.full(Z.shape[1], _RIDGE * n.sum())
-    ridge[0] = 0.0
+    penalized = np.r_[0.0, np.ones(Z.shape[1] - 1)]
     for _ in range(_ROUNDS):
-        system = np.tensordot(theta**2, G, 1) + np.diag(ridge * np.mean(theta**2))
+        # Ridge of d coefficients that explain half of the variance, on so many rows as such weights stand for: the top
+        # positions weigh most, and a regression that fits their noise would take it for examination.
+        weights = n * theta[codes] ** 2
+        ridge = Z.shape[1] * (weights @ weights) / weights.sum() * penalized
+        system = np.tensordot(theta**2, G, 1) + np.diag(ridge)
         g = np.maximum(Z @ linalg.solve(system, theta @ b, assume_a="pos"), LEAST_EXAMINATION)
         new = np.bincount(codes, n * rates * g, len(theta)) / np.bincount(codes, n * g * g, len(theta))
         new = np.maximum(new / new[0], LEAST_EXAMINATION)
