@@ -142,19 +142,6 @@ class LabelledItems(_Items):
         """The items of some units, and what is known of these, without features."""
         return units, self.take(units, items=False)
 
-    def sample(self, most: int, rng: np.random.Generator) -> tuple[LabelledItems, NDArray[np.intp]]:
-        """Random whole queries; of one larger query random rows."""
-        m, layout = self.n_rows, self.layout
-        if m <= most:
-            rows = np.arange(m, dtype=np.intp)
-        else:
-            order = rng.permutation(layout.by_id)
-            enough = order[np.cumsum(layout.counts[order]) <= most]
-            rows = np.flatnonzero(np.isin(layout.codes, enough))
-            if not len(enough):
-                rows = np.sort(rng.choice(m, most, replace=False)).astype(np.intp)
-        return self.take(rows, items=False), rows
-
     def of_positive_weight(self, *, square: bool) -> LabelledItems:
         """These without rows of weight zero; ``square`` cuts the columns of a kernel matrix too."""
         if self.weights is None or (self.weights > 0.0).all():
@@ -197,10 +184,6 @@ class PreferredItems(_Items):
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> PreferredItems:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
         return replace(self, graph=self.graph.take(units))
-
-    def sample(self, most: int, rng: np.random.Generator) -> tuple[PreferredItems, NDArray[np.intp]]:
-        """All of them: preferences are few numbers each."""
-        return self, np.arange(self.n_rows, dtype=np.intp)
 
     def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], PreferredItems]:
         """The items of some preferences, ascending, and these preferences between them alone, without features."""

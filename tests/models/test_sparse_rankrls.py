@@ -8,7 +8,6 @@ import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -237,7 +236,7 @@ def test_an_offset_of_the_columns_changes_nothing():
     [
         ({"n_basis": 0}, Refusal("whole", "got 0", parameter="n_basis")),
         ({"n_basis": 2.5}, Refusal(parameter="n_basis")),
-        ({"basis": "best"}, Refusal("'kmeans', 'pursuit'", parameter="basis")),
+        ({"basis": "best"}, Refusal("'kmeans'", parameter="basis")),
         ({"basis_indices": []}, Refusal("sequence", parameter="basis_indices")),
         ({"basis_indices": [0.5]}, Refusal("a sequence", parameter="basis_indices")),
         ({"basis_indices": [0, 99]}, Refusal("got [0, 99]", parameter="basis_indices")),
@@ -245,10 +244,6 @@ def test_an_offset_of_the_columns_changes_nothing():
         ({"kernel": "gaussian"}, Refusal("'rbf'", parameter="kernel", remedy="Gaussian")),
         ({"kernel": "sigmoid", "gamma": 3.0, "coef0": -1.0}, Refusal("not positive semidefinite", kind=ValueError)),
         ({"kernel": "precomputed"}, Refusal("must be square", parameter="X")),
-        ({"solver": "primal"}, Refusal("'direct', 'cg'", parameter="solver")),
-        ({"solver": "cg", "alpha": 0.0}, Refusal("solver='cg' needs", parameter="alpha")),
-        ({"tol": 0.0}, Refusal("number", "above 0", parameter="tol")),
-        ({"max_iter": 0}, Refusal("whole", "least 1", parameter="max_iter")),
         ({"alpha": -1.0}, Refusal("number", "least 0", parameter="alpha")),
     ],
 )
@@ -266,110 +261,3 @@ def test_bad_combinations():
         SparseRankRLS(basis="kmeans", n_basis=3, kernel="precomputed").fit(X @ X.T, Y, qid=QID)
     with Refusal("Nothing to compare", parameter="y"):
         SparseRankRLS().fit(X, np.ones(len(Y)), qid=QID)
-
-
-@pytest.mark.parametrize("graph", GRAPHS[:5], ids=graph_id)
-def test_a_basis_by_pursuit(graph):
-    """The rows of RankingPursuit, all of them candidates here; a sample of rows and queries where there are many."""
-    from rankrls import RankingPursuit
-
-    model = SparseRankRLS(0.3, n_basis=6, basis="pursuit", gamma=0.2, **graph).fit(X, Y, qid=QID)
-    if graph["regression_weight"] in (0.0, 1.0):
-        greedy = RankingPursuit(6, kernel="rbf", gamma=0.2, **graph).fit(X, Y, qid=QID)
-        np.testing.assert_array_equal(model.basis_indices_, greedy.basis_indices_)
-    given = SparseRankRLS(0.3, basis_indices=model.basis_indices_, gamma=0.2, **graph).fit(X, Y, qid=QID)
-    np.testing.assert_allclose(model.predict(X_NEW), given.predict(X_NEW), atol=1e-12)
-    K = kernel_matrix("rbf", X)
-    matrix = SparseRankRLS(0.3, n_basis=6, basis="pursuit", kernel="precomputed", **graph).fit(K, Y, qid=QID)
-    np.testing.assert_array_equal(matrix.basis_indices_, model.basis_indices_)
-
-
-def test_a_pursuit_among_samples(monkeypatch):
-    from rankrls.models import basis as _basis
-
-    options = {"n_basis": 4, "basis": "pursuit", "gamma": 0.2}
-    monkeypatch.setattr(_basis, "_LEAST_CANDIDATES", 1)
-    few = SparseRankRLS(**options).fit(X, Y, qid=QID)
-    assert len(set(few.basis_indices_)) == 4
-    for most in (20, 5):
-        monkeypatch.setattr(_basis, "_PURSUED_BYTES", 8 * 16 * most)
-        for qid in (QID, None):
-            model = SparseRankRLS(**options).fit(X, Y, qid=qid)
-            assert 1 <= len(model.basis_indices_) <= 4
-            again = SparseRankRLS(**options).fit(X, Y, qid=qid)
-            np.testing.assert_array_equal(model.basis_indices_, again.basis_indices_)
-
-
-def test_a_pursuit_by_preferences():
-    rng = np.random.default_rng(76)
-    i = rng.integers(0, len(Y), 50)
-    j = (i + rng.integers(1, len(Y), 50)) % len(Y)
-    model = SparseRankRLS(0.3, n_basis=5, basis="pursuit", gamma=0.2).fit_pairs(X, i, j)
-    assert len(set(model.basis_indices_)) == 5
-    other = SparseRankRLS(0.3, n_basis=5, gamma=0.2).fit_pairs(X, i, j)
-    gaps = [m.predict(X)[i] - m.predict(X)[j] for m in (model, other)]
-    assert np.sum((1 - gaps[0]) ** 2) < np.sum((1 - gaps[1]) ** 2)
-
-
-@pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
-def test_conjugate_gradients_come_to_the_same(graph):
-    targets = np.column_stack((Y, X[:, 1]))
-    for basis in ({"basis_indices": np.arange(9)}, {"basis_indices": [0, 1, 2, 3, 4, 1, 0]}, {"n_basis": 1000}):
-        for alpha in (1e-2, 1.0):
-            options = {"gamma": 0.2, "tol": 1e-11, **basis, **graph}
-            direct = SparseRankRLS(alpha, solver="direct", **options).fit(X, targets, qid=QID, sample_weight=W)
-            model = SparseRankRLS(alpha, solver="cg", **options).fit(X, targets, qid=QID, sample_weight=W)
-            np.testing.assert_allclose(model.predict(X_NEW), direct.predict(X_NEW), atol=1e-6)
-            assert 1 <= model.n_iter_ <= 60
-            assert direct.n_iter_ == 1
-    assert not hasattr(SparseRankRLS(solver="cg"), "partial_fit")
-
-
-def test_conjugate_gradients_by_a_sample():
-    """Of many rows a sample preconditions: few iterations, also for one ranking larger than a block."""
-    rng = np.random.default_rng(77)
-    Z, qid = rng.normal(size=(6000, 3)), np.repeat(np.arange(600), 10)
-    y = np.sin(2 * Z[:, 0]) + 0.3 * rng.normal(size=6000)
-    for q in (qid, None):
-        for graph in ({}, {"ties": "exclude"}):
-            options = {"n_basis": 60, "gamma": 1.0, **graph}
-            labels = np.round(2 * y) if graph else y
-            direct = SparseRankRLS(0.1, **options).fit(Z, labels, qid=q)
-            model = SparseRankRLS(0.1, solver="cg", **options).fit(Z, labels, qid=q)
-            np.testing.assert_allclose(model.predict(Z[:50]), direct.predict(Z[:50]), atol=1e-5)
-            assert 5 < model.n_iter_ < 60
-            plain = SparseRankRLS(1e6, solver="cg", **options).fit(Z, labels, qid=q)
-            assert plain.n_iter_ < 4
-
-
-def test_conjugate_gradients_on_preferences():
-    rng = np.random.default_rng(78)
-    i = rng.integers(0, len(Y), 300)
-    j = (i + rng.integers(1, len(Y), 300)) % len(Y)
-    options = {"n_basis": 8, "gamma": 0.2}
-    direct = SparseRankRLS(0.3, **options).fit_pairs(X, i, j, strength=rng.random(300))
-    rng = np.random.default_rng(78)
-    i = rng.integers(0, len(Y), 300)
-    j = (i + rng.integers(1, len(Y), 300)) % len(Y)
-    model = SparseRankRLS(0.3, solver="cg", **options).fit_pairs(X, i, j, strength=rng.random(300))
-    np.testing.assert_allclose(model.predict(X_NEW), direct.predict(X_NEW), atol=1e-6)
-    assert model.n_iter_ > 1
-
-
-def test_conjugate_gradients_say_where_they_stop():
-    rng = np.random.default_rng(79)
-    Z, y = rng.normal(size=(3000, 3)), rng.normal(size=3000)
-    with pytest.warns(ConvergenceWarning, match=r"ended with 'max_iter' after 2 iterations"):
-        SparseRankRLS(1e-3, n_basis=40, gamma=1.0, solver="cg", max_iter=2).fit(Z, y)
-
-
-def test_auto_takes_conjugate_gradients_for_very_large_bases(monkeypatch):
-    from rankrls.models import sparse_rankrls
-
-    monkeypatch.setattr(sparse_rankrls, "_MOST_DIRECT", 10)
-    assert SparseRankRLS(n_basis=10).fit(X, Y, qid=QID).n_iter_ == 1
-    model = SparseRankRLS(n_basis=20).fit(X, Y, qid=QID)
-    assert not hasattr(model, "_equations")
-    with Refusal("conjugate gradients"):
-        model.partial_fit(X, Y, qid=QID + 1000)
-    assert SparseRankRLS(0.0, n_basis=20).fit(X, Y, qid=QID).n_iter_ == 1

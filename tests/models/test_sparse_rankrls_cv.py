@@ -160,13 +160,3 @@ def test_one_basis_for_all_kernels():
 def test_bad_parameters(options, refusal):
     with refusal:
         SparseRankRLSCV(**options).fit(X, Y, qid=QID)
-
-
-def test_a_pursuit_for_each_kernel():
-    options = {"basis": "pursuit", "n_basis": 5}
-    model = SparseRankRLSCV(ALPHAS, gamma=(0.05, 0.3), **options).fit(X, Y, qid=QID)
-    single = SparseRankRLS(model.alpha_, gamma=model.best_params_["gamma"], **options).fit(X, Y, qid=QID)
-    np.testing.assert_array_equal(model.basis_indices_, single.basis_indices_)
-    np.testing.assert_allclose(model.predict(X), single.predict(X), atol=1e-8)
-    pairs = SparseRankRLSCV(ALPHAS, gamma=0.3, **options).fit_pairs(X, np.arange(20), np.arange(20) + 12)
-    assert len(pairs.basis_indices_) == 5

@@ -125,8 +125,7 @@ def leave_pair_out(
     relation to the features, 20 to 100 items, the 95 % interval held 0.5 in 80 to 86 % of the samples.
     For given ``pairs`` that share few items they are too wide instead.
 
-    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features, and with
-    ``basis="pursuit"`` their labels too, so that the result is a little too good then.
+    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features.
 
     References
     ----------

@@ -70,8 +70,7 @@ def leave_query_out(
     scored like any other. Scores of a query that differ by rounding only are equal: a weight that no other query
     determines is 0 by cancellation, and what rounding leaves of it would order the items.
 
-    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features, and with
-    ``basis="pursuit"`` their labels too, so that the result is a little too good then.
+    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features.
 
     Where a model fits every label, an alpha below 1e-11 of the largest eigenvalue is not evaluated, since rounding
     would decide: scores are NaN, with one warning.

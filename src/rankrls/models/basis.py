@@ -9,25 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.numerics.basis import Basis
 
-_CANDIDATES = 4
-_LEAST_CANDIDATES = 1000
-"""A pursuit chooses among so many rows for each basis item, and at least among so many."""
-_PURSUED_BYTES = 512 << 20
 _KMEANS_ROWS = 50
 """Rows a centre that k-means looks at; more move the centres little."""
 
 
-def make_basis(model: Any, data: Comparisons, kernel: Kernel, setting: Setting, random_state: Any = None) -> Basis:
-    """The basis that an estimator's ``n_basis``, ``basis``, ``basis_indices`` and ``random_state`` ask for.
-
-    Nothing but a pursuit looks at labels.
-    """
+def make_basis(model: Any, data: Comparisons, kernel: Kernel, random_state: Any = None) -> Basis:
+    """The basis that an estimator's ``n_basis``, ``basis``, ``basis_indices`` and ``random_state`` ask for."""
     X, m = data.X, data.n_rows
     numbers = _given_numbers(model, data)
     if numbers is None:
@@ -41,8 +34,6 @@ def make_basis(model: Any, data: Comparisons, kernel: Kernel, setting: Setting, 
                     "basis='kmeans' needs features to average. Use basis='random' for this kernel.", parameter="basis"
                 )
             return Basis.build(kernel, _kmeans(X, size, rng))
-        elif model.basis == "pursuit":
-            numbers = _pursued(data, kernel, size, rng, setting)
         else:
             numbers = np.sort(rng.choice(m, size, replace=False)).astype(np.intp)
     if kernel.name != "precomputed":
@@ -53,7 +44,7 @@ def make_basis(model: Any, data: Comparisons, kernel: Kernel, setting: Setting, 
 
 
 def basis_size(model: Any, m: int) -> int:
-    """How many of m items are in the basis, unless a pursuit ends early."""
+    """How many of m items are in the basis."""
     if model.basis_indices is not None:
         return len(model.basis_indices)
     return m if model.n_basis is None else min(int(model.n_basis), m)
@@ -106,25 +97,3 @@ def _kmeans(X: Any, n_centres: int, rng: np.random.Generator) -> NDArray[np.floa
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct rows than centres: some centres coincide
         means.fit(X)
     return np.asarray(means.cluster_centers_, dtype=np.float64)
-
-
-def _pursued(
-    data: Comparisons, kernel: Kernel, size: int, rng: np.random.Generator, setting: Setting
-) -> NDArray[np.intp]:
-    """Rows that a pursuit of the first target takes one after the other, in that order; at least one."""
-    from rankrls.learners.dictionaries import Dictionary, kernel_columns
-    from rankrls.learners.pursuit import pursue
-
-    X, m = data.X, data.n_rows
-    candidates = np.arange(m, dtype=np.intp)
-    most = max(_CANDIDATES * size, _LEAST_CANDIDATES)
-    if m > most:
-        candidates = np.sort(rng.choice(m, most, replace=False)).astype(np.intp)
-    some, rows = data.sample(_PURSUED_BYTES // (8 * len(candidates)), rng)
-    graph = some.numeric_graphs(setting)[0]
-    if kernel.name == "precomputed":
-        columns = kernel_columns(kernel, X[rows][:, candidates], None)
-    else:
-        columns = kernel_columns(kernel, take_items(X, rows), take_items(X, candidates))
-    taken = pursue(Dictionary(columns, graph), graph.target[:, 0], size).indices
-    return candidates[taken] if len(taken) else candidates[:1]

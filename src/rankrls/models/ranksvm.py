@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
@@ -61,7 +61,7 @@ class RankSVMParameters(Ranker, KernelParameters):
                         "to expand over (n_basis), or as many as there are to have it all the same.",
                         parameter="n_basis",
                     )
-                basis = make_basis(self, data, kernel, Setting("exclude"))
+                basis = make_basis(self, data, kernel)
             labelled = isinstance(data, LabelledItems)
             for balance in options(self.balance, "balance") if labelled else ("examples",):
                 choices = {"balance": balance} if labelled else {}

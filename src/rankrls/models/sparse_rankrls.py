@@ -9,9 +9,8 @@ from typing import Any, Self
 from sklearn.utils.metaestimators import available_if
 
 from rankrls._comparisons import Comparisons
-from rankrls._errors import InputError
 from rankrls.models import fitting, streamed, updating
-from rankrls.models.basis import basis_size, generator, make_basis
+from rankrls.models.basis import generator, make_basis
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -23,19 +22,14 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.ranker import ChoosesExactly, Fits
-from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
-_MOST_DIRECT = 16384
-"""Basis items from which on an iteration's kernel values cost so little beside the product K_RM L K_MR that CG pays."""
-BASES = ("random", "kmeans", "pursuit")
+BASES = ("random", "kmeans")
 
 
 def _can_update(model: SparseRankRLS) -> bool:
-    if model.solver == "cg":
-        raise AttributeError("partial_fit adds up normal equations, which solver='cg' never forms.")
     if model.kernel == "precomputed":
         raise AttributeError("partial_fit evaluates the kernel between new items and the basis: give it by name.")
     return True
@@ -61,25 +55,14 @@ class SparseRankRLS(Fits, GraphParameters, KernelParameters):
         The papers' lambda. 0 is the limit from above.
     n_basis : int, default=500
         Items in the basis; all rows where there are no more.
-    basis : {"random", "kmeans", "pursuit"}, default="random"
-        Random rows; the centres of k-means; or the rows that ranking pursuit takes one after the other, among a random
-        sample of 4 ``n_basis`` rows (1000 at least), by the first target: fewer than ``n_basis`` where nothing
-        improves. Only the last looks at labels.
+    basis : {"random", "kmeans"}, default="random"
+        Random rows; or the centres of k-means.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates do no harm.
     kernel : str or callable, default="rbf"
         As in :class:`RankRLS`; it must be positive semidefinite on the basis.
     gamma, degree, coef0, kernel_params, ties, balance, regression_weight : as in :class:`RankRLS`
         ``regression_weight=1.0`` is sparse regularized least squares.
-    solver : {"auto", "direct", "cg"}, default="auto"
-        "direct" is O(m r^2 + r^3). "cg" is preconditioned conjugate gradients, O(m r) an iteration and O(r^3) for the
-        preconditioner, to the same solution; only ``fit`` and ``fit_pairs`` use it, and it needs alpha > 0. It
-        evaluates the kernel anew in each iteration, so that it pays for very large bases only: "auto" takes it beyond
-        16384 items.
-    tol : float, default=1e-8
-        Of "cg": the relative norm of the preconditioned residual.
-    max_iter : int, default=200
-        Of "cg"; a warning tells where it was not enough.
     random_state : int, Generator or RandomState, default=0
         For choosing the basis.
 
@@ -95,7 +78,7 @@ class SparseRankRLS(Fits, GraphParameters, KernelParameters):
         Weights of the features; linear kernel only.
     alpha_ : float
     n_iter_ : int
-        Iterations of "cg", the most of any target; 1 if solved directly.
+        1: it is solved directly.
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -135,9 +118,6 @@ class SparseRankRLS(Fits, GraphParameters, KernelParameters):
     basis: str = parameter(default="random", check=choice(*BASES))
     basis_indices: Any = parameter(default=None)
     random_state: Any = parameter(default=0)
-    solver: str = parameter(default="auto", check=choice("auto", "direct", "cg"))
-    tol: float = parameter(default=1e-8, check=number(above=0.0, below=1.0))
-    max_iter: int = parameter(default=200, check=number(least=1, whole=True))
 
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
@@ -175,26 +155,16 @@ class SparseRankRLS(Fits, GraphParameters, KernelParameters):
     def _candidate(self, data: Comparisons) -> LeastSquares:
         """What ``fit`` solves, and what held-out scores come from."""
         kernel, setting = fitting.kernel_of(self, data.X), fitting.setting_of(self)
-        return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel, setting))
+        return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel))
 
     def _solve(self, data: Comparisons) -> Self:
-        alpha, candidate, problem, n_iter = float(self.alpha), self._candidate(data), None, 1
-        large = basis_size(self, data.n_rows) > _MOST_DIRECT and alpha > 0.0
-        if self.solver == "cg" or (self.solver == "auto" and large):
-            if alpha == 0.0:
-                raise InputError(
-                    "solver='cg' needs alpha > 0. Use solver='direct' for the limit alpha=0.", parameter="alpha"
-                )
-            scorer, found = iterate(candidate, data, alpha, float(self.tol), int(self.max_iter))
-            fitting.warn_unless_converged(self, found)
-            n_iter = found.iterations
-        else:
-            problem = candidate.problem(data)
-            scorer = problem.solve(alpha)
+        candidate = self._candidate(data)
+        problem = candidate.problem(data)
+        scorer = problem.solve(float(self.alpha))
         fitting.begin(self, data)
         fitting.keep(self, scorer.over(data.kept), candidate.kernel)
         fitting.keep_basis(self, candidate.basis, data)
-        self.alpha_, self.n_iter_ = alpha, n_iter
+        self.alpha_, self.n_iter_ = float(self.alpha), 1
         updating.remember(self, data, problem)
         return self
 
@@ -225,9 +195,7 @@ class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     Notes
     -----
     O(m r^2 + r^3) for each kernel and graph, and about as much again for leave-query-out of all alphas together. The
-    basis is chosen once, from all rows: held-out queries lend it items, but not their labels. ``basis="pursuit"``
-    looks at the labels of all queries, and the measure of a choice is then a little too good; it is chosen for each
-    kernel, on the first of ``ties`` and of ``balance``.
+    basis is chosen once, from all rows: held-out queries lend it items, but not their labels.
 
     Examples
     --------
@@ -261,7 +229,7 @@ class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
         settings, start = fitting.settings_of(self, data), generator(self.random_state)
         out = []
         for kernel, choices in fitting.kernels_of(self, data.X):  # the same random basis for every kernel
-            basis = cache(partial(make_basis, self, data, kernel, settings[0][0], deepcopy(start)))
+            basis = cache(partial(make_basis, self, data, kernel, deepcopy(start)))
             for setting, chosen in settings:
                 known = {**choices, **chosen}
                 out.append(LeastSquares(kernel=kernel, setting=setting, choices=known, make_basis=basis))

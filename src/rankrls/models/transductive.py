@@ -103,7 +103,7 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
             )
         for kernel, choices in fitting.kernels_of(self, data.X):
             for setting, chosen in fitting.settings_of(self, data):
-                make = partial(make_basis, self, data, kernel, setting) if has_basis else None
+                make = partial(make_basis, self, data, kernel) if has_basis else None
                 model = LeastSquares(kernel=kernel, setting=setting, solver=self.solver, make_basis=make)
                 for penalty in sorted((float(value) for value in options(self.penalty, "penalty")), reverse=True):
                     how: dict[str, Any] = {"model": model, "data": data, "folds": folds, "penalty": penalty}

@@ -112,7 +112,7 @@ def _basis(model: Any, state: dict[str, Any] | None, data: LabelledItems, kernel
     if not hasattr(model, "n_basis"):
         return None
     if state is None:
-        return make_basis(model, data, kernel, fitting.setting_of(model))
+        return make_basis(model, data, kernel)
     return Basis(kernel, model.X_fit_, state["to_items"], state["rows_first"])
 
 

@@ -213,12 +213,7 @@ class BasisForm(PrimalForm):
         return normal_equations(self.graph, self.features).whitened(self.basis.whitening)
 
     def read(self, coefficients: Array) -> Scorer:
-        basis, kernel = self.basis, self.basis.kernel
-        a = basis.to_items @ coefficients if basis.rows_first else coefficients  # else they were whitened already
-        if kernel.name == "precomputed":
-            return Scorer(None, a, kernel, columns=basis.numbers)
-        weights = np.asarray(basis.items.T @ a, dtype=np.float64) if kernel.is_linear else None
-        return Scorer(weights, a, kernel, basis.items)
+        return self.basis.scorer(coefficients)
 
 
 @dataclass(frozen=True, eq=False)
