@@ -6,7 +6,8 @@ import pytest
 from tests.refusals import Refusal
 
 from rankrls import RankRLSCV, load, survival_pairs
-from rankrls.io import load_letor
+from rankrls.inspection import leaderboard
+from rankrls.io import load_letor, load_votes
 from rankrls.preprocessing import TableEncoder
 
 ROLES = ("--label", "grade", "--qid", "query", "--id", "product")
@@ -105,12 +106,19 @@ def votes(tmp_path, monkeypatch):
     return tmp_path
 
 
-def test_votes_give_ratings(votes, works, refused):
+def test_votes_give_a_leaderboard(votes, works, refused):
     given = ("--left", "left", "--right", "right", "--preferred", "choice")
     found = works("fit", "votes.csv", *given, "-m", "m.rankrls", "--json").json
-    assert [each["item"] for each in found["ratings"]] == [*"abcde"]
-    assert sum(each["votes"] for each in found["ratings"]) == 2 * found["pairs"]["train"]["preferences"]
-    assert "Ratings" in works("fit", "votes.csv", *given, "-m", "m.rankrls").out
+    assert [each["item"] for each in found["leaderboard"]] == [*"abcde"]
+    assert sum(each["votes"] for each in found["leaderboard"]) == 2 * found["pairs"]["train"]["preferences"]
+    table = load_votes("votes.csv", left="left", right="right", preferred="choice")
+    board = leaderboard(table.winners, table.losers, strength=table.strength, names=table.items)
+    shown = works("fit", "votes.csv", *given, "-m", "m.rankrls").out
+    for row, line, of in zip(
+        board.rows, shown.split("Leaderboard")[1].splitlines()[3:], found["leaderboard"], strict=False
+    ):
+        assert line.split() == " ".join(row).split()
+        assert f"{of['low']:+.3f} to {of['high']:+.3f}" == row[3]
     assert found["selection"] == works("cv", "votes.csv", *given, "--json").json["selection"]
     refused("fit", "votes.csv", *given, "--label", "x", "-m", "m.rankrls", Refusal("exclude", parameter="preferred"))
     refused("fit", "votes.csv", *given[:4], "-m", "m.rankrls", Refusal(parameter="preferred"))

@@ -1,6 +1,7 @@
 """Reading a model: what it ranks first, why, how sure it is, and whether its data are sound."""
 
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain
+from rankrls.inspection.leaderboards import Leaderboard, leaderboard
 from rankrls.inspection.ranked import rank_items
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
@@ -8,12 +9,14 @@ from rankrls.ranking import Ranking, borda_scores, rank_positions, rank_scores
 
 __all__ = [
     "Explanation",
+    "Leaderboard",
     "PairExplanation",
     "Posterior",
     "Ranking",
     "SuspiciousFeatures",
     "borda_scores",
     "explain",
+    "leaderboard",
     "pair_posterior",
     "posterior",
     "rank_items",

@@ -30,7 +30,7 @@ from rankrls.models.inputs.parameters import check_alphas, combinations, options
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.krylov import Status
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.curves import judged_queries
+from rankrls.selection.curves import judged_queries, logistic_slope
 from rankrls.selection.krylov import Convergence
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan, validation_plan
@@ -401,7 +401,13 @@ def publish(model: Any, results: Results, description: str, data: Comparisons | 
     model.selection_ = described(description, data)
     model.query_scores_ = results.best_values
     model.held_out_scores_ = None
-    if results.best_scores is not None and data is not None:
+    if results.best_scores is None or data is None:
+        return
+    if isinstance(data, PreferredItems):
+        margins, table = results.best_scores[:, 0], data.graph
+        held = np.isfinite(margins)
+        model.win_slope_ = logistic_slope(margins[held], table.strength[held], table.weight[held])
+    else:
         scores = data.given_rows(results.best_scores)
         model.held_out_scores_ = scores[:, 0] if data.one_target else scores
 

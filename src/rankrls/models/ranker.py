@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -45,6 +46,7 @@ class Ranker(RegressorMixin, BaseEstimator):
     X_fit_: Any
     basis_indices_: Any
     _kernel_: Kernel
+    win_slope_: float
     _one_target: bool
     _fitted_with_qid: bool = False
     _learns_unscored = False  # whether NaN in y marks rows without a label
@@ -349,6 +351,35 @@ class ChoosesExactly(ChoosesByClicks):
         return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
 
     _pair_folds = _folds
+
+    def predict_win_probability(self, X_a: Any, X_b: Any) -> NDArray[np.float64]:
+        """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
+
+        A logistic curve of the score difference, without an intercept: its slope, ``win_slope_``, is fitted by
+        ``fit_pairs`` to the votes and their exact held-out differences under the chosen model (Platt 1999).
+
+        Parameters
+        ----------
+        X_a, X_b : as for :meth:`predict`, with equally many rows
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+
+        Raises
+        ------
+        InputError
+            If the model was not fitted by ``fit_pairs``, or not chosen by held-out preferences or groups of them.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "win_slope_"):
+            problem = "Probabilities need votes: fit_pairs, with held-out preferences (not cv=leave_pair_out)."
+            raise InputError(problem, parameter="cv")
+        a, b = self.predict(X_a), self.predict(X_b)
+        if a.shape != b.shape:
+            problem = f"X_a has {len(a)} rows and X_b {len(b)}: each row of one is compared with one of the other."
+            raise InputError(problem, parameter="X_b")
+        return np.asarray(expit(self.win_slope_ * (a - b)))
 
     def _candidates(self, data: Comparisons) -> list[Any]:
         raise NotImplementedError

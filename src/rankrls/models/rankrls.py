@@ -312,6 +312,8 @@ class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
         Each training row's score by the chosen model without the row's own query; NaN for rows of weight zero.
     query_scores_ : ndarray of shape (q,) or None
         The measure of each query under the choice.
+    win_slope_ : float
+        Of :meth:`predict_win_probability`; of models that ``fit_pairs`` fitted.
     coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes

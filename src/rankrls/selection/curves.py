@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
 
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._compiled.threads import map_threads
@@ -144,6 +145,25 @@ def of_preferences(found: list[tuple[Array, Array]], sizes: NDArray[np.intp]) ->
     total = np.add.reduceat(weight, starts)
     values = ratio(np.add.reduceat(weight[:, None] * right, starts, axis=0), total[:, None])
     return Curve(*mean_and_error(values), values)
+
+
+def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
+    """The a of ``P(first preferred) = 1 / (1 + exp(-a margin))`` that fits preferences best; a tie is half of both.
+
+    Outcomes are drawn together a little, as by Platt (1999), so that a is finite where every preference is predicted.
+    """
+    size = float(np.sqrt(np.mean(margins**2)))
+    if size == 0.0:
+        return 0.0
+    shares = 0.5 + 0.5 * np.sign(strength) * len(margins) / (len(margins) + 2.0)
+    unit = margins / size
+
+    def loss(log_slope: float) -> float:
+        z = np.exp(log_slope) * unit
+        return float(weight @ (np.logaddexp(0.0, z) - shares * z))
+
+    found = minimize_scalar(loss, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 1e-9})
+    return float(np.exp(found.x)) / size
 
 
 def mean_of_targets(each: Sequence[Array]) -> Array:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -410,7 +410,7 @@ class LeastSquaresProblem:
         sizes = np.diff(self.forms[0].graph.starts)
         curve = of_preferences(chunks, sizes if folds is None else np.array([sizes[fold].sum() for fold in folds]))
         curve.mean[self.unresolved(values)] = np.nan
-        return curve
+        return replace(curve, scores=lambda k: self.held_out_scores(values[k : k + 1], folds)[:, 0])
 
 
 def _side_by_side(scores: list[Array]) -> Array:

@@ -10,6 +10,7 @@ from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
 from rankrls.cli._study import Study, study
+from rankrls.inspection import Leaderboard, leaderboard
 from rankrls.io._rows import few
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
@@ -31,27 +32,26 @@ def fit(options: Options, report: Report) -> Result:
     with report.working("saving", f"saving {options.save}"):
         save(found.model, options.save, provenance=plain_json(provenance))
     tables = [*_model_table(found), _choice_table(found)]
-    if options.votes and (rated := _ratings(found)):
-        result["ratings"] = rated
-        title = "Ratings" if len(rated) <= _SHOWN else f"Ratings, the best {_SHOWN} of {len(rated)} (--json has all)"
-        best = enumerate(rated[:_SHOWN], 1)
-        rows = [[k, each["item"], f"{each['rating']:+.4f}", each["votes"]] for k, each in best]
-        tables.append(Table(title, ["", "item", "rating", "votes"], rows, left=2))
+    if board := _board(found):
+        columns = {name: values.tolist() for name, values in board.columns.items()}
+        result["leaderboard"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+        result["leaderboard_confidence"] = board.confidence
+        m = len(board.rows)
+        title = "Leaderboard" if m <= _SHOWN else f"Leaderboard, the best {_SHOWN} of {m} (--json has all)"
+        tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     text = [*_examination(found), *_bias(found), f"Saved {options.save}   ({took})\n"]
     return Result(result, _tables(result, *tables), text, optional=True)
 
 
-def _ratings(found: Study) -> list[dict[str, Any]]:
-    """The rating of each name that votes are about, and the number of its votes, best first."""
-    encoder, estimator, pairs = found.encoder, found.estimator, found.pairs["train"]
-    if encoder is None or encoder.categorical != "item" or not hasattr(estimator, "coef_"):
-        return []
-    names = [feature.value or "(missing)" for feature in encoder.features_]
-    votes = np.bincount(np.concatenate((pairs.winners, pairs.losers)), minlength=found.training.n_rows)
-    counts = (found.training.X.T @ votes).astype(int).tolist()
-    order = np.argsort(-estimator.coef_, kind="stable").tolist()
-    return [{"item": names[k], "rating": float(estimator.coef_[k]), "votes": counts[k]} for k in order]
+def _board(found: Study) -> Leaderboard | None:
+    """The leaderboard of the names that votes are about."""
+    if not found.options.votes or found.encoder is None or found.encoder.categorical != "item":
+        return None
+    votes: Any = found.pairs["train"]
+    about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
+    names = [name or "(missing)" for name in votes.items]
+    return leaderboard(votes.winners, votes.losers, names=names, **about)
 
 
 def cv(options: Options, report: Report) -> Result:

@@ -1,0 +1,145 @@
+"""The leaderboard against refits, and against simulations of Bradley and Terry's model."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from scipy.stats import t
+
+from rankrls import RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
+from rankrls._errors import InputError
+from rankrls.inspection import leaderboard
+
+
+def votes(rng, ability, n, groups=0, spread=0.0):
+    """Votes of independent voters, or by groups that move each item's ability; and their expected margins."""
+    a, b = rng.integers(len(ability), size=(2, n))
+    a, b = a[a != b], b[a != b]
+    group = rng.integers(groups, size=len(a)) if groups else None
+    moved = rng.normal(0, spread, (max(groups, 1), len(ability)))
+    of = 0 if group is None else group
+    draws = rng.normal(0, spread, (400, 1)) * np.sqrt(2)
+    gap = ability[a] - ability[b]
+    expected = 2 * expit(gap + draws).mean(axis=0) - 1
+    first = rng.random(len(a)) < expit(gap + moved[of, a] - moved[of, b])
+    truth = np.linalg.lstsq(np.eye(len(ability))[a] - np.eye(len(ability))[b], expected, rcond=None)[0]
+    return np.where(first, a, b), np.where(first, b, a), group, truth - truth.mean()
+
+
+@pytest.mark.parametrize("kind", ["linear", "rbf", "basis"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_the_interval_is_the_jackknife_of_refits(kind, grouped):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(9, 3))
+    winners, losers, groups, _ = votes(rng, X[:, 0], 60, groups=7, spread=0.5)
+    strength, weight = rng.choice([0.0, 1.0, 2.0], len(winners)), rng.uniform(0.5, 2.0, len(winners))
+    groups = groups if grouped else np.arange(len(winners))
+    how = {"alpha": 1e-4, "kernel": "rbf", "gamma": 0.3} if kind != "linear" else {"alpha": 1e-6}
+    model = SparseRankRLS(n_basis=4, random_state=0, **how) if kind == "basis" else RankRLS(**how)
+    given = {"strength": strength, "weight": weight}
+    found = leaderboard(winners, losers, X=X, groups=groups if grouped else None, estimator=model, **given)
+    basis = {} if kind != "basis" else {"basis_indices": model.fit_pairs(X, winners, losers, **given).basis_indices_}
+
+    def scores(kept):
+        part = {name: values[kept] for name, values in given.items()}
+        out = type(model)(**model.get_params() | basis).fit_pairs(X, winners[kept], losers[kept], **part).predict(X)
+        return out - out.mean()
+
+    whole, numbers = scores(np.ones(len(winners), dtype=bool)), np.unique(groups)
+    left_out = np.array([scores(groups != g) for g in numbers])
+    variance = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0) * (1 - 1 / len(numbers))
+    order = found.item
+    np.testing.assert_allclose(found.rating, whole[order], rtol=1e-6, atol=1e-8)
+    if kind == "linear":  # the penalty's share is nothing here
+        half = t.ppf(0.975, len(numbers) - 1) * np.sqrt(variance[order])
+        np.testing.assert_allclose(found.high - found.rating, half, rtol=1e-4)
+    else:
+        half = t.ppf(0.975, len(numbers) - 1) * np.sqrt(variance[order])
+        assert (found.high - found.rating >= half * (1 - 1e-6)).all()
+
+
+@pytest.mark.parametrize(
+    ("items", "n", "spread", "groups"),
+    [(6, 60, 1.0, 0), (10, 300, 0.2, 0), (10, 300, 3.0, 0), (40, 250, 1.0, 0), (10, 3000, 1.0, 13)],
+)
+def test_intervals_hold_the_truth(items, n, spread, groups):
+    rng = np.random.default_rng(0)
+    rating, rank = [], []
+    for _ in range(100):
+        winners, losers, group, truth = votes(rng, spread * rng.normal(size=items), n, groups, 0.7 if groups else 0.0)
+        found = leaderboard(winners, losers, groups=group, names=range(items))
+        of = truth[found.item]
+        rating.append((found.low <= of) & (of <= found.high))
+        ranks = 1 + (truth[None] > of[:, None] + 1e-12).sum(axis=1)
+        rank.append((found.best_rank <= ranks) & (ranks <= found.worst_rank))
+    assert 0.9 <= np.mean(rating) <= 0.98
+    assert np.mean(rank) >= 0.95
+
+
+def test_names_ties_and_items_without_votes():
+    found = leaderboard(["b", "b", "a"] * 6, ["a", "c", "c"] * 6, strength=[1.0, 1.0, 0.0] * 6)
+    assert found.item.tolist() == ["b", "a", "c"] or found.item.tolist() == ["b", "c", "a"]
+    assert found.votes.tolist() == [12, 12, 12]
+    assert found.best_rank[0] == found.worst_rank[0] == 1
+    assert found.best_rank[1:].tolist() == [2, 2]
+    lines = str(found).splitlines()
+    assert len(lines) == 4
+    assert lines[1].split()[:2] == ["1", "b"]
+    more = leaderboard([1, 1, 0] * 6, [0, 2, 2] * 6, strength=[1.0, 1.0, 0.0] * 6, names=["a", "b", "c", "new"])
+    new = more.item.tolist().index("new")
+    assert more.votes[new] == 0
+    assert (more.best_rank[new], more.worst_rank[new]) == (1, 4)
+    assert (more.high - more.low)[new] > 2 * (more.high - more.low)[0]
+
+
+def test_refusals():
+    with pytest.raises(InputError, match="one name for each of 3 items"):
+        leaderboard([0, 1], [1, 2], X=np.eye(3), names=["a"])
+    with pytest.raises(InputError, match="positive"):
+        leaderboard([0, 1], [1, 2], X=np.eye(3), estimator=RankRLS(positive=True))
+    with pytest.raises(InputError, match="RankRLSCV"):
+        leaderboard([0, 1], [1, 2], X=np.eye(3), estimator=RankRLSCV())
+
+
+@pytest.mark.parametrize("kind", ["names", "features", "basis"])
+def test_win_probabilities_are_calibrated(kind):  # the basis is too small for more than that
+    rng = np.random.default_rng(0)
+    X = np.eye(30) if kind == "names" else rng.normal(size=(300, 5))
+    ability = rng.normal(size=30) if kind == "names" else X @ [1.0, 0.5, 0.2, 0.0, 0.0]
+    winners, losers, _, _ = votes(rng, ability, 5000)
+    models = {"basis": SparseRankRLSCV(n_basis=50, random_state=0)}
+    model = models.get(kind, RankRLSCV()).set_params(scoring="pair_accuracy").fit_pairs(X, winners, losers)
+    a, b = rng.integers(len(X), size=(2, 20_000))
+    found, truth = model.predict_win_probability(X[a], X[b]), expit(ability[a] - ability[b])
+    np.testing.assert_allclose(found + model.predict_win_probability(X[b], X[a]), 1.0)
+    for low in np.arange(0.0, 1.0, 0.1):
+        here = (found >= low) & (found < low + 0.1)
+        assert not here.any() or abs(found[here].mean() - truth[here].mean()) < 0.06
+    assert kind == "basis" or np.mean((found - truth) ** 2) < 0.003
+
+
+def test_the_slope_is_that_of_a_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    from rankrls.model_selection import leave_preference_out
+
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40, 3))
+    winners, losers, groups, _ = votes(rng, X[:, 0], 800, groups=20, spread=0.3)
+    strength, weight = rng.choice([0.0, 1.0], len(winners), p=[0.2, 0.8]), rng.uniform(0.5, 2.0, len(winners))
+    how = {"strength": strength, "weight": weight, "groups": groups}
+    model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, winners, losers, **how)
+    margins = leave_preference_out(RankRLS(alpha=model.alpha_), X, winners, losers, **how)
+    p = len(winners)
+    shares = np.where(strength > 0, 0.5 + 0.5 * p / (p + 2), 0.5)
+    logistic = LogisticRegression(C=1e12, fit_intercept=False, tol=1e-12, max_iter=1000)
+    logistic.fit(np.tile(margins, 2)[:, None], np.repeat([1, 0], p), np.r_[weight * shares, weight * (1 - shares)])
+    assert model.win_slope_ == pytest.approx(logistic.coef_[0, 0], rel=1e-4)
+
+
+def test_probabilities_need_votes():
+    X, y = np.random.default_rng(0).normal(size=(2, 12, 3))
+    with pytest.raises(InputError, match="fit_pairs"):
+        RankRLSCV().fit(X, y[:, 0], qid=np.repeat([0, 1, 2], 4)).predict_win_probability(X, X)
+    model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, [0, 1, 2, 3], [4, 5, 6, 7])
+    with pytest.raises(InputError, match="X_a has 2 rows and X_b 1"):
+        model.predict_win_probability(X[:2], X[:1])
