@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import CGRankRLS, RankRLS, RankRLSCV
 from tests.models.oracles import KERNEL_PARAMETERS, kernel_matrix, ranking_data
 from tests.refusals import Refusal
 
@@ -278,3 +278,20 @@ def test_a_square_kernel_is_needed():
         RankRLS(kernel="precomputed").fit_pairs(**GOOD)
     with Refusal("shape (15", "square", parameter="X"):
         RankRLSCV(kernel="precomputed").fit_pairs(**GOOD)
+
+
+@pytest.mark.parametrize(("search", "options"), [(RankRLSCV, {}), (CGRankRLS, {"selection": "tikhonov", "tol": 1e-12})])
+def test_labelled_validation_data_choose(search, options):
+    rng = np.random.default_rng(3)
+    X, Z = rng.normal(size=(40, 6)), rng.normal(size=(30, 6))
+    winners, losers = rng.integers(0, 40, size=(2, 60))
+    kept = winners != losers
+    winners, losers = winners[kept], losers[kept]
+    y = np.round(Z[:, 0] + Z[:, 1] + rng.normal(size=30))
+    alphas = [1e-3, 1.0, 1e3]
+    models = [RankRLS(alpha).fit_pairs(X, winners, losers) for alpha in alphas]
+    errors = [1.0 - model.score(Z, y) for model in models]
+    model = search(alphas, **options).fit_pairs(X, winners, losers, X_val=Z, y_val=y)
+    assert model.alpha_ == alphas[int(np.argmin(errors))]
+    assert model.best_score_ == pytest.approx(min(errors))
+    np.testing.assert_allclose(model.coef_, models[int(np.argmin(errors))].coef_, atol=1e-4)

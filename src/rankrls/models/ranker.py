@@ -270,9 +270,18 @@ class Chooses(Ranker, SelectionParameters):
         return self._search(data, plan or self._folds(measure, data))
 
     def fit_pairs(
-        self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None, groups: Any = None
+        self,
+        X: Any,
+        winners: Any,
+        losers: Any,
+        *,
+        strength: Any = None,
+        weight: Any = None,
+        groups: Any = None,
+        X_val: Any = None,
+        y_val: Any = None,
     ) -> Self:
-        """Choose by leaving out preferences, or groups of them; then fit all.
+        """Choose by leaving out preferences, or groups of them, or by validation data; then fit all.
 
         Parameters
         ----------
@@ -280,6 +289,8 @@ class Chooses(Ranker, SelectionParameters):
         groups : array-like of shape (p,), optional
             A group for each preference (the annotator, the prompt), held out together. Each preference is its own
             group by default. ``cv`` as an int makes that many folds of groups.
+        X_val, y_val : optional
+            Labelled items to choose by instead, as one ranking.
 
         Returns
         -------
@@ -287,13 +298,14 @@ class Chooses(Ranker, SelectionParameters):
 
         Notes
         -----
-        Chosen by the weighted share of held-out preferences that are ordered correctly (``scoring`` must be
-        "disagreement" or "pair_accuracy"); preferences of strength 0 are not judged. Groups count the same.
+        Held-out preferences are judged by the weighted share that is ordered correctly (``scoring`` must be
+        "disagreement" or "pair_accuracy"); those of strength 0 are not judged. Groups count the same.
         """
         self._check()
         measure = self._measure(preferred=True)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
-        return self._search(data, self._folds(measure, data))
+        plan = fitting.validation(self, measure, data, X_val, y_val, None)
+        return self._search(data, plan or self._folds(measure, data))
 
     def _check(self) -> None:
         check_parameters(self, several=True)
