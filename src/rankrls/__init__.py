@@ -15,7 +15,7 @@ __version__ = "0.1.0"
 # Imported on first use, so that the command line's help does not wait for scientific libraries.
 _NAMES = {
     "rankrls._errors": ("InputError", "InputWarning"),
-    "rankrls._items": ("Items",),
+    "rankrls._comparisons": ("Items",),
     "rankrls._queries": ("group_to_qid",),
     "rankrls.models._pipelines": ("fit_pairs",),
     "rankrls.models.auto_rankrls": ("AutoRankRLS",),
@@ -34,55 +34,36 @@ _NAMES = {
     "rankrls.survival": ("survival_pairs",),
 }
 
-__all__ = [
-    "AutoRankRLS",
-    "CGRankRLS",
-    "CoRankRLS",
-    "CoRankingPursuit",
-    "CoRankingPursuitCV",
-    "ConditionalRankRLS",
-    "ConditionalRankRLSCV",
-    "GreedyRankRLS",
-    "InputError",
-    "InputWarning",
-    "Items",
-    "RankBoost",
-    "RankRLS",
-    "RankRLSCV",
-    "RankSVM",
-    "RankSVMCV",
-    "RankingPursuit",
-    "RankingPursuitCV",
-    "SparseRankRLS",
-    "SparseRankRLSCV",
-    "TransductiveRankRLS",
-    "TransductiveRankRLSCV",
-    "fit_pairs",
-    "group_to_qid",
-    "load",
-    "save",
-    "survival_pairs",
-]
+__all__ = sorted(name for names in _NAMES.values() for name in names)
 
 if TYPE_CHECKING:
-    from rankrls._errors import InputError, InputWarning
-    from rankrls._items import Items
-    from rankrls._queries import group_to_qid
-    from rankrls.models._pipelines import fit_pairs
-    from rankrls.models.auto_rankrls import AutoRankRLS
-    from rankrls.models.cg_rankrls import CGRankRLS
-    from rankrls.models.co_ranking_pursuit import CoRankingPursuit, CoRankingPursuitCV
-    from rankrls.models.co_rankrls import CoRankRLS
-    from rankrls.models.conditional import ConditionalRankRLS, ConditionalRankRLSCV
-    from rankrls.models.greedy_rankrls import GreedyRankRLS
-    from rankrls.models.rankboost import RankBoost
-    from rankrls.models.ranking_pursuit import RankingPursuit, RankingPursuitCV
-    from rankrls.models.rankrls import RankRLS, RankRLSCV
-    from rankrls.models.ranksvm import RankSVM, RankSVMCV
-    from rankrls.models.sparse_rankrls import SparseRankRLS, SparseRankRLSCV
-    from rankrls.models.transductive import TransductiveRankRLS, TransductiveRankRLSCV
-    from rankrls.persistence import load, save
-    from rankrls.survival import survival_pairs
+    from rankrls._comparisons import Items as Items
+    from rankrls._errors import InputError as InputError
+    from rankrls._errors import InputWarning as InputWarning
+    from rankrls._queries import group_to_qid as group_to_qid
+    from rankrls.models._pipelines import fit_pairs as fit_pairs
+    from rankrls.models.auto_rankrls import AutoRankRLS as AutoRankRLS
+    from rankrls.models.cg_rankrls import CGRankRLS as CGRankRLS
+    from rankrls.models.co_ranking_pursuit import CoRankingPursuit as CoRankingPursuit
+    from rankrls.models.co_ranking_pursuit import CoRankingPursuitCV as CoRankingPursuitCV
+    from rankrls.models.co_rankrls import CoRankRLS as CoRankRLS
+    from rankrls.models.conditional import ConditionalRankRLS as ConditionalRankRLS
+    from rankrls.models.conditional import ConditionalRankRLSCV as ConditionalRankRLSCV
+    from rankrls.models.greedy_rankrls import GreedyRankRLS as GreedyRankRLS
+    from rankrls.models.rankboost import RankBoost as RankBoost
+    from rankrls.models.ranking_pursuit import RankingPursuit as RankingPursuit
+    from rankrls.models.ranking_pursuit import RankingPursuitCV as RankingPursuitCV
+    from rankrls.models.rankrls import RankRLS as RankRLS
+    from rankrls.models.rankrls import RankRLSCV as RankRLSCV
+    from rankrls.models.ranksvm import RankSVM as RankSVM
+    from rankrls.models.ranksvm import RankSVMCV as RankSVMCV
+    from rankrls.models.sparse_rankrls import SparseRankRLS as SparseRankRLS
+    from rankrls.models.sparse_rankrls import SparseRankRLSCV as SparseRankRLSCV
+    from rankrls.models.transductive import TransductiveRankRLS as TransductiveRankRLS
+    from rankrls.models.transductive import TransductiveRankRLSCV as TransductiveRankRLSCV
+    from rankrls.persistence import load as load
+    from rankrls.persistence import save as save
+    from rankrls.survival import survival_pairs as survival_pairs
 
 
 def __getattr__(name: str) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from importlib import import_module
 from typing import Any, Self
 
 __all__ = ["InputError", "InputWarning"]
@@ -75,3 +76,35 @@ def did_you_mean(given: Any, words: Iterable[str]) -> str:
     """A question about the word that was perhaps meant, behind a space; empty if none is near."""
     near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+class MissingPackageError(ImportError):
+    """A package that only an extra brings is not installed; the message has the command that installs it."""
+
+
+def needed(what: str, extra: str, *modules: str) -> Any:
+    """The first of some modules, with all of them imported.
+
+    Parameters
+    ----------
+    what : str
+        What cannot be done without, to begin the message with.
+    extra : str
+        The extra of this package that brings them.
+    *modules : str
+        Their names; the first is the one that is returned.
+
+    Raises
+    ------
+    MissingPackageError
+        Where one is not installed, with the command that installs it.
+    """
+    try:
+        for name in modules[1:]:
+            import_module(name)
+        return import_module(modules[0])
+    except ImportError:
+        package = modules[0].partition(".")[0]
+        raise MissingPackageError(
+            f"{what} needs {package}, which is not installed: python -m pip install 'rankrls[{extra}]'."
+        ) from None

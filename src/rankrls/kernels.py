@@ -15,7 +15,9 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal
@@ -28,13 +30,12 @@ from rankrls._cached import cached_property
 from rankrls._checks import check_count
 from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
-from rankrls._memory import check_kernel_matrix
-from rankrls._rows import mirror, row_slices
-from rankrls._sparse import offset_columns, shift_columns
+from rankrls._rows import mirror, offset_columns, row_slices, shift_columns
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
 _TILE = 1024
+_GIB = 2.0**30
 _EPS = float(np.finfo(np.float64).eps)
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
@@ -366,3 +367,33 @@ def _squared_norms(block: Any) -> NDArray[np.float64]:
     if sparse.issparse(block):
         return np.asarray(block.multiply(block).sum(axis=1)).ravel()
     return np.asarray(np.einsum("ij,ij->i", block, block))
+
+
+def check_kernel_matrix(rows: int, columns: int) -> None:
+    """Refuse a dense kernel matrix that is larger than the available memory.
+
+    Raises
+    ------
+    InputError
+    """
+    need = 8.0 * rows * columns
+    available = available_memory() if need > _GIB else None
+    if available is not None and need > available:
+        raise InputError(
+            f"The kernel matrix of {rows} x {columns} items takes {need / _GIB:.3g} GiB of memory, and "
+            f"{available / _GIB:.3g} GiB are available. SparseRankRLS (or SparseRankRLSCV) expands over a basis of "
+            "some hundred items instead; for a linear kernel, CGRankRLS needs no such matrix.",
+            parameter="kernel",
+        )
+
+
+def available_memory() -> float | None:
+    """Bytes that this process may still take; None if the system does not say."""
+    found = []
+    with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
+        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+        found.append(float(limit.read()))  # of a container
+    with suppress(AttributeError, OSError, ValueError):
+        found.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
+    return min(found, default=None)

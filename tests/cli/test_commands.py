@@ -8,7 +8,6 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import rankrls as library
 from rankrls import RankRLSCV, load
 from rankrls.cli._options import METHODS
 from rankrls.io import load_letor
@@ -50,23 +49,6 @@ def test_every_method_is_fitted_saved_and_used(files, works, method):
     assert METHODS[method] in works("info", "m.rankrls").out
     if method != "rankboost":
         works("cv", "train.txt", "--method", method, *extra)
-
-
-def test_conditional_ranking_of_columns(tmp_path, works):
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(30, 3))
-    Y = X @ rng.normal(size=(3, 4)) + 0.1 * rng.normal(size=(30, 4))
-    head = "a,b,c,item_0,item_1,item_2,item_3\n"
-    (tmp_path / "t.csv").write_text(
-        head + "".join(",".join(map(str, row)) + "\n" for row in np.hstack((X, Y)).tolist())
-    )
-    model = tmp_path / "m.rankrls"
-    given = ("--method", "conditional", "--labels", "item_*", "--alphas", "0.1,1")
-    found = works("fit", tmp_path / "t.csv", *given, "-m", model, "--json").json
-    expected = library.ConditionalRankRLSCV(alphas=[0.1, 1.0]).fit(X, Y)
-    assert found["chosen"]["alpha"] == expected.alpha_
-    lines = works("predict", model, tmp_path / "t.csv").out.splitlines()
-    np.testing.assert_allclose([list(map(float, line.split("\t"))) for line in lines], expected.predict(X), rtol=1e-10)
 
 
 def test_the_choice_is_that_of_python(files, works):
@@ -140,7 +122,7 @@ def test_from_rows_to_rankings_comparison_and_export(files, works):
     assert "<svg" in (files / "page.html").read_text()
     found = works("explain", "a.rankrls", "test.txt", "d0", "d1", "--query", "300", "--json").json
     assert sum(part["contribution"] for part in found["contributions"]) == pytest.approx(scores[0] - scores[1])
-    works("export", "a.rankrls", "model.json", "--format", "json", "--names", _names(files))
+    works("export", "a.rankrls", "model.json", "--format", "solr", "--names", _names(files))
     assert "f1" in (files / "model.json").read_text()
     works("export", "a.rankrls", "elastic.json", "--format", "elasticsearch", "--names", "names.txt", "--offset", "1.5")
     assert json.loads(works("info", "a.rankrls", "--json").out)["estimator"] == "RankRLSCV"

@@ -21,8 +21,6 @@ FIT = "fit train.txt -m m.rankrls"
         (f"{FIT} --vali vali.txt --cv 3", Refusal("exclude each other", parameter="vali")),
         (f"{FIT} --unlabelled vali.txt", Refusal("transductive", parameter="unlabelled")),
         (f"{FIT} --method transductive --vali vali.txt", Refusal("held-out queries", parameter="vali")),
-        (f"{FIT} --method conditional", Refusal("item_*", parameter="labels")),
-        (f"{FIT} --memory 1G", Refusal("rankrls convert", parameter="memory", file="train.txt")),
         (f"{FIT} --features 2", Refusal("train.txt:1", parameter="n_features")),
         (f"{FIT} --label grade", Refusal("LETOR text", parameter="label")),
         (f"{FIT} --columns auto", Refusal("LETOR text", parameter="format")),
@@ -102,8 +100,8 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     refused("explain", "m.rankrls", "test.txt", "0", "0", "--ids", "row", Refusal("itself"))
     refused("explain", "m.rankrls", "test.txt", "d900", Refusal("d900"))
     refused("export", "m.rankrls", "m.json", "--format", "solr", Refusal("without names"))
-    refused("export", "m.rankrls", "m.json", "--format", "json", "--store", "x", Refusal(parameter="store"))
-    refused("export", "m.rankrls", "m.json", "--format", "json", "--offset", "x", Refusal(parameter="offset"))
+    refused("export", "m.rankrls", "m.json", "--format", "opensearch", "--store", "x", Refusal(parameter="store"))
+    refused("export", "m.rankrls", "m.json", "--format", "solr", "--offset", "x", Refusal(parameter="offset"))
     (files / "m.rankrls").write_bytes(b"PK damaged")
     refused("predict", "m.rankrls", "test.txt", Refusal("m.rankrls"))
 

@@ -1,6 +1,5 @@
 """What commands got wrong where features cross."""
 
-import gzip
 import json
 import zipfile
 
@@ -10,13 +9,6 @@ import pytest
 from tests.refusals import Refusal
 
 from rankrls import RankRLS, save
-
-
-@pytest.mark.parametrize("data", ["train.txt.gz", "votes.csv --left a --right b --preferred choice"])
-def test_a_bound_on_memory_that_cannot_be_kept_is_refused(data, files, refused):
-    (files / "train.txt.gz").write_bytes(gzip.compress((files / "train.txt").read_bytes()))
-    (files / "votes.csv").write_text("a,b,choice\n" + "x,y,x\nx,z,x\ny,z,y\nx,y,y\n" * 5)
-    refused("fit", *data.split(), "--memory", "1G", "--model", "m.rankrls", Refusal(parameter="memory"))
 
 
 def test_an_interval_ends_at_one_for_one_file_and_for_shards(files, letor, works):

@@ -17,9 +17,9 @@ def shards(files, works):
     return files
 
 
-@pytest.mark.parametrize("extra", [(), ("--scale", "standard-all"), ("--vali", "test"), ("--memory", "100M")], ids=str)
+@pytest.mark.parametrize("extra", [(), ("--scale", "standard-all"), ("--vali", "test")], ids=str)
 def test_the_model_is_that_of_one_file(shards, works, extra):
-    of_file = ["test.txt" if word == "test" else word for word in extra if word not in ("--memory", "100M")]
+    of_file = ["test.txt" if word == "test" else word for word in extra]
     of_shards = ["test_shards" if word == "test" else word for word in extra]
     one = works("fit", "train.txt", *of_file, "--metric", "ndcg@10", "--test", "test.txt", "-m", "one", "--json").json
     other = works(
@@ -72,4 +72,3 @@ def test_only_parquet_is_streamed(shards, refused):
     (shards / "texts").mkdir()
     (shards / "train.txt").rename(shards / "texts" / "train.txt")
     refused("fit", "texts", "-m", "m.rankrls", Refusal("convert"))
-    refused("fit", "test.txt", "--memory", "1G", "-m", "m.rankrls", Refusal("convert", parameter="memory"))

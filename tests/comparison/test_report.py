@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rankrls._errors import InputError
 from rankrls.comparison import compare_rankings
-from rankrls.comparison._page import differences_chart, tick_values
+from rankrls.comparison._page import tick_values
 from rankrls.comparison.judgement import Judgement
 from rankrls.metrics import Measure
 
@@ -179,15 +179,6 @@ def test_no_winner_is_named_without_its_test():
     assert report.measures[0].winner(0.95) is None
     (found,) = compare_rankings(y, scores, qid=qid, measures=["map"]).measures
     assert found.winner(0.95) == "best"
-
-
-def test_differences_point_to_the_better_ranking(report):
-    """Of an error the winner is below zero: the words and colours turn with the measure."""
-    gap = np.array([0.5, 0.2, -0.1])
-    up, down = (differences_chart(gap, "a", "b", better) for better in (True, False))
-    assert up.count('class="first"') == 2 == down.count('class="second"')
-    assert up.index("a better") < up.index("b better")
-    assert down.index("b better") < down.index("a better")
 
 
 @given(st.floats(-1e3, 1e3), st.floats(1e-4, 1e3), st.integers(2, 8))

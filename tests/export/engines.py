@@ -64,36 +64,10 @@ def elasticsearch(text, values, feature_set):
     return total
 
 
-def vespa(text, values, names):
-    """Vespa: the expression of the rank profile, evaluated as arithmetic; rank features are what names says."""
-    (expression,) = re.findall(r"expression \{\n(.*?)\n\s*\}", text, re.S)
-    assert re.match(r"rank-profile [\w-]+ inherits default \{\n    \S+-phase \{\n", text)
-    assert text.count("{") == text.count("}")
-    columns = {}
-    for k, name in enumerate(sorted(names, key=len, reverse=True)):
-        expression = re.sub(rf"(?<![\w.(]){re.escape(name)}(?![\w(.])", f"f{k}_", expression)
-        expression = re.sub(rf"(?<=\(){re.escape(name)}(?= [-+])", f"f{k}_", expression)
-        columns[f"f{k}_"] = values(name).astype(F).astype(float)
-    assert re.fullmatch(r"[\w\s.+\-*/()]+", expression), expression
-    return eval(" ".join(expression.split()), {"__builtins__": {}}, columns)
-
-
-def plain(text, values):
-    """Plain JSON: the sum that its own text describes."""
-    model = json.loads(text)
-    assert model["score"] == "constant + sum of weight * (value - centre) / spread"
-    total = model["constant"]
-    for feature in model["features"]:
-        total = total + feature["weight"] * (values(feature["name"]) - feature["centre"]) / feature["spread"]
-    return total
-
-
 SCORERS = {
     "solr": lambda text, values, names: solr(text, values),
     "elasticsearch": elasticsearch,
     "opensearch": elasticsearch,
-    "vespa": vespa,
-    "json": lambda text, values, names: plain(text, values),
 }
 """What each engine makes of a file, from the file's text, a feature's values by its name, and all names."""
 

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from rankrls import RankRLS
-from rankrls.export import to_elasticsearch, to_json, to_onnx, to_opensearch, to_solr, to_vespa
+from rankrls.export import to_elasticsearch, to_onnx, to_opensearch, to_solr
 from rankrls.preprocessing import TableEncoder
 from tests.export import engines
 from tests.refusals import Refusal
@@ -115,11 +115,9 @@ def test_names_and_terms():
 
 def test_what_cannot_travel_is_named_at_once():
     tfidf = fitted(text_features=["similarity", "matches"])
-    for export in (*EXPORTS.values(), to_json):
+    for export in EXPORTS.values():
         with Refusal("'title'", "text_features", parameter="model", column="title"):
             export(tfidf)
-    with Refusal("Vespa", parameter="model"):
-        to_vespa(fitted())
     with Refusal(parameter="feature_names"):
         to_solr(fitted(), feature_names=["a"])
     table = {"the price (€)": [1.0, 2.0, 3.0], "x": [1.0, 5.0, 2.0], "kind": ["${a}", "{{b}}", "c"]}
@@ -137,17 +135,6 @@ def test_lists_are_named():
     for engine in (to_solr, to_elasticsearch):
         with Refusal("'emb' (a list", parameter="model", column="emb"):
             engine(model)
-    assert to_json(model).json()["features"][1]["of"]["kind"] == "element"
-
-
-def test_plain_json_says_what_features_are_made_of():
-    model = fitted([StandardScaler()], text_features="matches")
-    written = json.loads(to_json(model).content)
-    X = dict(zip([f.name for f in model[0].features_], model[0].transform(table_of(NEW)).T, strict=True))
-    scores = engines.plain(json.dumps(written), X.__getitem__)
-    np.testing.assert_allclose(scores, model.predict(table_of(NEW)), atol=1e-9)
-    brand = next(f for f in written["features"] if f["name"] == "brand=H&M")
-    assert (brand["of"]["column"], brand["of"]["kind"], brand["of"]["value"]) == ("brand", "category", "H&M")
 
 
 def test_onnx_takes_what_the_encoder_makes():
@@ -165,4 +152,4 @@ def test_definitions_are_saved(tmp_path):
     exported.save_definitions(tmp_path / "features.json")
     assert (tmp_path / "features.json").read_text() == exported.definitions
     with Refusal("no features"):
-        to_json(fitted(text_features="matches")).save_definitions(tmp_path / "none.json")
+        to_onnx(fitted()[1:]).save_definitions(tmp_path / "none.json")

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import re
 from itertools import groupby
 
 import numpy as np
@@ -14,10 +13,8 @@ from hypothesis import strategies as st
 from tests.refusals import Refusal
 
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
-from rankrls.io.data import ReadOptions
-from rankrls.io.datasets.files import expanded_paths
-from rankrls.io.datasets.overview import overview
-from rankrls.io.records import read_records
+from rankrls.io.data import ReadOptions, read_records
+from rankrls.io.inputs import expanded_paths
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=8)
 
@@ -84,7 +81,7 @@ def test_the_same_as_the_whole_table(tmp_path):
     frame = frame_of([1, 1, 2, 2, 2, 3], emb=[*E], w=[1.0, 0, 2, 3, 0.5, 1]).astype({"a": np.float32, "b": np.float32})
     folder = write(tmp_path / "t", [frame], 2)
     whole = load_table(folder / "part-0.parquet", features=["b", "emb"])
-    data = open_dataset(folder, features=["b", "emb"], weight="w", rows_per_part=lambda n: 2 + n // 100)
+    data = open_dataset(folder, features=["b", "emb"], weight="w", rows_per_part=2)
     (one, two) = data
     assert (one.n_rows, two.n_rows, one.X.dtype) == (2, 4, np.float32)
     np.testing.assert_array_equal(np.vstack((one.X, two.X)), whole.X)
@@ -174,7 +171,7 @@ def test_shards_hold_all_rows_and_whole_queries(tmp_path_factory, sizes, group, 
     frame = frame_of(np.repeat(ids, sizes))
     frame.to_csv(folder / "t.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.datasets.shards._GROUP_BYTES", 16 * group)
+        patch.setattr("rankrls.io.shards._GROUP_BYTES", 16 * group)
         patch.setattr("rankrls.io.tables.opened._BLOCK", max(64, 32 * block))
         found = write_shards(folder / "t.csv", folder / "out", rows_per_file=limit)
     table = load_table(folder / "t.csv")
@@ -269,20 +266,6 @@ class TestShards:
         with Refusal("read from it", parameter="folder"):
             write_shards(out / "part-00000.parquet", out, force=True)
         assert sorted(os.listdir(out)) == ["mine.txt", "part-00000.parquet"]
-
-
-@pytest.mark.parametrize("ending", ["csv", "txt", "parquet"])
-def test_what_is_in_data(ending, tmp_path):
-    frame = frame_of([1, 1, 2, 3, 3, 3])
-    if ending == "txt":
-        save_letor(tmp_path / "t.txt", frame[["a", "b"]], frame["label"], frame["qid"])
-    else:
-        save_table(tmp_path / f"t.{ending}", frame[["a", "b"]].to_numpy(), frame["label"], frame["qid"])
-    found = overview(tmp_path / f"t.{ending}", ReadOptions(labels="optional", queries="optional"))
-    assert (found["rows"], found["queries"], found["features"], found["files"]) == (6, 3, 2, 1)
-    assert found["rows_per_query"] == {"least": 1, "median": 2.0, "most": 3}
-    assert found["labels"] == {"0": 2, "1": 2, "2": 2}
-    assert re.fullmatch("float64", found["dtype"])
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv.gz", "parquet", "arrow", "txt"])

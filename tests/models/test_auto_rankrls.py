@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
-from rankrls.export import to_json, to_onnx
+from rankrls.export import to_onnx, to_solr
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import auto_rankrls
 from rankrls.models._pipelines import names_of_features
@@ -144,7 +144,7 @@ def test_a_model_that_scales_inside_queries_asks_for_them() -> None:
     assert model.score(X, y, qid=qid) > 0.8
     assert model.rank(X, qid=qid).min() == 1
     with pytest.raises(InputError):
-        to_json(model)
+        to_solr(model)
 
 
 def test_one_ranking_is_judged_by_pairs_or_folds() -> None:
@@ -201,7 +201,7 @@ def test_models_are_saved_and_exported_as_they_say(kind: str, within_query: bool
     assert again.results_["export"].tolist() == model.results_["export"].tolist()
     exports = model.results_["export"][model.results_["chosen"]][0]
     for export, words in (
-        (lambda m: to_json(m, feature_names=list("abc")), ("all",)),
+        (lambda m: to_solr(m, feature_names=list("abc")), ("all",)),
         (lambda m: to_onnx(m, "m"), ("all", "onnx")),
     ):
         if exports in words:
@@ -217,7 +217,7 @@ def test_a_linear_choice_is_explained_in_the_names_of_its_data_frame() -> None:
     table = pandas.DataFrame(100.0 * X + 5.0, columns=["price", "rating", "age"])
     model = AutoRankRLS(n_basis=40).fit(table, y, qid=qid)
     assert model.best_params_["model"] == "linear"
-    assert "price" in to_json(model).content
+    assert "price" in to_solr(model).content
     assert names_of_features(model, None, 3) == ("price", "rating", "age")
     with warnings.catch_warnings():
         warnings.simplefilter("error")

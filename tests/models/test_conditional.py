@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, Items, RankRLS
-from rankrls.export import to_json
+from rankrls.export import to_solr
 from rankrls.metrics import Measure
 from tests.oracles import gaussian
 
@@ -223,6 +223,6 @@ def test_a_model_of_rows_is_asked_for():
     rng = np.random.default_rng(0)
     model = ConditionalRankRLS().fit(rng.normal(size=(8, 3)), rng.normal(size=(8, 4)))
     with pytest.raises(InputError) as caught:
-        to_json(model, "m")
+        to_solr(model, "m")
     assert caught.value.parameter == "model"
     assert "every item" in str(caught.value)

@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, RankRLSCV
-from rankrls.export import to_json
+from rankrls.export import to_solr
 from rankrls.io import load_letor
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
@@ -210,7 +210,7 @@ def test_what_a_constraint_holds_is_not_exported():
     scaler = StandardScaler().set_output(transform="pandas")
     ranker = RankRLS(1.0, positive={"a": -1}).fit(scaler.fit_transform(frame), Y, qid=QID)
     assert ranker.coef_[0] == 0.0
-    exported = to_json(make_pipeline(scaler, ranker)).content
+    exported = to_solr(make_pipeline(scaler, ranker)).content
     assert '"b"' in str(exported)
     assert '"a"' not in str(exported)
 

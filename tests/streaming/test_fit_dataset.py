@@ -11,8 +11,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, SparseRankRLSCV
 from rankrls.metrics import Measure
 from rankrls.preprocessing import QueryStandardScaler
-from rankrls.streaming.memory import rows_per_part
-from rankrls.streaming.scaled import fit_scaler, scaled
+from rankrls.streaming.rows import fit_scaler, scaled
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example, starts_of
@@ -179,11 +178,3 @@ def test_scalers_are_those_of_all_rows(scaler):
     expected = type(scaler)(**scaler.get_params()).fit_transform(X, **queries)
     np.testing.assert_allclose(np.vstack([part.read().X for part in found.parts]), expected, atol=1e-9)
     assert (found.n_rows, found.parts[1].first_row) == (len(y), 23)
-
-
-def test_rows_that_fit_into_memory(monkeypatch):
-    monkeypatch.setenv("RANKRLS_NUM_THREADS", "4")
-    assert rows_per_part("1G", 100) < rows_per_part("4G", 100) < (4 << 30) / (8 * 100 * 4)
-    for bad in ("much", "-1", True, "0"):
-        with Refusal(parameter="memory"):
-            rows_per_part(bad, 100)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -18,16 +17,15 @@ from rankrls.cli._options import Options, one_or_several
 from rankrls.cli._report import Report, Result
 from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_dataset
 from rankrls.io.data import ReadOptions, Rows
-from rankrls.io.scores import read_scores
+from rankrls.io.items import read_scores
 from rankrls.io.tables.opened import table_format
 from rankrls.io.tables.writing import write_blocks
 from rankrls.models.inputs.encoded import encoder_of_items
 from rankrls.persistence.stored import StoredModel, stored_model
-from rankrls.streaming.memory import rows_per_part
 from rankrls.survival import survival_pairs
 
 _IN_MEMORY = (
-    *("everything", "group", "event", "pairs", "labels", "unlabelled", "left", "right", "preferred"),
+    *("everything", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
     *("position", "impressions"),
 )
 
@@ -57,8 +55,7 @@ def check_streamed(options: Options, path: Path) -> None:
 def open_shards(path: Path, options: Options, report: Report) -> Any:
     """A data set of Parquet shards."""
     with report.working("opening", f"opening {path}"):
-        rows = None if options.memory is None else partial(rows_per_part, options.memory)
-        return open_dataset(path, rows_per_part=rows, **options.roles)
+        return open_dataset(path, **options.roles)
 
 
 def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
@@ -112,7 +109,7 @@ def scores_of(
         seen, values = [], []
         for chunk in chunks(options, reading, report, stored):
             found_here = scored(stored, chunk, report)
-            if not stored.items and found_here.size != chunk.n_rows:
+            if found_here.size != chunk.n_rows:
                 problem = f"gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
                 raise InputError(f"{stored.path} {problem}")
             values.append(found_here.reshape(-1))
@@ -121,11 +118,6 @@ def scores_of(
         scores[stored.path] = np.concatenate(values)
     if table is None:
         table = read(options.data, reading, report)
-    if models and models[0].items:
-        if any(stored.items != models[0].items for stored in models):
-            raise InputError("The models rank different items for each row, and cannot be compared.")
-        table, kept = table.by_item(models[0].items)
-        scores = {path: values[kept] for path, values in scores.items()}
     return table, scores | {path: found.of_rows(table) for path, found in given.items()}
 
 

@@ -49,7 +49,7 @@ class Options(SimpleNamespace):
 
         sizes = None if self.votes else self.group
         shown = {name: getattr(self, name) for name in ("event", "position", "impressions")}
-        return ReadOptions(**self.roles, **shown, utilities=self.labels, sizes=sizes, **how)
+        return ReadOptions(**self.roles, **shown, sizes=sizes, **how)
 
 
 class GroupedOption(click.Option):
@@ -173,7 +173,7 @@ MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those 
 PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
 TARGET = data("K", "--target", "Target (from 0) of a model of several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
-IDS = data(["row", "docid", "comment"], "--ids", "row, docid or comment.")
+IDS = data(["row", "docid"], "--ids", "row or docid.")
 FORCE = output("", "--force", "Write into a folder that is not empty.")
 METHODS = {
     "rankrls": "RankRLSCV",
@@ -185,7 +185,6 @@ METHODS = {
     "transductive": "TransductiveRankRLSCV",
     "co-rankrls": "CoRankRLS",
     "co-pursuit": "CoRankingPursuitCV",
-    "conditional": "ConditionalRankRLSCV",
     "ranksvm": "RankSVMCV",
     "rankboost": "RankBoost",
 }
@@ -203,8 +202,6 @@ LEARNING = together(
     data("COLUMN", "--position", "Labels are clicks; where a row was shown. --impressions COLUMN: how often."),
     data("COLUMN", "--impressions", "How often a row was shown; once by default.", hidden=True),
     GLOBAL,
-    data("NAME,...", "--labels", "Conditional ranking: a column of labels for each item (item_*)."),
-    data("SIZE", "--memory", "Memory for the rows of Parquet shards, such as 4G."),
     data(["auto", "named"], "--columns", "auto: decide by its cells what a column is."),
     data("NAME,...", "--categorical", "Columns of categories."),
     data("NAME,...", "--dates", "Columns of dates."),

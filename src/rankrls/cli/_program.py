@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from rankrls import __version__
-from rankrls._extras import MissingPackageError
+from rankrls._errors import MissingPackageError
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, output
 from rankrls.cli._report import Report, say
@@ -250,11 +250,10 @@ def split() -> None:
 
 
 @command(module="info")
-@click.argument("about", type=FILE, metavar="FILE")
-@options.COLUMNS
+@click.argument("about", type=FILE, metavar="MODEL")
 @options.JSON
 def info() -> None:
-    """Show where a model comes from, or what is in data.
+    """Show where a model comes from.
 
     Example: rankrls info m.rankrls
     """

@@ -129,14 +129,12 @@ def file_rows(parts: Mapping[str, Mapping[str, Any]], *names: str) -> list[list[
     return shown
 
 
-def labels_shown(found: Mapping[str, Any], items: int | None) -> str:
+def labels_shown(found: Mapping[str, Any]) -> str:
     """How often each label occurs."""
-    of = "" if items is None else f"of {items} items"
     if "distinct" in found:
-        without = "rows without" if items is None else "empty"
-        none = f", {found['none']} {without}" if "none" in found else ""
-        return f"{found['distinct']} from {found['min']:g} to {found['max']:g} {of}".rstrip() + none
-    return "  ".join([*([of] if of else []), *(f"{label}: {count}" for label, count in found.items())])
+        none = f", {found['none']} rows without" if "none" in found else ""
+        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}{none}"
+    return "  ".join(f"{label}: {count}" for label, count in found.items())
 
 
 @contextmanager

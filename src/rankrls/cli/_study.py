@@ -31,26 +31,25 @@ from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable
 from rankrls.io._rows import few
 from rankrls.io.data import Rows, feature_columns, how_read, stacked
+from rankrls.io.inputs import positions_beside
 from rankrls.io.items import read_pairs
-from rankrls.io.sizes import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import ends_of_grids
-from rankrls.streaming.scaled import fit_scaler, scaled
+from rankrls.streaming.rows import fit_scaler, scaled
 
 _UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 _COLUMNS = ("columns", "categorical", "dates", "text")
 _FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
 _EXCLUSIVE = {
-    "labels": ("label", "qid", "group", "everything", "unlabelled", "pairs", "event"),
     "preferred": (
         *("label", "qid", "id", "features", "ignore"),
-        *("everything", "unlabelled", "labels", "vali", "pairs", "event"),
+        *("everything", "unlabelled", "vali", "pairs", "event"),
     ),
     "pairs": ("event",),
-    "position": ("preferred", "pairs", "event", "labels", "unlabelled"),
+    "position": ("preferred", "pairs", "event", "unlabelled"),
     "vali": ("cv",),
 }
 
@@ -106,9 +105,6 @@ def study(options: Options, report: Report) -> Study:
     found = Study(options, report, metric, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
     if is_dataset(options.train):
         _fit_shards(found)
-    elif options.memory is not None:
-        problem = "is not streamed: memory is for Parquet shards, which rankrls convert writes (--rows-per-file)."
-        raise InputError(f"{options.train} {problem}", parameter="memory", file=str(options.train))
     else:
         _read(found)
         with report.working("fitting", "choosing and fitting"):
@@ -133,15 +129,9 @@ def _check_together(options: Options) -> None:
             if getattr(options, one) is not None and getattr(options, other):
                 name = "global" if other == "everything" else other
                 raise InputError(f"{one} and {name} exclude each other.", parameter=one)
-    if options.labels is None and options.method == "conditional":
-        problem = "conditional ranking needs labels, the columns of a table with one label per item, such as 'item_*'."
-        raise InputError(problem, parameter="labels")
     if options.unlabelled is not None and options.method not in _UNLABELLED:
         able = ", ".join(_UNLABELLED)
         raise InputError(f"unlabelled rows are used by {able}, not by {options.method}.", parameter="unlabelled")
-    if options.labels is not None and options.scale in ("minmax", "standard"):
-        problem = f"scale={options.scale!r} scales inside a query, which is one row here; use {options.scale}-all."
-        raise InputError(problem, parameter="scale")
 
 
 def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> Any:
@@ -189,8 +179,7 @@ def _encoder(parameters: dict[str, Any], scale: str | None) -> Any:
 def _read(found: Study) -> None:
     """Read, encode and scale the files; all take the columns of the training data, which come first."""
     options, encoder, scaler, report = found.options, found.encoder, found.scaler, found.report
-    whole = options.everything or options.labels is not None
-    queries: Any = "ignored" if whole else "optional" if options.by_pairs else "required"
+    queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
     dense: Any = "auto" if scaler is None else True  # scaling fills zeros
     reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
     table: Rows
@@ -241,7 +230,7 @@ def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
 
 def _labels(role: str, options: Options) -> Any:
     """Which labels a file of rows needs."""
-    if options.labels is not None or (options.method in _UNLABELLED and role == "train"):
+    if options.method in _UNLABELLED and role == "train":
         return "partly"
     return "ignored" if role == "unlabelled" or (role == "train" and options.pairs is not None) else "required"
 
@@ -250,8 +239,10 @@ def _note_suspicious(table: Rows, report: Report) -> None:
     """Note features that look like ids, or that give the labels away."""
     if not isinstance(table.X, np.ndarray):
         return
-    y = None if table.y is None or table.y.ndim > 1 else table.y
-    found, names = suspicious_features(table.X, y, table.qid, feature_names=table.feature_names), table.feature_ids
+    found, names = (
+        suspicious_features(table.X, table.y, table.qid, feature_names=table.feature_names),
+        table.feature_ids,
+    )
     if ids := [names[k] for k in found.ids]:
         out = f"leave it out by ignore={','.join(ids[:3])}"
         report.note(f"{few(ids)}: a different whole number in each row looks like an id; {out}.")
@@ -334,9 +325,6 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
         scores = predict_by_query(estimator, table.X, table.qid)
     if role in found.pairs:
         return {options.pair_measure: judge_pairs(found.pairs[role], scores)}
-    if getattr(table, "utility_names", ()):
-        table, kept = table.by_item(table.utility_names)
-        scores = np.ravel(scores)[kept]
     names = options.metric or ("disagreement",)
     names = names if len(names) > 1 else suitable_measures(table.y, names)
     return judge(names, options.convention, table, scores, weights=weights)

@@ -7,12 +7,10 @@ from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
-from itertools import pairwise
 from string import Template
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls.comparison.significance import COLUMNS, Interval, PairComparison
 
@@ -23,7 +21,6 @@ Row = Sequence[str | tuple[str, bool]]
 """Cells of text, some of them marked."""
 
 _MAX_PAIRS = 12
-_MAX_BARS = 800
 _WIDTH = 480  # of a chart
 
 
@@ -86,8 +83,7 @@ def _pair(report: RankingReport, m: MeasureReport, r: PairComparison, top: int) 
     changed = report.changed_cells(m.name, r.first, r.second, top=top)
     if not changed:
         return f"{title}<p>No query differs.</p>"
-    chart = differences_chart(m.per_query[r.first] - m.per_query[r.second], r.first, r.second, m.greater_is_better)
-    return f"{title}{chart}{_table(('query that changed most', 'items', r.first, r.second, 'difference'), changed)}"
+    return f"{title}{_table(('query that changed most', 'items', r.first, r.second, 'difference'), changed)}"
 
 
 def _table(head: Sequence[str], rows: Iterable[Row]) -> str:
@@ -118,29 +114,6 @@ def intervals_chart(rows: Sequence[tuple[str, Interval]], best: str | None) -> s
         parts.append(f'<circle class="dot{mark}" cx="{x(interval.estimate)}" cy="{y}" r="5"/>')
         parts.append(_text(f"value{mark}", _WIDTH - 64, y + 5, f"{interval.estimate:.4f}"))
     return _svg(bottom + 24, "Means with confidence intervals", parts)
-
-
-def differences_chart(gap: NDArray[np.float64], first: str, second: str, greater_is_better: bool) -> str:
-    """Differences of the judged queries as SVG, sorted: above zero one ranking is ahead, below it the other."""
-    gap = np.sort(gap[~np.isnan(gap)])[::-1]
-    reach = float(np.abs(gap).max(initial=0.0)) or 1.0
-    y = lambda value: round(100 - value / reach * 78, 2)
-    wide = (_WIDTH - 60) / max(len(gap), 1)
-    parts = []
-    for value in (reach, 0.0, -reach):
-        parts.append(_line("grid", 52, y(value), _WIDTH - 8, y(value)))
-        parts.append(_text("tick", 46, y(value) + 4, f"{value:+.2g}" if value else "0", "end"))
-    edges = np.linspace(0, len(gap), min(len(gap), _MAX_BARS) + 1).astype(int).tolist()
-    for a, b in pairwise(edges):
-        value = float(gap[a:b].mean())
-        if value != 0.0:
-            side = "first" if (value > 0.0) == greater_is_better else "second"
-            size = f'width="{max((b - a) * wide * 0.9, 0.3):.2f}" height="{max(abs(y(value) - 100), 0.5):.2f}"'
-            parts.append(f'<rect class="{side}" x="{52 + a * wide:.2f}" y="{min(y(value), 100)}" {size}/>')
-    above, below = (first, second) if greater_is_better else (second, first)
-    parts.append(_text("name", 56, 14, f"{_shortened(above, 28)} better"))
-    parts.append(_text("name", _WIDTH - 8, 194, f"{_shortened(below, 28)} better", "end"))
-    return _svg(200, f"Differences by query, {first} minus {second}", parts)
 
 
 def tick_values(low: float, high: float, most: int) -> list[float]:

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankrls._extras import needed
+from rankrls._errors import needed
 from rankrls.models import rankrls, sparse_rankrls
 from rankrls.models.inputs.parameters import estimator
 

@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from rankrls.export.elasticsearch import to_elasticsearch as to_elasticsearch
     from rankrls.export.elasticsearch import to_opensearch as to_opensearch
     from rankrls.export.onnx_graph import to_onnx as to_onnx
-    from rankrls.export.plain import to_json as to_json
-    from rankrls.export.plain import to_vespa as to_vespa
     from rankrls.export.solr import to_solr as to_solr
 
 # Imported on first use, so that the command line can list the formats without waiting for scientific libraries.
@@ -20,9 +18,7 @@ ENGINES = {
     "solr": "solr",
     "elasticsearch": "elasticsearch",
     "opensearch": "elasticsearch",
-    "vespa": "plain",
     "onnx": "onnx_graph",
-    "json": "plain",
 }
 """Each format, and the module with its function ``to_FORMAT``."""
 

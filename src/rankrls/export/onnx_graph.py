@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._errors import InputError
-from rankrls._extras import needed
+from rankrls._errors import InputError, needed
 from rankrls.export._linear import Exported, affine_steps, check_offset
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder

@@ -48,8 +48,7 @@ class FileTable:
             "path": self.path,
             "sha256": self.sha256,
             "rows": self.n_rows,
-            "queries": self.n_rows if y.ndim == 2 else n_queries,
-            **({"items": y.shape[1]} if y.ndim == 2 else {}),
+            "queries": n_queries,
             "features": self.n_features or None,  # none were read
             "sparse": not isinstance(self.X, np.ndarray),
             "labels": counted_labels(y),

@@ -1,18 +1,151 @@
-"""The files that a command reads, however they are named, so that none of them is overwritten."""
+"""The files that inputs stand for: of folders and patterns, and with the sizes of queries; none is overwritten."""
 
 from __future__ import annotations
 
 import fnmatch
+import glob
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._atomic import is_written_in_place
-from rankrls.io.datasets.files import data_files, has_data_ending
-from rankrls.io.sizes import beside
+from rankrls.io._rows import quoted
+from rankrls.io.tables.opened import table_format
 
 PathLike = str | os.PathLike[str]
+Paths = PathLike | Sequence[PathLike]
+_TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
+_ENDS = (".query", ".group")
+"""Of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
+_POSITION = ".position"
+
+
+def expanded_paths(paths: Paths) -> list[str]:
+    """The files that paths, patterns and folders stand for.
+
+    Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder those
+    are taken whose ending says that they are data, hidden ones left out.
+
+    Raises
+    ------
+    InputError
+        Where there is no such file.
+    """
+    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+    found = {path: data_files(path) for path in given}
+    missing = next((path for path, files in found.items() if not files), None if found else "path")
+    if missing is not None:
+        message = (
+            "there is no file of data (.parquet, .csv, .tsv, .txt). Name the files, a folder, or a pattern of them."
+        )
+        raise InputError(message, file=missing, parameter="path")
+    return [file for files in found.values() for file in files]
+
+
+def data_files(path: str) -> list[str]:
+    """The files that a folder or a pattern stands for, possibly none; any other path is itself."""
+    if os.path.isdir(path):
+        found = (os.path.join(path, name) for name in _by_name(filter(_is_data, os.listdir(path))))
+        return [file for file in found if os.path.isfile(file)]
+    if not os.path.exists(path) and glob.has_magic(path):
+        return [file for file in _by_name(glob.glob(path, recursive=True)) if os.path.isfile(file)]
+    return [path]
+
+
+def _is_data(name: str) -> bool:
+    """Whether a file of a folder is one of data."""
+    return has_data_ending(name) and not name.startswith((".", "_"))
+
+
+def has_data_ending(path: str) -> bool:
+    """Whether a file's name says that it holds data."""
+    return table_format(path) is not None or path.lower().removesuffix(".gz").endswith(_TEXTS)
+
+
+def _by_name(names: Iterable[str]) -> list[str]:
+    """Names in order, part-2 before part-10."""
+    return sorted(names, key=lambda name: ([int(w) if w.isdigit() else w for w in re.split(r"([0-9]+)", name)], name))
+
+
+def sizes_beside(
+    path: Path, given: Path | None, name: str, rows: int, has_ids: bool, note: Callable[[str], object]
+) -> tuple[list[int], str] | None:
+    """The sizes of the queries of rows without query ids, from the file that is given or stands beside them.
+
+    Parameters
+    ----------
+    path : path
+        Of the rows.
+    given : path or None
+        By default the file beside them that is called the same with ``.query`` or ``.group`` behind, if there is one.
+    name : str
+        What errors call the rows.
+    rows : int
+        How many there are.
+    has_ids : bool
+        Whether they have query ids, which come first.
+    note : callable
+        Is told where the queries come from if nobody has said it.
+
+    Returns
+    -------
+    tuple or None
+        The number of rows of each query, and what the name of such a file has behind that of the rows.
+
+    Raises
+    ------
+    InputError
+        If the sizes are of another number of rows, or are given for rows that have query ids.
+    """
+    if has_ids and given is not None:
+        raise InputError("the rows have query ids already.", parameter="group", file=name)
+    found = given or _first_beside(path, _ENDS)
+    if found is None or has_ids:
+        return None
+    counts = _numbers(found, "[0-9]{0,12}", "a number of rows; it needs the size of each query, one a line", "group")
+    if sum(counts) != rows:
+        message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
+        raise InputError(message, file=str(found), parameter="group")
+    if given is None:
+        note(f"the queries of {path} are those of {found}.")
+    return counts, found.suffix if found.suffix in _ENDS else _ENDS[0]
+
+
+def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> NDArray[np.float64] | None:
+    """The position of each row, from the file beside them that is called the same with ``.position`` behind."""
+    found = _first_beside(path, (_POSITION,))
+    if found is None:
+        return None
+    positions = _numbers(found, "[0-9]{1,12}", "a position; it needs that of each row, one a line", "position")
+    if len(positions) != rows:
+        message = f"there are {len(positions)} positions, but {path} has {rows} rows."
+        raise InputError(message, file=str(found), parameter="position")
+    note(f"the labels of {path} are clicks, at the positions of {found}.")
+    return np.array(positions, dtype=np.float64)
+
+
+def beside(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
+    """Where files that belong to a file of rows are looked for."""
+    stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
+    return [f"{stem}{end}" for stem in stems for end in ends]
+
+
+def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
+    return next((Path(file) for file in beside(str(path), ends) if Path(file).is_file()), None)
+
+
+def _numbers(file: Path, pattern: str, what: str, parameter: str) -> list[int]:
+    """Whole numbers, one a line; empty lines are left out if the pattern allows them."""
+    lines = [line.strip() for line in file.read_text("utf-8-sig", errors="replace").splitlines()]
+    for number, word in enumerate(lines, 1):
+        if not re.fullmatch(pattern, word):
+            raise InputError(f"{quoted(word)} is not {what}.", file=str(file), line=number, parameter=parameter)
+    return [int(word) for word in lines if word]
 
 
 def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
@@ -62,8 +195,5 @@ def _is_member(target: str, name: str) -> bool:
                 return True
     above = os.path.realpath(name)
     if os.path.isdir(above):
-        inside = Path(above) in Path(real).parents and all(
-            "=" in each for each in Path(real).relative_to(above).parts[:-1]
-        )
-        return inside and has_data_ending(real) and not os.path.basename(real).startswith((".", "_"))
+        return os.path.dirname(real) == above and _is_data(os.path.basename(real))
     return not os.path.exists(above) and any(fnmatch.fnmatchcase(real, p) for p in (above, above.replace("**/", "")))

@@ -1,21 +1,27 @@
-"""What names an item of a table: its row's number, its id, or its comment; and rankings of items as text."""
+"""What names an item of a table, its number or its id; scores of rows from files; rankings of items as text."""
 
 from __future__ import annotations
 
 import csv
 import io
+import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cell_text import number
 from rankrls._errors import InputError
-from rankrls.io.data import Rows
+from rankrls.io._rows import quoted
+from rankrls.io.data import ReadOptions, Rows
 from rankrls.io.preferences import PairTable, load_pairs
-from rankrls.io.tables.opened import Source
+from rankrls.io.tables.columns import ColumnRoles
+from rankrls.io.tables.opened import Source, table_format
+from rankrls.io.tables.reading import read_table
 from rankrls.ranking import Ranking, rank_scores
 
 
@@ -25,23 +31,21 @@ def item_names(table: Rows, ids: str | None = None) -> list[str] | None:
     Parameters
     ----------
     table : LetorTable or ColumnTable
-    ids : {"row", "docid", "comment"}, optional
-        Its number, counted from 0, for which None is returned; its id (in LETOR text what stands behind "docid =" in
-        its comment); or its whole comment. By default its id, or its number if the rows have no ids.
+    ids : {"row", "docid"}, optional
+        Its number, counted from 0, for which None is returned; or its id (in LETOR text what stands behind "docid =" in
+        its comment). By default its id, or its number if the rows have no ids.
 
     Raises
     ------
     InputError
         If the rows have no such names.
     """
-    names = table.comments if ids == "comment" else table.docids
-    if ids == "row" or (ids is None and names is None):
-        return None
-    if names is None:
-        where = "a comment in the lines" if ids == "comment" else "'docid = NAME' in the comment of every line"
+    names = None if ids == "row" else table.docids
+    if names is None and ids == "docid":
+        where = "'docid = NAME' in the comment of every line"
         needed = where if table.feature_names is None else "a column of ids: name it (id)"
         raise InputError(f"ids={ids} needs {needed}.", parameter="ids", file=table.path)
-    return [*names]
+    return None if names is None else [*names]
 
 
 def row_of(item: str, table: Rows, ids: str | None, query: str | None = None) -> int:
@@ -72,6 +76,57 @@ def read_pairs(path: Source, table: Rows, ids: str | None, note: Callable[[str],
         known = "winner, loser, strength, weight and group"
         note(f"{path}: columns that are not read: {', '.join(map(repr, pairs.ignored))}; those that are: {known}.")
     return pairs
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """A file of scores: where it lies, a score for each row, and the query ids and ids that stand beside them."""
+
+    path: str
+    values: NDArray[np.float64]
+    qid: NDArray[Any] | None = None
+    ids: NDArray[Any] | None = None
+
+    def of_rows(self, table: Rows) -> NDArray[np.float64]:
+        """A score for each row of the data.
+
+        Raises
+        ------
+        InputError
+            If there are not as many as rows, or query ids or ids that both have differ.
+        """
+        pairs = ((self.qid, table.qid), (self.ids, table.docids))
+        both = [(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None]
+        same = len(self.values) == table.n_rows and all([*map(str, a)] == [*map(str, b)] for a, b in both)
+        if not same:
+            message = f"{len(self.values)} scores do not fit the {table.n_rows} rows of {table.path}."
+            raise InputError(f"{message} Each row needs one, in the same order and with the same ids.", file=self.path)
+        return self.values
+
+
+def read_scores(path: Path, options: ReadOptions) -> Scores:
+    """Read a file of scores: one a line, or a table as predict writes it; "-" is standard input.
+
+    Of a table the scores are in the column "score", and ids in columns that are called as those of the data.
+
+    Raises
+    ------
+    InputError
+        With the line, for what is no score.
+    """
+    kind = table_format(path)
+    if kind is not None:
+        usual = {"label": "", **{role: getattr(options, role) or options.usual_names[role] for role in ("qid", "id")}}
+        table = read_table(path, ColumnRoles(features=("score",), labels="ignored", usual=usual), kind)
+        return Scores(str(path), table.X[:, 0], table.qid, table.ids)
+    raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    lines = raw.removeprefix(b"\xef\xbb\xbf").rstrip().split(b"\n")
+    values = [*map(number, lines)]
+    if None in values:
+        k = values.index(None)
+        message = f"a score is one finite number a line; got {quoted(lines[k].strip())}."
+        raise InputError(message, file=str(path), line=k + 1)
+    return Scores(str(path), np.array(values, dtype=np.float64))
 
 
 def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 
 from rankrls._errors import InputError
-from rankrls._sparse import offset_columns, shift_columns
+from rankrls._rows import offset_columns, shift_columns
 from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks
 from rankrls.numerics.eigen import EPS, check_semidefinite, cholesky_solution, jacobi_eigen, symmetric_eigen
 from rankrls.numerics.graph import Array, Graph, LabelledGraph, PreferenceGraph

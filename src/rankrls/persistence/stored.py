@@ -40,8 +40,6 @@ class StoredModel:
         The features' names, where it knows them.
     usual : dict
         What the training data called the columns of labels, query ids and items' ids.
-    items : tuple of str
-        The columns of the items that it ranks for each row, if it ranks the same ones for all.
     """
 
     path: Path
@@ -52,7 +50,6 @@ class StoredModel:
     usual: dict[str, str] = field(default_factory=dict)
     whole: Any = None
     encoder: Any = None
-    items: tuple[str, ...] = ()
 
     @property
     def by_query(self) -> bool:
@@ -83,12 +80,9 @@ class StoredModel:
             For one ranking of all rows (``queries="ignored"``) by a model that knows queries, and as
             :meth:`ReadOptions.read`.
         """
-        if reading.queries == "ignored" and (self.by_query or self.items):
+        if reading.queries == "ignored" and self.by_query:
             problem = "it was fitted with queries: global would compare scores of different queries."
             raise InputError(problem, file=str(self.path))
-        if self.items:
-            asked: dict[str, Any] = {"utilities": self.items, "labels": "partly"} if reading.labels != "ignored" else {}
-            reading = replace(reading, queries="ignored", **asked)
         if self.names is not None and reading.features is not None:
             raise InputError("features means nothing here: the model names its features itself.", parameter="features")
         reading = reading.called(self.usual)
@@ -118,9 +112,8 @@ class StoredModel:
         InputError
             For a model that needs all rows in memory, and for data with another number of features.
         """
-        if self.encoder is not None or self.items:
-            does = "ranks columns" if self.items else "encodes tables"
-            raise InputError(f"a model that {does} needs all rows in memory.", file=str(self.path))
+        if self.encoder is not None:
+            raise InputError("a model that encodes tables needs all rows in memory.", file=str(self.path))
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.usual.get(role) for role in roles}
         how["features"] = how.get("features") or self.names
@@ -152,8 +145,7 @@ def stored_model(path: Path) -> StoredModel:
     names = getattr(steps[0], "feature_names_in_", None)
     usual = given.get("columns")
     usual = usual if isinstance(usual, dict) else {}
-    items = tuple(map(str, found)) if isinstance(found := usual.get("utilities"), list) else ()
     usual = {k: v for k, v in usual.items() if isinstance(v, str)}
     names = None if names is None else tuple(str(name) for name in names)
     zero_based = given.get("zero_based", "auto")
-    return StoredModel(path, model, int(n_features), zero_based, names, usual, whole, encoder, items)
+    return StoredModel(path, model, int(n_features), zero_based, names, usual, whole, encoder)

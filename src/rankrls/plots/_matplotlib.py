@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankrls._errors import InputError
-from rankrls._extras import needed
+from rankrls._errors import InputError, needed
 
 # Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")

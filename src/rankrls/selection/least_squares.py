@@ -22,7 +22,7 @@ from scipy import sparse
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError, InputWarning
-from rankrls._sparse import offset_columns, shift_columns
+from rankrls._rows import offset_columns, shift_columns
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure

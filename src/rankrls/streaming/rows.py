@@ -1,8 +1,9 @@
-"""The labelled rows of a part, checked."""
+"""Rows of a part: labelled and checked, or with scaled features."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -77,3 +78,46 @@ def _check(part: Any, good: NDArray[np.bool_], values: Array, name: str, rule: s
         at = int(np.argmin(good))
         row = part.first_row + at
         raise InputError(f"{name} is {values[at]} in row {row}: {rule}.", parameter=name, row=row)
+
+
+@dataclass(frozen=True, eq=False)
+class ScaledPart:
+    """A part whose features are scaled when it is read."""
+
+    part: Any
+    scaler: Any
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__") or name == "part":
+            raise AttributeError(name)
+        return getattr(self.part, name)
+
+    def read(self) -> Any:
+        """The rows, scaled."""
+        table = self.part.read()
+        queries = {"qid": table.qid} if getattr(self.scaler, "fitted_with_qid_", False) else {}
+        return replace(table, X=self.scaler.transform(table.X, **queries))
+
+
+def scaled(data: Any, scaler: Any) -> Any:
+    """A data set whose features are scaled by a fitted scaler of rows, or of whole queries."""
+    out = copy(data)
+    object.__setattr__(out, "parts", tuple(ScaledPart(part, scaler) for part in data.parts))
+    return out
+
+
+def fit_scaler(scaler: Any, data: Any) -> None:
+    """Fit a scaler to all rows of a data set, read one part after another.
+
+    Parameters
+    ----------
+    scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, or a scaler of queries
+        Scalers of queries keep nothing of the rows: they are fitted to the first part.
+    data : Dataset
+    """
+    if type(scaler).__module__.startswith("rankrls."):
+        table = data.parts[0].read()
+        scaler.fit(table.X, qid=table.qid)
+        return
+    for part in data.parts:
+        scaler.partial_fit(part.read().X)

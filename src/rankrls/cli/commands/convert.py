@@ -14,8 +14,7 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import write_shards
 from rankrls.io._atomic import new_folder
-from rankrls.io.data import read_names, write_rows
-from rankrls.io.records import read_records
+from rankrls.io.data import read_names, read_records, write_rows
 from rankrls.io.tables.opened import table_format
 from rankrls.model_selection.parts import query_folds, query_parts
 

@@ -156,7 +156,7 @@ def _tables(result: dict[str, Any], *middle: Table) -> list[Table]:
     data = {
         role: part
         | {
-            "labels": labels_shown(part.get("labels") or {}, part.get("items")),
+            "labels": labels_shown(part.get("labels") or {}),
             "queries": "one ranking" if part["queries"] is None else part["queries"],
             "features": f"{part['features']}{' sparse' if part.get('sparse') else ''}",
         }

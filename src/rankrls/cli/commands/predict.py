@@ -24,8 +24,8 @@ def predict(options: Options, report: Report) -> Result:
         return "".join("\t".join(map(repr, row)) + "\n" for row in part[1].tolist())
 
     def columns(part: Any) -> dict[str, Any]:
-        table, scores, items = part
-        names = items or (["score"] if scores.shape[1] == 1 else [f"score_{k}" for k in range(scores.shape[1])])
+        table, scores = part
+        names = ["score"] if scores.shape[1] == 1 else [f"score_{k}" for k in range(scores.shape[1])]
         ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
         return ids | dict(zip(names, scores.T, strict=True))
 
@@ -33,10 +33,10 @@ def predict(options: Options, report: Report) -> Result:
 
 
 def _scores(options: Options, report: Report) -> Iterator[Any]:
-    """Rows, their scores (rows, targets) and the items that these are of, chunk by chunk."""
+    """Rows and their scores (rows, targets), chunk by chunk."""
     stored = load_model(options.model, report)
     for table in chunks(options, options.reading(queries="optional", labels="ignored"), report, stored):
-        yield table, scored(stored, table, report).reshape(table.n_rows, -1), stored.items
+        yield table, scored(stored, table, report).reshape(table.n_rows, -1)
 
 
 def rank(options: Options, report: Report) -> Result:
@@ -49,14 +49,14 @@ def rank(options: Options, report: Report) -> Result:
 
     def columns(part: Any) -> dict[str, Any]:
         about = {"query": part.qid, "rank": part.positions, "item": part.ids}
-        return about | {"score": part.scores, "row": part.rows // part.each}
+        return about | {"score": part.scores, "row": part.rows}
 
     lines = lambda part: tab_lines(columns(part).values(), len(part.rows))
     return written(options.output, report, parts, lines, columns, head="query\trank\titem\tscore\trow\n")
 
 
 def _rankings(options: Options, report: Report) -> Iterator[Any]:
-    """The ranking of each chunk of rows, with the ids of its items, and how many items each row is about."""
+    """The ranking of each chunk of rows, with the ids of its items."""
     stored = load_model(options.model, report)
     queries: Any = "ignored" if options.everything else "optional"
     first = 0
@@ -64,16 +64,13 @@ def _rankings(options: Options, report: Report) -> Iterator[Any]:
         if stored.by_query:
             stored.check_queries(table)
         scores = scored(stored, table, report).reshape(table.n_rows, -1)
-        rows: Any = table
-        if stored.items:
-            (rows, _), scores = rows.by_item(stored.items), scores.reshape(-1, 1)
         scores = scores[:, check_target(options.target, scores.shape[1])]
-        names = item_names(rows, options.ids) or [str(first + row) for row in range(rows.n_rows)]
+        names = item_names(table, options.ids) or [str(first + row) for row in range(table.n_rows)]
         if options.layout == "trec":
-            found = trec_ranking(scores, rows.qid, names, options.top)
+            found = trec_ranking(scores, table.qid, names, options.top)
         else:
-            found = rank_scores(scores, qid=rows.qid, k=options.top)
+            found = rank_scores(scores, qid=table.qid, k=options.top)
         ids_of_rows = objects(names)[found.rows]
         found = replace(found, rows=found.rows + first)
-        yield SimpleNamespace(**vars(found), ids=ids_of_rows, each=len(stored.items) or 1)
+        yield SimpleNamespace(**vars(found), ids=ids_of_rows)
         first += table.n_rows

@@ -22,7 +22,7 @@ class Arrays:
     """The columns of a plan: features, labels, and further numbers and ids by what they are.
 
     ``texts`` of some rows are the different texts and each row's number among them, or None and whole numbers; of all
-    rows they are arrays. ``y`` has two dimensions if a plan has several columns of labels.
+    rows they are arrays.
     """
 
     X: NDArray[Any]
@@ -67,10 +67,9 @@ def converted(
     """Some rows after others, as :func:`read_arrays` reads all."""
     for row, batch in table.batches(plan.stored) if batches is None else batches:
         part = _Batch(table, batch, row)
-        labels = [part.numbers(name, "label", may_miss=plan.may_miss) for name in plan.labels]
         yield Arrays(
             X=part.features(plan.features, np.dtype(dtype)),
-            y=None if not labels else labels[0] if len(labels) == 1 else np.stack(labels, axis=1),
+            y=None if plan.label is None else part.numbers(plan.label, "label", may_miss=plan.may_miss),
             numbers={what: part.numbers(name, what) for what, name in plan.numbers.items()},
             texts={role: part.ids(name, may_be_empty=role in plan.may_be_empty) for role, name in plan.texts.items()},
         )

@@ -52,8 +52,6 @@ class ColumnRoles:
         Whether there has to be a column of labels, and whether each row needs one.
     usual : mapping of str to str
         Other names than "label", "qid" and "docid" for what is not given.
-    utilities : tuple of str, optional
-        Columns of labels, by names or patterns, one for each item that a row ranks: there is then no one label.
     """
 
     label: str | None = None
@@ -65,7 +63,6 @@ class ColumnRoles:
     usual: Mapping[str, str] = field(default_factory=dict)
     event: str | None = None
     weight: str | None = None
-    utilities: tuple[str, ...] | None = None
     position: str | None = None
     impressions: str | None = None
 
@@ -106,8 +103,8 @@ class ReadPlan:
     ----------
     features : tuple of str
         Columns of X in their order.
-    labels : tuple of str
-        The column of labels, or those of the utilities.
+    label : str, optional
+        The column of labels.
     numbers : mapping of str to str
         Columns of numbers by what they are: "weight", "event", "strength", "position", "impressions".
     texts : mapping of str to str
@@ -119,7 +116,7 @@ class ReadPlan:
     """
 
     features: tuple[str, ...] = ()
-    labels: tuple[str, ...] = ()
+    label: str | None = None
     numbers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     may_miss: bool = False
@@ -128,7 +125,8 @@ class ReadPlan:
     @property
     def stored(self) -> list[str]:
         """The columns that are read, each once."""
-        return [*dict.fromkeys([*self.features, *self.labels, *self.numbers.values(), *self.texts.values()])]
+        label = [] if self.label is None else [self.label]
+        return [*dict.fromkeys([*self.features, *label, *self.numbers.values(), *self.texts.values()])]
 
 
 def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
@@ -140,14 +138,13 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
         For a column that is asked for and not there, or that has two roles, and where no feature is left.
     """
     ignored = {*_all_matching(table, roles.ignore, "ignore")}
-    ranked = [n for n in _all_matching(table, roles.utilities or (), "labels") if n not in ignored and n != roles.id]
-    found = _single_columns(table, roles, ranked)
-    if roles.labels in ("required", "partly") and "label" not in found and not ranked:
+    found = _single_columns(table, roles)
+    if roles.labels in ("required", "partly") and "label" not in found:
         usual = roles.usual_names["label"]
         message = f"there is no column {usual!r}{_listed(table)} Say which one holds the labels (label)."
         raise table.refuse(message, column=usual, parameter="label")
     named = table.columns if roles.features is None else _all_matching(table, roles.features, "features")
-    taken = {*found.values(), *ranked} | ignored
+    taken = {*found.values()} | ignored
     chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
     if "" in chosen:
         at = table.columns.index("")
@@ -158,17 +155,16 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     if not chosen and roles.features != ():
         message = f"no column is left for the features{_listed(table)} See features and ignore."
         raise table.refuse(message, parameter="features")
-    labels = ranked or [found[role] for role in ("label",) if role in found]
     return ReadPlan(
         features=tuple(chosen),
-        labels=() if roles.labels == "ignored" else tuple(labels),
+        label=None if roles.labels == "ignored" else found.get("label"),
         numbers={role: found[role] for role in ("weight", "event", "position", "impressions") if role in found},
         texts={role: found[role] for role in ("qid", "id") if role in found},
         may_miss=roles.labels in ("partly", "optional"),
     )
 
 
-def _single_columns(table: Table, roles: ColumnRoles, ranked: Sequence[str]) -> dict[str, str]:
+def _single_columns(table: Table, roles: ColumnRoles) -> dict[str, str]:
     """The column of each role that has one; the usual name of a role if it has no other."""
     asked = dict.fromkeys(roles.features or (), "a feature")
     for role, words in _WORDS.items():
@@ -186,8 +182,8 @@ def _single_columns(table: Table, roles: ColumnRoles, ranked: Sequence[str]) -> 
     for role in _WORDS:
         name = getattr(roles, role)
         usual = roles.usual_names.get(role)
-        if name is None and usual in table.columns and usual not in asked and not (ranked and role == "label"):
-            name = None if usual in ranked else usual
+        if name is None and usual in table.columns and usual not in asked:
+            name = usual
         if name is not None:
             found[role] = name
     return found

@@ -42,9 +42,6 @@ class ColumnTable(FileTable):
         Of the file's bytes as they lie on disk; empty for a data frame.
     event : ndarray of shape (m,), float64, or None
         Of right-censored times, if a column was asked for: 1 where the event was observed.
-    utility_names : tuple of str
-        Where a row is a query that ranks several items, the names of their columns; ``y`` is then of shape (m, items),
-        NaN where a utility is not known.
     sample_weight : ndarray of shape (m,), float64, or None
         Weights of the rows, if a column was asked for.
     position, impressions : ndarray of shape (m,), float64, or None
@@ -62,7 +59,6 @@ class ColumnTable(FileTable):
     path: str
     sha256: str
     event: NDArray[np.float64] | None = None
-    utility_names: tuple[str, ...] = ()
     sample_weight: NDArray[np.float64] | None = None
     position: NDArray[np.float64] | None = None
     impressions: NDArray[np.float64] | None = None
@@ -78,20 +74,6 @@ class ColumnTable(FileTable):
     def docids(self) -> NDArray[Any] | None:
         """The items' ids, as text."""
         return None if self.ids is None else objects(map(str, self.ids.tolist()))
-
-    def by_item(self, names: Sequence[str]) -> tuple[ColumnTable, NDArray[np.intp]]:
-        """A row without features for each item of each query, where its utility is known, and which of all they are.
-
-        Queries are called by their rows' ids, if these differ, and else by their numbers from 0.
-        """
-        m, d = self.n_rows, len(names)
-        y = None if self.y is None else self.y.ravel()
-        kept = np.arange(m * d) if y is None else np.flatnonzero(~np.isnan(y))
-        named = self.ids is not None and len({*self.ids.tolist()}) == m
-        qid = self.ids if self.ids is not None and named else np.arange(m)
-        held: dict[str, Any] = {"y": None if y is None else y[kept], "qid": np.repeat(qid, d)[kept]}
-        held |= {"ids": objects([*names] * m)[kept], "X": np.zeros((len(kept), 0)), "feature_names": ()}
-        return replace(self, **held, utility_names=()), kept
 
 
 def load_table(
@@ -185,7 +167,7 @@ def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: 
     check_word("format", format, ("auto", *FORMATS))
     with open_table(source, format, TableError) as table:
         plan = plan_columns(table, roles)
-        return _column_table(table, plan, read_arrays(table, plan, float_type(dtype)), roles)
+        return _column_table(table, plan, read_arrays(table, plan, float_type(dtype)))
 
 
 def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None) -> ColumnTable:
@@ -208,25 +190,22 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
         found = read_arrays(table, replace(plan, features=()), batches=batches)
         held = [*dict.fromkeys([*plan.features, *(name for role, name in plan.texts.items() if role == "qid")])]
         X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
-        return _column_table(table, plan, replace(found, X=X), roles)
+        return _column_table(table, plan, replace(found, X=X))
 
 
-def _column_table(table: Table, plan: ReadPlan, found: Arrays, roles: ColumnRoles) -> ColumnTable:
-    several = roles.utilities is not None
-    y = found.y
+def _column_table(table: Table, plan: ReadPlan, found: Arrays) -> ColumnTable:
     return ColumnTable(
         X=found.X,
-        y=y[:, None] if several and y is not None and y.ndim == 1 else y,
+        y=found.y,
         qid=found.texts.get("qid"),
         ids=found.texts.get("id"),
         feature_names=plan.features,
-        label=None if several or not plan.labels else plan.labels[0],
+        label=plan.label,
         qid_name=plan.texts.get("qid"),
         id_name=plan.texts.get("id"),
         path=table.name,
         sha256=table.sha256,
         event=found.numbers.get("event"),
-        utility_names=plan.labels if several else (),
         sample_weight=found.numbers.get("weight"),
         position=found.numbers.get("position"),
         impressions=found.numbers.get("impressions"),

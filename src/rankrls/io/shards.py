@@ -18,8 +18,8 @@ from rankrls._errors import InputError
 from rankrls.io._atomic import new_folder
 from rankrls.io._letor import letor_shape, letor_tables
 from rankrls.io._rows import is_whole, objects
-from rankrls.io.datasets.dataset import Queries
-from rankrls.io.datasets.files import Paths, expanded_paths
+from rankrls.io.dataset import Queries
+from rankrls.io.inputs import Paths, expanded_paths
 from rankrls.io.tables.arrays import converted, feature_type
 from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
 from rankrls.io.tables.opened import open_table, table_format
@@ -202,8 +202,7 @@ def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Sou
                     yield _Rows(file, first, part.X, part.y, ids)
                     first += len(part.X)
 
-    label = plan.labels[0] if plan.labels else None
-    return _Source([*plan.features], label, dict(plan.texts), frozenset(whole), dtype, rows())
+    return _Source([*plan.features], plan.label, dict(plan.texts), frozenset(whole), dtype, rows())
 
 
 def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io.datasets.files import Paths, expanded_paths, has_data_ending
+from rankrls.io.inputs import Paths, expanded_paths, has_data_ending
 from rankrls.io.tables.arrays import feature_type, read_arrays
 from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
 from rankrls.io.tables.opened import Table, table_format
@@ -99,7 +99,7 @@ class Part:
             ids=found.texts.get("id"),
             sample_weight=found.numbers.get("weight"),
             feature_names=plan.features,
-            label=plan.labels[0] if plan.labels else None,
+            label=plan.label,
             qid_name=plan.texts["qid"],
             id_name=plan.texts.get("id"),
             path=self.file.path,
@@ -171,7 +171,7 @@ def open_dataset(
     ignore: str | Sequence[str] = (),
     weight: str | None = None,
     labels: Literal["required", "optional", "ignored"] = "required",
-    rows_per_part: int | Callable[[int], int] | None = None,
+    rows_per_part: int | None = None,
 ) -> Dataset:
     r"""Open Parquet files that memory need not hold.
 
@@ -197,9 +197,9 @@ def open_dataset(
         Name of a column of weights, finite and not negative.
     labels : {"required", "optional", "ignored"}, default="required"
         Whether every row needs a label, as for :func:`load_table`; rows without one have NaN.
-    rows_per_part : int or callable, optional
-        Rows of a part, at most, as far as row groups and queries allow it; or a function of the number of features. By
-        default as many as make 64 MiB of features in double precision.
+    rows_per_part : int, optional
+        Rows of a part, at most, as far as row groups and queries allow it. By default as many as make 64 MiB of
+        features in double precision.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def open_dataset(
     float32 [8 8 8 9] [1. 0. 0. 1.]
     """
     roles = replace(ColumnRoles.checked(label, qid, id, features, ignore, labels), weight=weight)
-    if rows_per_part is not None and not callable(rows_per_part):
+    if rows_per_part is not None:
         check_count("rows_per_part", rows_per_part, none="64 MiB of features")
     paths = expanded_paths(path)
     for name in paths:
@@ -246,9 +246,7 @@ def open_dataset(
             raise InputError(message, file=name, parameter="path")
     files = [File.of(name) for name in paths]
     plan, dtype = _common_columns(files, roles)
-    n_features = len(plan.features)
-    usual = max(_PART_BYTES // (8 * max(n_features, 1)), 1)
-    most = rows_per_part(n_features) if callable(rows_per_part) else rows_per_part or usual
+    most = rows_per_part or max(_PART_BYTES // (8 * max(len(plan.features), 1)), 1)
     parts = tuple(replace(part, plan=plan, dtype=dtype) for part in _parts(files, plan.texts["qid"], most))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
