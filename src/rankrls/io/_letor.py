@@ -157,7 +157,8 @@ class _Block:
     ends : ndarray of shape (m,)
         Where each row's entries end.
     ids : ndarray of shape (entries,)
-        Feature ids as the text writes them, ascending in each row, in the smallest type that holds them.
+        Feature ids as the text writes them, ascending in each row, in the smallest type that holds them; none where
+        every row names all features from ``least`` to ``largest``.
     values : ndarray of shape (entries,)
     runs : ndarray of shape (runs, 2)
         The first row of each run of rows of one query, and a byte of it.
@@ -272,6 +273,8 @@ def _parse(text: bytes, room: Room, options: _Options) -> _Block:
     if found.unsorted:
         ids, values, twice = _sorted(ends, ids, values)
         bad += stops[twice].tolist()
+    if found.entries == rows * (found.largest - found.least + 1):
+        ids = ids[:0]
     runs, qids = runs[: found.runs].copy(), []
     for _, first, last in runs.tolist():
         try:
@@ -400,7 +403,7 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
     rows, entries, least, largest, whole = 0, 0, _NO_ID, -1, True
     for block in blocks:
         whole = whole and all(map(is_whole, block.qids))
-        rows, entries = rows + len(block.y), entries + len(block.ids)
+        rows, entries = rows + len(block.y), entries + len(block.values)
         least, largest = min(least, block.least), max(largest, block.largest)
     zero_based = least == 0 if options.zero_based == "auto" else options.zero_based
     columns = max(largest + int(zero_based), 0)
@@ -442,7 +445,11 @@ def _dense(blocks: list[_Block], options: _Options) -> NDArray[Any]:
 
     def fill(room: tuple[int, int]) -> None:
         block = waiting.pop(room)
-        scatter(block.ends, block.ids.astype(np.int64), int(not options.zero_based), block.values, X[slice(*room)])
+        rows, shift = X[slice(*room)], int(not options.zero_based)
+        if len(block.ids) < len(block.values):
+            rows[:, block.least - shift : block.largest + 1 - shift] = block.values.reshape(len(rows), -1)
+        else:
+            scatter(block.ends, block.ids.astype(np.int64), shift, block.values, rows)
 
     map_threads(fill, [*waiting], threads=options.threads)
     return X
@@ -451,7 +458,7 @@ def _dense(blocks: list[_Block], options: _Options) -> NDArray[Any]:
 def _sparse(blocks: list[_Block], options: _Options) -> Any:
     from scipy.sparse import csr_array
 
-    columns, entries = options.n_features or 0, sum(len(block.ids) for block in blocks)
+    columns, entries = options.n_features or 0, sum(len(block.values) for block in blocks)
     integer = np.dtype(np.int32 if max(columns, entries) <= np.iinfo(np.int32).max else np.int64)
     values, indices, indptr = Growing((), options.dtype), Growing((), integer), Growing((), integer)
     indptr.append(np.zeros(1, integer))
@@ -459,9 +466,10 @@ def _sparse(blocks: list[_Block], options: _Options) -> Any:
     while blocks:
         block = blocks.pop(0)
         values.append(block.values)
-        indices.append(block.ids.astype(integer) - int(not options.zero_based))
+        full = np.arange(block.least, block.largest + 1) if len(block.ids) < len(block.values) else block.ids
+        indices.append(np.resize(full, len(block.values)).astype(integer) - int(not options.zero_based))
         indptr.append(block.ends + before)
-        before += len(block.ids)
+        before += len(block.values)
     ends = indptr.finish()
     X = csr_array((values.finish(), indices.finish(), ends), shape=(len(ends) - 1, columns))
     X.has_canonical_format = True
