@@ -1,7 +1,8 @@
-"""Arguments of any function, checked: arrays of numbers, words from a list, whole numbers."""
+"""Arguments of any function, checked: arrays of numbers, words from a list, whole numbers; and cells of text."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
@@ -10,6 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError, did_you_mean
+
+MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
+"""What is written in a cell in place of a value that is missing, in small letters."""
+
+_TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
@@ -57,3 +63,18 @@ def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int
         also = f", or None for {none}" if none else ""
         raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)
     return int(value)
+
+
+def number(raw: bytes) -> float | None:
+    """A finite number as Python reads it, but without underscores; true and false; or None."""
+    raw = raw.strip()
+    word = _TRUTH.get(raw.lower())
+    if word is not None:
+        return word
+    if b"_" in raw:
+        return None
+    try:
+        value = float(raw)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None

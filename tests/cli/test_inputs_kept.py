@@ -29,7 +29,7 @@ def test_inputs_that_are_named_or_found_are_kept(files, shards, refused, monkeyp
         refused(command, "m.rankrls", "shards", "-o", member, lost)
         refused(command, "m.rankrls", "link", "-o", member, lost)
         refused(command, "m.rankrls", "shards/*.parquet", "-o", member, lost)
-        refused(command, "m.rankrls", "more", "-o", "more/day=1/a.parquet", lost)
+        refused(command, "m.rankrls", "more/**/*.parquet", "-o", "more/day=1/a.parquet", lost)
         refused(command, "m.rankrls", "plain.txt", "-o", sizes, lost)
     refused("fit", "shards", "--model", member, lost)
     refused("fit", "train.txt", "--vali", "shards/part*", "--model", member, lost)

@@ -19,7 +19,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.refusals import Refusal
 
-from rankrls._cell_text import number
+from rankrls._checks import number
 from rankrls.io import TableError, load_table, save_table
 
 BLANKS = " \t\n\r\v\f"

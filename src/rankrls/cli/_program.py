@@ -139,7 +139,7 @@ def rank() -> None:
     """
 
 
-@command(module="explain")
+@command(module="models")
 @options.MODEL_AND_DATA
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
@@ -199,7 +199,7 @@ def compare() -> None:
     """
 
 
-@command(module="export")
+@command(module="models")
 @click.argument("model", type=FILE)
 @click.argument("out", metavar="FILE")
 @output([*ENGINES], "--format", f"{', '.join(ENGINES)}.", "engine", required=True)
@@ -249,7 +249,7 @@ def split() -> None:
     """
 
 
-@command(module="info")
+@command(module="models")
 @click.argument("about", type=FILE, metavar="MODEL")
 @options.JSON
 def info() -> None:

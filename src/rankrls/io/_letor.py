@@ -18,16 +18,15 @@ from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
-from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, Growing, Ids, float_type, is_utf8, is_whole, quoted
+from rankrls.io._rows import Growing, Ids, float_type, is_whole
 from rankrls.io._source import Text
-from rankrls.io._table import LetorError, LetorTable
+from rankrls.io._table import NO_ID, LetorError, LetorTable, Options, beyond, described
 
 Source = str | os.PathLike[str] | BinaryIO
 _DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
 _MOST_COLUMNS = 1 << 27
 """More features have to be confirmed: what works on so many columns takes gigabytes."""
-_NO_ID = 10**18
 _BLANKS = b" \t\r\v\f"
 
 
@@ -107,7 +106,7 @@ def load_letor(
         if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
             raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
     threads = usual_threads() if n_threads is None else int(n_threads)
-    options = _Options(float_type(dtype), n_features, zero_based, threads)
+    options = Options(float_type(dtype), n_features, zero_based, threads)
     text = Text(path, LetorError)
     blocks = [*_parsed(text, options)]
     shape = _shape_of(blocks, text.name, options)
@@ -123,26 +122,6 @@ class Shape(NamedTuple):
     zero_based: bool
     whole_ids: bool
     dense: bool
-
-
-class _Options(NamedTuple):
-    """How a file is read."""
-
-    dtype: np.dtype[Any] = np.dtype(np.float64)
-    n_features: int | None = None
-    zero_based: bool | Literal["auto"] = "auto"
-    threads: int = 1
-
-    @property
-    def taken(self) -> tuple[int, int]:
-        """The least and the largest feature id that is taken."""
-        largest = _NO_ID if self.n_features is None else self.n_features - int(self.zero_based is True)
-        return int(self.zero_based is False), largest
-
-    @property
-    def limit(self) -> float:
-        """Values from here on are too large."""
-        return LARGEST_SINGLE if self.dtype == np.float32 else math.inf
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +167,7 @@ class _Block:
 def letor_query_ids(path: Source) -> tuple[int, NDArray[Any] | None]:
     """How many rows a file has, and their query ids; features are checked and forgotten."""
     ids, rows, with_qid = Ids(), 0, False
-    for block in _parsed(Text(path, LetorError), _Options(threads=usual_threads())):
+    for block in _parsed(Text(path, LetorError), Options(threads=usual_threads())):
         _add_qids(ids, block)
         rows, with_qid = rows + len(block.y), bool(block.qids[0])
     return rows, ids.finish(numbers=True) if with_qid else None
@@ -204,7 +183,7 @@ def letor_lines(path: Source) -> Iterator[bytes]:
 
 def letor_shape(path: Source) -> Shape:
     """The shape of a file's table, in one pass over the text; memory is a few blocks of it."""
-    text, options = Text(path, LetorError), _Options(threads=usual_threads())
+    text, options = Text(path, LetorError), Options(threads=usual_threads())
     return _shape_of(_parsed(text, options), text.name, options)
 
 
@@ -213,12 +192,12 @@ def letor_tables(path: Source, *, n_features: int, zero_based: bool, dense: bool
 
     The arguments are as :func:`letor_shape` finds them. A query may go on in the next table.
     """
-    text, options = Text(path, LetorError), _Options(np.dtype(np.float64), n_features, zero_based, usual_threads())
+    text, options = Text(path, LetorError), Options(np.dtype(np.float64), n_features, zero_based, usual_threads())
     for block in _parsed(text, options):
         yield _joined([block], text, options, dense)
 
 
-def _parsed(text: Text, options: _Options) -> Iterator[_Block]:
+def _parsed(text: Text, options: Options) -> Iterator[_Block]:
     """The rows of a file, block by block.
 
     Raises
@@ -249,7 +228,7 @@ def _parsed(text: Text, options: _Options) -> Iterator[_Block]:
             ][:1]
         if bad:
             number = raw.count(b"\n", 0, min(bad))
-            error = _described(raw.split(b"\n")[number], with_qid, options)
+            error = described(raw.split(b"\n")[number], with_qid, options)
             raise error.replace(file=text.name, line=lines + number + 1)
         if len(block.y):
             yield block
@@ -258,7 +237,7 @@ def _parsed(text: Text, options: _Options) -> Iterator[_Block]:
         raise LetorError("there is no row: the file is empty, or has only blank lines and comments.", file=text.name)
 
 
-def _parse(text: bytes, room: Room, options: _Options) -> _Block:
+def _parse(text: bytes, room: Room, options: Options) -> _Block:
     """The rows of a block up to its first bad line."""
     limit = options.limit
     found: Found = parse_block(np.frombuffer(text, np.uint8), *options.taken, limit, room)
@@ -325,73 +304,7 @@ def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.
     return rows.indices, rows.data, twice
 
 
-def _described(line: bytes, with_qid: bool | None, options: _Options) -> LetorError:
-    """What is wrong with a bad line."""
-    label, *tokens = line.partition(b"#")[0].split()
-    if why := _not_a_value(label, math.inf):
-        # a first cell with separators is that of a table
-        parameter = "format" if b"," in label or b";" in label else None
-        problem = f"the label {quoted(label)} {why}."
-        if b":" in label:
-            problem = f"the line starts with {quoted(label)}, but a label has to come first."
-        return LetorError(problem, column="label", parameter=parameter)
-    least, largest = options.taken
-    has_qid, ids = False, set[int]()
-    for token in tokens:
-        shown, (name, colon, value) = quoted(token), token.partition(b":")
-        if name == b"qid" and colon:
-            if not value:
-                return LetorError("the query id behind 'qid:' is missing.", column="qid")
-            if has_qid:
-                return LetorError(f"there is a second query id, {shown}.", column="qid")
-            if not is_utf8(value):
-                return LetorError(f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}", column="qid")
-            if b"\0" in value:
-                return LetorError(f"the query id {shown} holds a NUL byte.", column="qid")
-            if with_qid is False:
-                problem = f"the line has a query id, {shown}, but the lines before it have none."
-                return LetorError(problem, column="qid")
-            has_qid = True
-            continue
-        if not colon or not name.isdigit():
-            return LetorError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
-        if len(name) > 18:
-            return LetorError(f"the feature id of {shown} is too large.")
-        feature = int(name)
-        if feature < least:
-            problem = f"feature id 0 ({shown}), but zero_based=False says that ids start at 1."
-            return LetorError(problem, column=feature, parameter="zero_based")
-        if feature > largest:
-            return _beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
-        if not value:
-            return LetorError(f"feature {feature} has no value ({shown}).", column=feature)
-        if why := _not_a_value(value, options.limit):
-            return LetorError(f"the value {quoted(value)} of feature {feature} {why}.", column=feature)
-        if feature in ids:
-            return LetorError(f"feature {feature} is named twice.", column=feature)
-        ids.add(feature)
-    return LetorError("the line has no qid, but the lines before it have one.", column="qid")
-
-
-def _not_a_value(text: bytes, limit: float) -> str:
-    """Why a word is no number that is read; "" if it is one."""
-    try:
-        value = float(text)
-    except ValueError:
-        return "is not a number"
-    if b"_" in text:  # which Python reads
-        return "is not a number"
-    if math.isnan(value) or b"n" in text.lower():
-        return "is not finite"
-    return f"is too large for {'a float64' if math.isinf(value) else 'float32'}" if abs(value) >= limit else ""
-
-
-def _beyond(what: str, feature: int, n_features: int | None, first: int) -> LetorError:
-    problem = f"{what} is beyond the {n_features} features that are read, with ids from {int(first)} on."
-    return LetorError(problem, column=feature, parameter="n_features")
-
-
-def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
+def _shape_of(blocks: Iterable[_Block], name: str, options: Options) -> Shape:
     """What the blocks of a file add up to.
 
     Raises
@@ -400,7 +313,7 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
         If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
         feature that is beyond those that are given because the text names feature 0 too.
     """
-    rows, entries, least, largest, whole = 0, 0, _NO_ID, -1, True
+    rows, entries, least, largest, whole = 0, 0, NO_ID, -1, True
     for block in blocks:
         whole = whole and all(map(is_whole, block.qids))
         rows, entries = rows + len(block.y), entries + len(block.values)
@@ -409,7 +322,7 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: _Options) -> Shape:
     columns = max(largest + int(zero_based), 0)
     given = options.n_features
     if given is not None and columns > given:
-        raise _beyond(f"feature {largest}", largest, given, 0).replace(file=name)
+        raise beyond(f"feature {largest}", largest, given, 0).replace(file=name)
     if given is None and columns == 0:
         problem = "no line names a feature; pass n_features if that is right."
         raise LetorError(problem, file=name, parameter="n_features")
@@ -424,7 +337,7 @@ def _add_qids(ids: Ids, block: _Block) -> None:
     ids.append(block.qids, np.repeat(np.arange(len(block.qids)), np.diff(block.runs[:, 0], append=len(block.y))))
 
 
-def _joined(blocks: list[_Block], text: Text, options: _Options, dense: bool) -> LetorTable:
+def _joined(blocks: list[_Block], text: Text, options: Options, dense: bool) -> LetorTable:
     """The table of some blocks; the list is emptied on the way, so that each block's memory goes back."""
     largest, ids, comments = max(block.largest for block in blocks), Ids(), None
     if any(block.comments for block in blocks):
@@ -437,7 +350,7 @@ def _joined(blocks: list[_Block], text: Text, options: _Options, dense: bool) ->
     return LetorTable(X, y, qid, comments, text.name, text.sha256, zero_based, max(largest + int(zero_based), 0))
 
 
-def _dense(blocks: list[_Block], options: _Options) -> NDArray[Any]:
+def _dense(blocks: list[_Block], options: Options) -> NDArray[Any]:
     starts = np.cumsum([0, *(len(block.y) for block in blocks)]).tolist()
     X = np.zeros((starts[-1], options.n_features or 0), dtype=options.dtype)
     waiting = dict(zip(pairwise(starts), blocks, strict=True))
@@ -455,7 +368,7 @@ def _dense(blocks: list[_Block], options: _Options) -> NDArray[Any]:
     return X
 
 
-def _sparse(blocks: list[_Block], options: _Options) -> Any:
+def _sparse(blocks: list[_Block], options: Options) -> Any:
     from scipy.sparse import csr_array
 
     columns, entries = options.n_features or 0, sum(len(block.values) for block in blocks)

@@ -1,10 +1,11 @@
-"""What a LETOR file holds, as arrays."""
+"""What a LETOR file holds, as arrays; how it is read, and what is wrong with a line."""
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -12,12 +13,13 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.io._rows import objects
+from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, objects, quoted
 
 if TYPE_CHECKING:
     import scipy.sparse
 
 _FEW_LABELS = 12
+NO_ID = 10**18
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 
 
@@ -132,3 +134,89 @@ def counted_labels(y: NDArray[np.float64]) -> dict[str, Any]:
     if len(labels) > _FEW_LABELS:
         found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
     return found | ({"none": y.size - int(counts.sum())} if counts.sum() < y.size else {})
+
+
+class Options(NamedTuple):
+    """How a file is read."""
+
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    n_features: int | None = None
+    zero_based: bool | Literal["auto"] = "auto"
+    threads: int = 1
+
+    @property
+    def taken(self) -> tuple[int, int]:
+        """The least and the largest feature id that is taken."""
+        largest = NO_ID if self.n_features is None else self.n_features - int(self.zero_based is True)
+        return int(self.zero_based is False), largest
+
+    @property
+    def limit(self) -> float:
+        """Values from here on are too large."""
+        return LARGEST_SINGLE if self.dtype == np.float32 else math.inf
+
+
+def described(line: bytes, with_qid: bool | None, options: Options) -> LetorError:
+    """What is wrong with a bad line."""
+    label, *tokens = line.partition(b"#")[0].split()
+    if why := _not_a_value(label, math.inf):
+        # a first cell with separators is that of a table
+        parameter = "format" if b"," in label or b";" in label else None
+        problem = f"the label {quoted(label)} {why}."
+        if b":" in label:
+            problem = f"the line starts with {quoted(label)}, but a label has to come first."
+        return LetorError(problem, column="label", parameter=parameter)
+    least, largest = options.taken
+    has_qid, ids = False, set[int]()
+    for token in tokens:
+        shown, (name, colon, value) = quoted(token), token.partition(b":")
+        if name == b"qid" and colon:
+            if not value:
+                return LetorError("the query id behind 'qid:' is missing.", column="qid")
+            if has_qid:
+                return LetorError(f"there is a second query id, {shown}.", column="qid")
+            if not is_utf8(value):
+                return LetorError(f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}", column="qid")
+            if b"\0" in value:
+                return LetorError(f"the query id {shown} holds a NUL byte.", column="qid")
+            if with_qid is False:
+                problem = f"the line has a query id, {shown}, but the lines before it have none."
+                return LetorError(problem, column="qid")
+            has_qid = True
+            continue
+        if not colon or not name.isdigit():
+            return LetorError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
+        if len(name) > 18:
+            return LetorError(f"the feature id of {shown} is too large.")
+        feature = int(name)
+        if feature < least:
+            problem = f"feature id 0 ({shown}), but zero_based=False says that ids start at 1."
+            return LetorError(problem, column=feature, parameter="zero_based")
+        if feature > largest:
+            return beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
+        if not value:
+            return LetorError(f"feature {feature} has no value ({shown}).", column=feature)
+        if why := _not_a_value(value, options.limit):
+            return LetorError(f"the value {quoted(value)} of feature {feature} {why}.", column=feature)
+        if feature in ids:
+            return LetorError(f"feature {feature} is named twice.", column=feature)
+        ids.add(feature)
+    return LetorError("the line has no qid, but the lines before it have one.", column="qid")
+
+
+def _not_a_value(text: bytes, limit: float) -> str:
+    """Why a word is no number that is read; "" if it is one."""
+    try:
+        value = float(text)
+    except ValueError:
+        return "is not a number"
+    if b"_" in text:  # which Python reads
+        return "is not a number"
+    if math.isnan(value) or b"n" in text.lower():
+        return "is not finite"
+    return f"is too large for {'a float64' if math.isinf(value) else 'float32'}" if abs(value) >= limit else ""
+
+
+def beyond(what: str, feature: int, n_features: int | None, first: int) -> LetorError:
+    problem = f"{what} is beyond the {n_features} features that are read, with ids from {int(first)} on."
+    return LetorError(problem, column=feature, parameter="n_features")

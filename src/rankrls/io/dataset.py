@@ -182,9 +182,9 @@ def open_dataset(
     Parameters
     ----------
     path : path or sequence of paths
-        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder, with its partitions (folders called
-        ``key=value``). Files of a pattern or a folder are read in the order of their names, ``part-2`` before
-        ``part-10``. All have the same columns.
+        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder; for folders in it, such as partitions,
+        the pattern ``"shards/**/*.parquet"``. Files of a pattern or a folder are read in the order of their names,
+        ``part-2`` before ``part-10``. All have the same columns.
     label, qid, id : str, optional
         Names of columns. By default "label", "qid" and "docid", where there are such columns; that of the query ids has
         to be there.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._cell_text import number
+from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls.io._rows import quoted
 from rankrls.io.data import ReadOptions, Rows

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._cell_text import MISSING
-from rankrls._cell_text import number as number_of
+from rankrls._checks import MISSING
+from rankrls._checks import number as number_of
 from rankrls._errors import InputError, did_you_mean
 
 _SECONDS = 86_400.0

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankrls._cell_text import MISSING, number
+from rankrls._checks import MISSING, number
 from rankrls.io._rows import Growing, Ids, quoted
 from rankrls.io.tables.columns import ReadPlan
 from rankrls.io.tables.opened import Table, is_number

@@ -14,7 +14,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO
 
-from rankrls._cell_text import number
+from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls.io._rows import BLANKS, SAVE_AS_UTF8
 from rankrls.io._source import Text

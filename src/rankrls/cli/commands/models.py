@@ -1,0 +1,116 @@
+"""``rankrls explain``, ``export`` and ``info``: what a stored model is, and why it ranks as it does."""
+
+from __future__ import annotations
+
+import math
+from inspect import signature
+from pathlib import Path
+from typing import Any
+
+from rankrls import export as engines
+from rankrls import inspection
+from rankrls._errors import InputError
+from rankrls.cli._files import load_model, read
+from rankrls.cli._options import Options, given
+from rankrls.cli._report import Report, Result, Table
+from rankrls.io.data import read_names
+from rankrls.io.items import item_names, row_of
+from rankrls.persistence import read_info
+from rankrls.persistence.stored import StoredModel
+
+
+def explain(options: Options, report: Report) -> Result:
+    """Say why item A is ranked above item B."""
+    stored = load_model(options.model, report)
+    table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
+    stored.check_queries(table)
+    names = None if options.names is None else read_names(options.names)
+    if names is None and stored.names is None:
+        names = table.feature_ids
+    items = [item for item in (options.first, options.second) if item is not None]
+    rows = [row_of(item, table, options.ids, options.query) for item in items]
+    explained = inspection.explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
+    try:
+        pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
+    except InputError as error:
+        raise error.replace(file=str(options.data)) from error
+    if pair.units != "as given":
+        report.note(f"features {pair.units}.")
+    called = (None, None) if item_names(table, options.ids) is None else (options.first, options.second)
+    top = options.top or None
+    found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
+    columns = ["", "contribution", called[0] or f"row {pair.a}"]
+    columns += ["mean" if pair.b is None else called[1] or f"row {pair.b}", "weight"]
+    return Result(found, [Table(pair.title(*called), columns, pair.cells(top))])
+
+
+def export(options: Options, report: Report) -> Result:
+    """Write a model in another format."""
+    function = getattr(engines, f"to_{options.engine}")
+    names = None if options.names is None else read_names(options.names)
+    arguments = given({"feature_names": names, "target": options.target, "store": options.store})
+    for name in arguments:
+        if name not in signature(function).parameters:
+            raise InputError(f"{name} has no meaning for {options.engine}.", parameter=name)
+    stored = load_model(options.model, report)
+    exported = function(stored.whole, options.name, offset=_offset(options, stored, report), **arguments)
+    if exported.definitions is None and options.definitions is not None:
+        raise InputError("definitions has no meaning here: no features need a definition.", parameter="definitions")
+    definitions = options.definitions or (Path(options.out).parent / "features.json" if options.out != "-" else None)
+    if exported.definitions is not None and definitions is not None:
+        if definitions.resolve() == Path(options.out).resolve():
+            problem = f"{definitions} would hold both the model and its feature definitions."
+            raise InputError(problem, parameter="definitions")
+        exported.save_definitions(definitions)
+        report.note(f"the features are defined in {definitions}: upload that first.")
+    for note in exported.notes:
+        report.note(note)
+    if options.out == "-":
+        return Result(text=(exported.content,))
+    exported.save(options.out)
+    return Result()
+
+
+def _offset(options: Options, stored: StoredModel, report: Report) -> float | None:
+    """A number, or what makes the scores of a file's items positive."""
+    if options.offset is None:
+        return None
+    if options.offset.exists():
+        table = read(options.offset, options.reading(queries="optional", labels="ignored"), report, stored)
+        return engines.positive_offset(stored.model, table.X)
+    try:
+        value = float(str(options.offset))
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        problem = f"offset must be a finite number or a file of items; {str(options.offset)!r} is neither."
+        raise InputError(problem, parameter="offset")
+    return value
+
+
+def info(options: Options, report: Report) -> Result:
+    """Show a model's metadata."""
+    found = read_info(options.about)
+    values = {**found, **found["given"]}
+    del values["given"]
+    parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
+    tables = [_table(str(options.about), values)]
+    tables += [_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items() if part]
+    return Result({"file": str(options.about), **found}, tables)
+
+
+def _table(title: str, values: dict[str, Any]) -> Table:
+    empty: Any = (None, [], {})
+    rows = [[name.replace("_", " "), _text(value)] for name, value in values.items() if value not in empty]
+    return Table(title, ["", ""], rows, left=2)
+
+
+def _text(value: Any) -> str:
+    """Whatever JSON can hold, in one line."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {_text(part)}" for name, part in value.items() if part is not None)
+    if isinstance(value, list):
+        return ", ".join(map(_text, value))
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
