@@ -20,6 +20,7 @@ from rankrls.models.inputs.parameters import (
     signs_of,
 )
 from rankrls.models.ranker import ChoosesExactly, Fits
+from rankrls.numerics.scorer import Scorer
 from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.search import search
@@ -31,17 +32,134 @@ _TOLERANCE, _ITERATIONS = 1e-9, 2000
 """Of solver="cg": the relative residual, and how many iterations it may take."""
 
 
-def _can_update(model: RankRLS) -> bool:
-    if model.kernel != "linear" or model.solver in ("dual", "cg"):
-        raise AttributeError(
-            "partial_fit adds up the normal equations of features: it needs kernel='linear', and neither "
-            "solver='dual' nor 'cg'."
-        )
-    return True
+@estimator
+class ExactRanker(Fits, GraphParameters, KernelParameters):
+    """Fits items with labels, clicks or preferences, streamed data, and more queries later, for one alpha."""
+
+    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
+
+    # With metadata routing enabled, qid reaches partial_fit without being asked for.
+    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+    ) -> Self:
+        r"""Fit items with labels.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
+        y : array-like of shape (m,) or (m, targets)
+            Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
+            are included.
+        qid : array-like of shape (m,), optional
+            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+        position : array-like of shape (m,), optional
+            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on
+            :math:`c / \theta` with weights :math:`n \theta`, c clicks per impression and theta the examination of
+            the position, which :func:`rankrls.clicks.estimate_propensities` finds first.
+        impressions : array-like of shape (m,), optional
+            With ``position``: how often the row was shown. Once by default.
+        propensities : Propensities or dict of position to number, optional
+            With ``position``: known examination of each position, such as that of an intervention.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming the row and column; and if no query holds two different labels.
+        """
+        check_parameters(self)
+        clicks = (position, impressions, propensities)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
+
+    def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
+        """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
+
+        Parameters
+        ----------
+        data : Dataset
+            As :func:`rankrls.io.open_dataset` returns it: parts of whole queries.
+        executor : concurrent.futures.Executor or dask.distributed.Client, optional
+            Where parts are read and worked on; threads of this machine by default. Workers read the files themselves.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            For bad input, with the running number of the row, and for parameters that need all rows in memory.
+
+        Notes
+        -----
+        O(m n^2 + n^3); two passes for a basis of n items, which is random. Memory O(n^2) and a few parts for each
+        worker, whatever the number of rows. The results of the parts are added in their order: the same parts give the
+        same bits on any executor, on one kind of machine. What ``partial_fit`` needs is not kept.
+        """
+        check_parameters(self)
+        return streamed.fit_streamed(self, data, executor)
+
+    @available_if(lambda model: model._can_update())
+    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+        """Add whole queries, exactly: the same model as one fit on everything seen so far.
+
+        Continues after :meth:`fit` or an earlier ``partial_fit``. Only a model of few coefficients can do this: the
+        weights of features, or of a basis.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as for :meth:`fit`
+        qid : array-like of shape (m,)
+            Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
+            own: items of different batches are not compared. The first batch chooses the basis.
+
+        Notes
+        -----
+        O(m n^2 + n^3) for a batch of m rows and n coefficients.
+        """
+        check_parameters(self)
+        return updating.update(self, X, y, qid, sample_weight)
+
+    def _can_update(self) -> bool:
+        """Whether there is ``partial_fit``; an AttributeError says why not."""
+        raise NotImplementedError
+
+    def _candidate(self, data: Comparisons) -> LeastSquares:
+        """What ``fit`` solves, and what held-out scores come from."""
+        raise NotImplementedError
+
+    def _solve(self, data: Comparisons) -> Self:
+        candidate = self._candidate(data)
+        problem = candidate.problem(data)
+        return self._store(data, candidate, problem.solve(float(self.alpha)), problem)
+
+    def _store(self, data: Comparisons, candidate: LeastSquares, scorer: Scorer, problem: Any) -> Self:
+        fitting.begin(self, data)
+        fitting.keep(self, scorer.over(data.kept), candidate.kernel)
+        fitting.keep_basis(self, candidate.basis, data)
+        self.alpha_ = float(self.alpha)
+        updating.remember(self, data, problem)
+        return self
 
 
 @estimator
-class RankRLS(Fits, GraphParameters, KernelParameters):
+class RankRLS(ExactRanker):
     r"""Learning to rank by pairwise regularized least squares.
 
     Minimises, over all functions f of the kernel's space,
@@ -129,127 +247,29 @@ class RankRLS(Fits, GraphParameters, KernelParameters):
     1.0
     """
 
-    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
     solver: str = parameter(default="auto", check=choice(*SOLVERS, "cg"))
     positive: Any = parameter(default=False)
 
-    # With metadata routing enabled, qid reaches partial_fit without being asked for.
-    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-    ) -> Self:
-        r"""Fit items with labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
-        y : array-like of shape (m,) or (m, targets)
-            Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
-            are included.
-        qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-        position : array-like of shape (m,), optional
-            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on
-            :math:`c / \theta` with weights :math:`n \theta`, c clicks per impression and theta the examination of
-            the position, which :func:`rankrls.clicks.estimate_propensities` finds first.
-        impressions : array-like of shape (m,), optional
-            With ``position``: how often the row was shown. Once by default.
-        propensities : Propensities or dict of position to number, optional
-            With ``position``: known examination of each position, such as that of an intervention.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input, naming the row and column; and if no query holds two different labels.
-        """
-        check_parameters(self)
-        clicks = (position, impressions, propensities)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
-
-    def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
-        """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
-
-        Parameters
-        ----------
-        data : Dataset
-            As :func:`rankrls.io.open_dataset` returns it: parts of whole queries.
-        executor : concurrent.futures.Executor or dask.distributed.Client, optional
-            Where parts are read and worked on; threads of this machine by default. Workers read the files themselves.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        InputError
-            For bad input, with the running number of the row, and for parameters that need all rows in memory.
-
-        Notes
-        -----
-        O(m n^2 + n^3). Memory O(n^2) and a few parts for each worker, whatever the number of rows. The results of the
-        parts are added in their order: the same parts give the same bits on any executor, on one kind of machine.
-        What ``partial_fit`` needs is not kept.
-        """
-        check_parameters(self)
-        return streamed.fit_streamed(self, data, executor)
-
-    @available_if(_can_update)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Add whole queries, exactly: the same model as one fit on everything seen so far.
-
-        Continues after :meth:`fit` or an earlier ``partial_fit``. Only a model of few coefficients can do this: the
-        weights of features, or of a basis.
-
-        Parameters
-        ----------
-        X, y, sample_weight : as for :meth:`fit`
-        qid : array-like of shape (m,)
-            Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
-            own: items of different batches are not compared.
-
-        Notes
-        -----
-        O(m n^2 + n^3) for a batch of m rows and n coefficients.
-        """
-        check_parameters(self)
-        return updating.update(self, X, y, qid, sample_weight)
+    def _can_update(self) -> bool:
+        if self.kernel != "linear" or self.solver in ("dual", "cg"):
+            raise AttributeError(
+                "partial_fit adds up the normal equations of features: it needs kernel='linear', and neither "
+                "solver='dual' nor 'cg'."
+            )
+        return True
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
-        """What ``fit`` solves, and what held-out scores come from."""
         kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), signs_of(self)
         solver = "auto" if self.solver == "cg" else self.solver
         return LeastSquares(kernel=kernel, setting=setting, solver=solver, signs=signs)
 
     def _solve(self, data: Comparisons) -> Self:
-        candidate, problem = self._candidate(data), None
-        if self.solver == "cg":
-            scorer, found = iterate(candidate, data, float(self.alpha), _TOLERANCE, _ITERATIONS)
-            fitting.warn_unless_converged(self, found)
-        else:
-            problem = candidate.problem(data)
-            scorer = problem.solve(float(self.alpha))
-        fitting.begin(self, data)
-        fitting.keep(self, scorer.over(data.kept), candidate.kernel)
-        self.alpha_ = float(self.alpha)
-        updating.remember(self, data, problem)
-        return self
+        if self.solver != "cg":
+            return super()._solve(data)
+        candidate = self._candidate(data)
+        scorer, found = iterate(candidate, data, float(self.alpha), _TOLERANCE, _ITERATIONS)
+        fitting.warn_unless_converged(self, found)
+        return self._store(data, candidate, scorer, None)
 
 
 @estimator

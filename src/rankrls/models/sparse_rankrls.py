@@ -6,22 +6,20 @@ from copy import deepcopy
 from functools import cache, partial
 from typing import Any, Self
 
-from sklearn.utils.metaestimators import available_if
-
 from rankrls._comparisons import Comparisons
-from rankrls.models import fitting, streamed, updating
+from rankrls.models import fitting, streamed
 from rankrls.models.basis import generator, make_basis
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
-    check_alpha,
     check_parameters,
     choice,
     estimator,
     number,
     parameter,
 )
-from rankrls.models.ranker import ChoosesExactly, Fits
+from rankrls.models.ranker import ChoosesExactly
+from rankrls.models.rankrls import ExactRanker
 from rankrls.selection.least_squares import LeastSquares
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
@@ -29,14 +27,8 @@ __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 BASES = ("random", "kmeans")
 
 
-def _can_update(model: SparseRankRLS) -> bool:
-    if model.kernel == "precomputed":
-        raise AttributeError("partial_fit evaluates the kernel between new items and the basis: give it by name.")
-    return True
-
-
 @estimator
-class SparseRankRLS(Fits, GraphParameters, KernelParameters):
+class SparseRankRLS(ExactRanker):
     r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -112,60 +104,24 @@ class SparseRankRLS(Fits, GraphParameters, KernelParameters):
     ((100,), True)
     """
 
-    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
     n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
     basis: str = parameter(default="random", check=choice(*BASES))
     basis_indices: Any = parameter(default=None)
     random_state: Any = parameter(default=0)
 
-    # With metadata routing enabled, qid reaches partial_fit without being asked for.
-    __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-    ) -> Self:
-        """Fit items with labels or clicks; parameters as in :meth:`RankRLS.fit`."""
-        check_parameters(self)
-        clicks = (position, impressions, propensities)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
-
-    def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
-        """Fit data larger than memory in two passes; parameters as in :meth:`RankRLS.fit_dataset`.
-
-        The basis is random.
-        """
-        check_parameters(self)
-        return streamed.fit_streamed(self, data, executor)
-
-    @available_if(_can_update)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Add whole queries, exactly; as :meth:`RankRLS.partial_fit`. The first batch chooses the basis."""
-        check_parameters(self)
-        return updating.update(self, X, y, qid, sample_weight)
+    def _can_update(self) -> bool:
+        if self.kernel == "precomputed":
+            raise AttributeError("partial_fit evaluates the kernel between new items and the basis: give it by name.")
+        return True
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
-        """What ``fit`` solves, and what held-out scores come from."""
         kernel, setting = fitting.kernel_of(self, data.X), fitting.setting_of(self)
         return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel))
 
     def _solve(self, data: Comparisons) -> Self:
-        candidate = self._candidate(data)
-        problem = candidate.problem(data)
-        scorer = problem.solve(float(self.alpha))
-        fitting.begin(self, data)
-        fitting.keep(self, scorer.over(data.kept), candidate.kernel)
-        fitting.keep_basis(self, candidate.basis, data)
-        self.alpha_, self.n_iter_ = float(self.alpha), 1
-        updating.remember(self, data, problem)
+        super()._solve(data)
+        self.n_iter_ = 1
         return self
 
 
