@@ -98,14 +98,12 @@ def command_line() -> None:
 def refusals() -> None:
     """What is not installed is named, with the extra that brings it."""
     import rankrls
-    from rankrls import export, inspection, plots
+    from rankrls import export, plots
 
     X, y, qid = some_queries()
     model = rankrls.RankRLS().fit(X, y, qid=qid)
-    table = inspection.explain(model, X, qid=qid)
     tries = {
         "onnx": lambda: export.to_onnx(model),
-        "frames": table.pair(0, 1).to_frame,
         "plots": lambda: plots.CoefficientsDisplay.from_estimator(model),
     }
     for extra, run in tries.items():

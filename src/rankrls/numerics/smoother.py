@@ -97,10 +97,11 @@ class Equations:
         size = max(self.rows, len(self.gram))
         diagonal, lost = self.gram.diagonal(), None
         live = diagonal[diagonal > 0.0]
-        uneven = self.whitening is None and len(live) and live.max() / _SPAN > live.min()
-        if len(diagonal) <= JACOBI or (uneven and len(diagonal) <= _JACOBI_IF_NEEDED):
+        own = self.whitening is None  # rounding of whitened features is relative to the largest, which Jacobi amplifies
+        uneven = own and len(live) and live.max() / _SPAN > live.min()
+        if own and (len(diagonal) <= JACOBI or (uneven and len(diagonal) <= _JACOBI_IF_NEEDED)):
             values, vectors = jacobi_eigen(self.gram, size)
-            least = float(live.min(initial=np.inf)) if self.whitening is None else np.inf
+            least = float(live.min(initial=np.inf))
         else:
             values, vectors = symmetric_eigen(self.gram.copy(), size)
             np.maximum(values, 0.0, out=values)
