@@ -50,7 +50,9 @@ class Training:
         """Fit, choosing by the validation items where there are any."""
         given: dict[str, Any] = {}
         if validation is not None:
-            given = {"X_val": validation.X, "y_val": validation.y, "qid_val": validation.qid}
+            given = {"X_val": validation.X, "y_val": validation.y}
+            if validation.qid is not None:
+                given["qid_val"] = validation.qid
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # not converged within the paper's 500 iterations: reported in the tables
             if self.pairs is None:
