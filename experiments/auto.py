@@ -1,15 +1,15 @@
 """What AutoRankRLS reaches on queries it never saw, against RankRLSCV, and how optimistic its own held-out value is.
 
-    python experiments/auto.py --data DIR                 # LETOR's folds: train on trainingset, judge on testset
-    python experiments/auto.py --data DIR --splits 10     # repeated halves of the queries: own value, corrected, test
-    python experiments/auto.py --sizes DIR                # LightGBM's example (examples/lambdarank in its sources)
-    python experiments/auto.py --documentation 250        # so many queries of make demo to learn from, 400 to judge on
-    python experiments/auto.py --tables                   # scikit-learn's tables, one ranking each, ten halves
-    python experiments/auto.py --samples 40               # the same as --splits, on samples of 30 synthetic queries
+    python -m experiments.auto --data DIR                 # LETOR's folds: train on trainingset, judge on testset
+    python -m experiments.auto --data DIR --splits 10     # repeated halves of the queries: own value, corrected, test
+    python -m experiments.auto --sizes DIR                # LightGBM's example (examples/lambdarank in its sources)
+    python -m experiments.auto --documentation 250        # so many queries of make demo to learn from, 400 to judge on
+    python -m experiments.auto --tables                   # scikit-learn's tables, one ranking each, ten halves
+    python -m experiments.auto --samples 40               # the same as --splits, on samples of 30 synthetic queries
 
 Everything is chosen on training queries by their held-out NDCG@10 (of the tables by leave-pair-out); test queries judge
 and nothing else. Differences are over test queries, with the standard error of their mean. DIR holds LETOR collections
-as ``experiments/letor.py --help`` describes them.
+in folders named after them.
 """
 
 from __future__ import annotations
@@ -23,9 +23,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _letor_data import Collection, Rows, _files_in, find_collections
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
+from experiments._tables import MissingDataError
+from experiments.letor import FOLDERS, Collection, Rows, find
 from rankrls import AutoRankRLS, RankRLSCV, group_to_qid
 from rankrls.io import load_letor
 from rankrls.metrics import Measure, resolve_measure
@@ -37,16 +38,6 @@ METHODS: dict[str, Callable[[str], Any]] = {
     "the same, best": lambda scoring: AutoRankRLS(scoring=scoring, within_query=True, rule="best"),
 }
 TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "wine": load_wine}
-
-
-def raw_fold(collection: Collection, number: int) -> list[Rows]:
-    """Training, validation and test rows of a fold as they are in the files."""
-    parts: list[Rows] = []
-    for path in _files_in(collection.folder / f"Fold{number}") or ():
-        like = {"n_features": parts[0].X.shape[1]} if parts else {}
-        table = load_letor(path, dense=True, zero_based=False, **like)
-        parts.append(Rows(table.X, table.y, table.qid))
-    return parts
 
 
 def scores_of(model: Any, rows: Rows) -> np.ndarray:
@@ -66,11 +57,20 @@ def chosen(model: Any) -> str:
     )
 
 
+def collections(data: Path, wanted: str) -> Iterator[Collection]:
+    """Those that are there, or the one that is named."""
+    for name in FOLDERS if wanted == "auto" else (wanted,):
+        try:
+            yield find(data, name)
+        except MissingDataError as error:
+            print(error, file=sys.stderr)
+
+
 def folds(data: Path, wanted: str) -> None:
     """Train on each fold's training queries, judge on its test queries."""
-    for collection in find_collections(data, wanted):
-        parts = (raw_fold(collection, number) for number in collection.folds)
-        compare(collection.name, ((train, test) for train, _, test in parts))
+    for collection in collections(data, wanted):
+        parts = (collection.load(number, scaled=False) for number in collection.folds)
+        compare(collection.name, ((fold.train, fold.test) for fold in parts))
 
 
 def sized(folder: Path) -> tuple[Rows, Rows]:
@@ -132,8 +132,9 @@ def report(
 
 def splits(data: Path, wanted: str, count: int) -> None:
     """Halves of a collection's queries: the chosen model's own value, the same corrected, and what it reaches."""
-    for collection in find_collections(data, wanted):
-        parts = raw_fold(collection, collection.folds[0])
+    for collection in collections(data, wanted):
+        fold = collection.load(collection.folds[0], scaled=False)
+        parts = (fold.train, fold.validation, fold.test)
         X, y, qid = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "qid"))
         found = []
         for seed in range(count):

@@ -1,290 +1,236 @@
-"""Ranking the parses of a sentence, beside the published figures.
+"""Ranking the parses of a sentence: table 8 of the 2007 paper, and table 1 of the 2008 paper.
 
-Reproduces section 3.2 (table 8) of Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to Rank with Pairwise
-Regularized Least-Squares (SIGIR 2007 workshop), Kendall's tau-b of a sentence, and table 1 of Tsivtsivadze, Pahikkala,
-Airola, Boberg, Salakoski: A Sparse Regularized Least-Squares Preference Learning Algorithm (SCAI 2008), disagreement
-error, where basic learners train on 5 parses of a sentence and sparse ones on 15 further parses too. Kernel and alpha
-are chosen by 10-fold cross-validation over the sentences.
+Pahikkala, Tsivtsivadze, Airola, Boberg, Salakoski: Learning to Rank with Pairwise Regularized Least-Squares (SIGIR 2007
+workshop), section 3.2, Kendall's tau-b of a sentence; Tsivtsivadze, Pahikkala, Airola, Boberg, Salakoski: A Sparse
+Regularized Least-Squares Preference Learning Algorithm (SCAI 2008), disagreement error, where basic learners train on 5
+parses of a sentence and sparse ones on 15 further parses too. Kernel and alpha are chosen by 10-fold cross-validation
+over the sentences. BioInfer is public, but the papers' candidate parses of its sentences and their goodness are not.
+RLScore's sample has 42 sentences; so the order of the learners can be compared, and not the figures. The claim of 2008,
+that items beyond the basis help, is also tried on MQ2008, whose queries have more items.
 """
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _parse_protocol import ALPHAS, COLUMNS, FOLDS, GAMMAS, Column, Outcome, Sentences, drawn, judge, load, split
-from _text import aligned, headed, p_text, wrapped
 from numpy.typing import NDArray
 
+from experiments import letor
+from experiments._tables import MissingDataError, Table, p_text, paper_figures
+from rankrls import RankRLSCV, SparseRankRLSCV
 from rankrls.comparison import bootstrap_interval, compare_per_query
+from rankrls.io import load_letor
+from rankrls.metrics import Measure, evaluate
 
-_HELP = """\
-where the data come from:
-  BioInfer is public, but the papers' candidate parses of its sentences and their goodness are not. RLScore publishes a
-  sample with its examples: rank_train.light and rank_test.light, 42 sentences. Any LETOR file will do: a line a parse,
-  its goodness as the label, its sentence as the qid.
+ALPHAS = tuple(2.0**k for k in range(-20, 16, 2))
+GAMMAS = tuple(2.0**k for k in range(-15, 2, 2))
+"""Of the Gaussian; the linear kernel of the given features is tried too. The papers choose among the parameters of a
+graph kernel, whose features are not public for their corpus."""
+FOLDS = 10
+MEASURES = {
+    "2007": Measure("kendall_tau", empty=0.0),
+    "2008": Measure("disagreement", tied_labels="half"),
+}
+"""Where all scores of a sentence are tied tau-b is 0/0. Left out, a kernel that tells no two parses apart would be
+chosen by the few sentences where it does; so it counts 0.
 
-examples:
-  python experiments/parse_ranking.py --data ~/data
-  python experiments/parse_ranking.py --train train.txt --test test.txt
-  python experiments/parse_ranking.py --train all.txt --share 0.4545
-  cat mq2008_letor4/Fold?/test.txt > all.txt
-  python experiments/parse_ranking.py --train all.txt --share 0.6378 --tables 2008 --repetitions 1
-"""
-_TITLES = {"2007": "Kendall's tau-b (2007, table 8)", "2008": "Disagreement error (2008, table 1)"}
-_PAPER_SENTENCES = (500, 600)
-_COMPARED = (("2007", "RankRLS"), ("2008", "sparse RankRLS"))
+The disagreement error is equation (1) of 2008: a pair of equally good parses that the scores keep apart is half an
+error, and all pairs are in N. With the paper's W = BB' the pairs (i, i) are in N too, n^2 instead of n^2 - n for a
+sentence of n parses, which would multiply that sentence's error by (n - 1) / n, for every learner alike; they are left
+out here."""
 
 
 @dataclass(frozen=True)
-class Result:
-    """What was measured; ``outcomes[table, learner]`` has one outcome a repetition."""
+class Sentences:
+    """Parses with their goodness, grouped by sentence."""
 
-    train: Sentences
-    test: Sentences
-    basis: int
-    further: int
-    sizes: tuple[float, float]
-    outcomes: dict[tuple[str, str], list[Outcome]]
-    repetitions: int
-    gammas: tuple[float, ...]
+    X: Any
+    y: NDArray[np.float64]
+    sentence: NDArray[Any]
 
-    @property
-    def titles(self) -> dict[str, str]:
-        """Of the tables that are there."""
-        found = {table for table, _ in self.outcomes}
-        return {table: title for table, title in _TITLES.items() if table in found}
-
-    def values(self, table: str, name: str) -> NDArray[np.float64]:
-        """One figure a test sentence: the mean over the repetitions."""
-        return np.mean([o.values for o in self.outcomes[table, name]], axis=0)
-
-    def comparisons(self) -> list[tuple[str, Any]]:
-        """RankRLS against RLS, and sparse RankRLS against the others, over the test sentences."""
-        out = []
-        for table, best in _COMPARED:
-            names = [name for at, name in self.outcomes if at == table]
-            others = {name: self.values(table, name) for name in names if name != best}
-            for name, values in others.items():
-                (pair,) = compare_per_query(
-                    {best: self.values(table, best), name: values},
-                    greater_is_better=table == "2007",
-                    random_state=0,
-                ).pairs
-                out.append((table, pair))
-        return out
+    def take(self, rows: NDArray[np.intp]) -> Sentences:
+        return Sentences(self.X[rows], self.y[rows], self.sentence[rows])
 
 
-def run(
+@dataclass(frozen=True)
+class Learner:
+    """A row of one of the two tables.
+
+    ``sparse`` learners see the further parses too, the others of 2008 the basis only; ``full`` sees all parses, and all
+    are its basis, with the kernel that the sparse learner before it chose.
+    """
+
+    name: str
+    table: str
+    regression_weight: float = 0.0
+    sparse: bool = False
+    full: bool = False
+
+
+LEARNERS = (
+    Learner("RLS", "2007", 1.0),
+    Learner("RankRLS", "2007"),
+    Learner("RLS", "2008", 1.0),
+    Learner("sparse RLS", "2008", 1.0, sparse=True),
+    Learner("RankRLS", "2008"),
+    Learner("sparse RankRLS", "2008", sparse=True),
+    Learner("full RankRLS", "2008", full=True),
+)
+_BEST = {"2007": "RankRLS", "2008": "sparse RankRLS"}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One learner, trained once: its choice, and one figure a test sentence (NaN where nothing is to be ordered)."""
+
+    kernel: dict[str, Any]
+    alpha: float
+    values: NDArray[np.float64] = field(repr=False)
+
+
+def load(paths: Sequence[Path]) -> list[Sentences]:
+    """Read LETOR files, all with as many features as the widest has."""
+    width = max(load_letor(path, zero_based=False).n_features for path in paths)
+    tables = [load_letor(path, zero_based=False, n_features=width) for path in paths]
+    return [Sentences(table.X, table.y, table.qid) for table in tables]
+
+
+def sample(data: Path) -> list[Path]:
+    """RLScore's two files."""
+    for path in sorted(data.rglob("rank_train.light")):
+        return [path, path.with_name("rank_test.light")]
+    raise MissingDataError("no rank_train.light and rank_test.light")
+
+
+def split(data: Sentences, share: float, rng: np.random.Generator) -> tuple[Sentences, Sentences]:
+    """Random sentences to choose parameters and train on, and the others to judge on."""
+    names = rng.permutation(np.unique(data.sentence))
+    chosen = np.isin(data.sentence, names[: round(share * len(names))])
+    return data.take(np.flatnonzero(chosen)), data.take(np.flatnonzero(~chosen))
+
+
+def drawn(
+    data: Sentences, basis: int, further: int, rng: np.random.Generator
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Rows of up to ``basis`` random parses of every sentence, and of up to ``further`` others."""
+    first, second = [], []
+    for sentence in np.unique(data.sentence):
+        rows = rng.permutation(np.flatnonzero(data.sentence == sentence))
+        first.append(rows[:basis])
+        second.append(rows[basis : basis + further])
+    return np.concatenate(first), np.concatenate(second)
+
+
+def judge(
+    learner: Learner,
     train: Sentences,
     test: Sentences,
-    basis: int,
-    further: int,
-    most: int,
-    repetitions: int,
-    seed: int,
-    tables: Sequence[str] = tuple(_TITLES),
-    gammas: Sequence[float] = GAMMAS,
-) -> Result:
-    """The tables; the draw of the parses is repeated."""
-    kernels = {"kernel": ("linear", "rbf"), "gamma": tuple(gammas)}
-    columns = [c for c in COLUMNS if c.table in tables]
-    outcomes: dict[tuple[str, str], list[Outcome]] = {(c.table, c.name): [] for c in columns}
-    sizes = []
-    all_rows, _ = drawn(train, most, 0, np.random.default_rng([seed, 0]))
-    for column in columns:
-        if column.table == "2007":
-            outcome = judge(column, train.take(np.sort(all_rows)), test, kernels=kernels)
-            outcomes[column.table, column.name].append(outcome)
-    for number in range(repetitions):
-        first, second = drawn(train, basis, further, np.random.default_rng([seed, 1 + number]))
-        sizes.append((len(first), len(second)))
-        basic, more = train.take(first), train.take(np.concatenate((first, second)))
-        for column in columns:
-            if column.table == "2008":
-                if column.full:
-                    outcome = judge(column, more, test, kernels=outcomes["2008", "sparse RankRLS"][-1].kernels)
-                elif column.sparse:
-                    outcome = judge(column, more, test, len(first), kernels)
-                else:
-                    outcome = judge(column, basic, test, kernels=kernels)
-                outcomes[column.table, column.name].append(outcome)
-    return Result(train, test, basis, further, tuple(np.mean(sizes, axis=0)), outcomes, repetitions, kernels["gamma"])  # type: ignore[arg-type]
+    n_basis: int | None = None,
+    kernel: dict[str, Any] | None = None,
+) -> Outcome:
+    """Choose kernel and alpha by 10-fold cross-validation over the sentences, train on all, judge on the test's.
 
-
-def as_text(result: Result) -> str:
-    (m, q), (n, s) = result.train.shape, result.test.shape
-    parts = [headed(f"{m} parses of {q} sentences to learn from, {n} parses of {s} sentences to be judged on", "=")]
-    for table, title in result.titles.items():
-        parts += ["", headed(title), _table(result, table)]
-    parts += ["", headed("Wilcoxon's signed ranks over the test sentences")]
-    rows = [["table, learners", "difference", "95% interval", "p", "won/tied/lost"]]
-    for table, pair in result.comparisons():
-        rows.append(
-            [
-                f"{table}: {pair.first} - {pair.second}",
-                f"{pair.difference:+.3f}",
-                f"[{pair.low:+.3f}, {pair.high:+.3f}]",
-                p_text(pair.p_wilcoxon),
-                f"{pair.wins}/{pair.ties}/{pair.losses}",
-            ]
-        )
-    parts += [aligned(rows), "", "Notes", *(wrapped(note) for note in notes(result)), ""]
-    return "\n".join(parts)
-
-
-def notes(result: Result) -> list[str]:
-    learnt, judged = result.train.shape[1], result.test.shape[1]
-    out = [
-        f"The papers train on {_PAPER_SENTENCES[0]} sentences of BioInfer and judge on {_PAPER_SENTENCES[1]}, by a "
-        "graph kernel; its candidate parses are not public. Here are "
-        f"{learnt} and {judged} sentences with the features that the file gives, so not the figures can be compared "
-        "but the order of the learners; the intervals, over sentences, say how little so few can tell.",
-        f"2008: up to {result.basis} random parses of each sentence are the basis ({result.sizes[0]:.0f} in all), up "
-        f"to {result.further} others the further parses ({result.sizes[1]:.0f} in all); averaged over "
-        f"{result.repetitions} draws. The papers' sizes are 5 and 15. Full RankRLS sees all of them, all are its "
-        "basis, and its kernel is the one that sparse RankRLS chose; the paper has no figure for it.",
-        f"Chosen by {FOLDS}-fold cross-validation over the sentences (fewer folds where there are fewer): linear or "
-        f"Gaussian kernel, gamma from 2^{np.log2(result.gammas[0]):.0f} to 2^{np.log2(result.gammas[-1]):.0f}, alpha "
-        f"from 2^{np.log2(ALPHAS[0]):.0f} to 2^{np.log2(ALPHAS[-1]):.0f}. Sentences whose parses are all equally good "
-        "are not judged by tau-b.",
-        "The disagreement error is equation (1) of 2008: equally good parses that the scores keep apart are half an "
-        "error, and in N. With the paper's W = BB' each parse beside itself is in N too, n^2 instead of n^2 - n pairs "
-        "of a sentence of n parses: its errors are (n - 1) / n of those here, 0.8 of them for five parses.",
-    ]
-    if result.sizes[1] == 0:
-        out.append("No sentence has further parses: the sparse learners are the basic ones. Give a smaller --basis.")
-    return out
-
-
-def _table(result: Result, table: str) -> str:
-    rows = [["learner", "mean", "95% interval", "paper", "kernel", "alpha", "cross-validated"]]
-    for column in _columns(table):
-        outcomes = result.outcomes[table, column.name]
-        interval = bootstrap_interval(result.values(table, column.name), random_state=0)
-        one = outcomes[0]
-        rows.append(
-            [
-                column.name,
-                f"{interval.estimate:.3f}",
-                f"[{interval.low:.3f}, {interval.high:.3f}]",
-                "" if column.paper is None else f"{column.paper:.3f}" if table == "2007" else f"{column.paper:.2f}",
-                one.kernel if len({o.kernel for o in outcomes}) == 1 else "differs",
-                f"2^{np.log2(one.alpha):.0f}" if len({o.alpha for o in outcomes}) == 1 else "differs",
-                f"{np.mean([o.chosen_by for o in outcomes]):.3f}",
-            ]
-        )
-    return aligned(rows)
-
-
-def _columns(table: str) -> list[Column]:
-    return [c for c in COLUMNS if c.table == table]
-
-
-def as_json(result: Result) -> dict[str, Any]:
-    return {
-        "train": result.train.shape,
-        "test": result.test.shape,
-        "basis": result.basis,
-        "further": result.further,
-        "tables": {
-            table: {
-                c.name: {
-                    "mean": float(np.nanmean(result.values(table, c.name))),
-                    "paper": c.paper,
-                    "outcomes": [
-                        {"kernel": o.kernel, "alpha": o.alpha, "cross_validated": o.chosen_by, "at_edge": o.at_edge}
-                        for o in result.outcomes[table, c.name]
-                    ],
-                }
-                for c in _columns(table)
-            }
-            for table in result.titles
-        },
-        "wilcoxon": [{"table": table, **vars(pair)} for table, pair in result.comparisons()],
-        "notes": notes(result),
+    With ``n_basis`` the first so many rows are the basis of a sparse learner.
+    """
+    measure = MEASURES[learner.table]
+    parameters: dict[str, Any] = {
+        "cv": min(FOLDS, len(np.unique(train.sentence))),
+        "scoring": measure,
+        "balance": "pairs",
+        "regression_weight": learner.regression_weight,
+        **(kernel or {"kernel": ("linear", "rbf"), "gamma": GAMMAS}),
     }
+    if n_basis is None:
+        model = RankRLSCV(ALPHAS, **parameters)
+    else:
+        model = SparseRankRLSCV(ALPHAS, basis_indices=np.arange(n_basis), **parameters)
+    model.fit(train.X, train.y, qid=train.sentence)
+    (values,) = evaluate(test.y, model.predict(test.X), qid=test.sentence, measures=(measure,), per_query=True).values()
+    chosen = {name: model.best_params_[name] for name in ("kernel", "gamma") if name in model.best_params_}
+    if learner.table == "2007":
+        values = np.where(_ordered(test), values, np.nan)
+    return Outcome(chosen, model.alpha_, values)
 
 
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, epilog=_HELP, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=os.environ.get("RANKRLS_DATA"),
-        help="folder of the sample (default: the environment variable RANKRLS_DATA)",
-    )
-    parser.add_argument("--train", type=Path, help="a LETOR file instead")
-    parser.add_argument("--test", type=Path, help="its test sentences (default: a random part of --train)")
-    parser.add_argument("--share", type=float, default=500 / 1100, help="part to train on without --test (0.4545)")
-    parser.add_argument("--basis", type=int, help="parses of a sentence (default: 5; 2 where most have no more than 5)")
-    parser.add_argument("--further", type=int, default=15, help="further parses for the sparse learners (default: 15)")
-    parser.add_argument("--most", type=int, default=20, help="parses of a sentence for the table of 2007 (default: 20)")
-    parser.add_argument("--tables", nargs="+", choices=tuple(_TITLES), default=tuple(_TITLES), help="default: both")
-    parser.add_argument(
-        "--gammas",
-        type=float,
-        nargs="+",
-        default=GAMMAS,
-        help="of the Gaussian kernel (default: 2^-15, 2^-13, ... 2^1)",
-    )
-    parser.add_argument("--repetitions", type=int, default=10, help="random draws of the parses (default: 10)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the tables")
-    options = parser.parse_args(arguments)
-    if options.data is None and options.train is None:
-        parser.error("give the folder of the sample: --data DIR, or set RANKRLS_DATA; or a file: --train FILE.")
-    try:
-        train, test = _read(options)
-        for name, least in (("further", 0), ("most", 2), ("repetitions", 1)):
-            if getattr(options, name) < least:
-                raise ValueError(f"--{name} must be at least {least}; got {getattr(options, name)}.")
-        basis = (5 if np.median(train.lengths) > 5 else 2) if options.basis is None else options.basis
-        if basis < 2:
-            raise ValueError(f"--basis must be at least 2: one parse of a sentence makes no pair; got {basis}.")
-        result = run(
-            train,
-            test,
-            basis,
-            options.further,
-            options.most,
-            options.repetitions,
-            options.seed,
-            options.tables,
-            options.gammas,
-        )
-        print(json.dumps(as_json(result), indent=2) if options.json else as_text(result), flush=True)
-    except (ValueError, OSError) as error:
-        print(f"parse_ranking.py: {error}", file=sys.stderr)
-        return 2
-    return 0
+def _ordered(data: Sentences) -> NDArray[np.bool_]:
+    """Sentences, in the order of their first rows, whose parses differ in goodness."""
+    return np.array([np.ptp(data.y[data.sentence == name]) > 0.0 for name in dict.fromkeys(data.sentence)])
 
 
-def _read(options: argparse.Namespace) -> tuple[Sentences, Sentences]:
-    if options.train is None:
-        folder = Path(options.data).expanduser()
-        places = [place for place in (folder, folder / "parse_ranking") if (place / "rank_train.light").is_file()]
-        if not places:
-            raise ValueError(f"No rank_train.light in {folder} or {folder / 'parse_ranking'}; see --help.")
-        train, test = load([places[0] / "rank_train.light", places[0] / "rank_test.light"])
-        return train, test
-    if options.test is not None:
-        train, test = load([options.train, options.test])
-        return train, test
-    if not 0.0 < options.share < 1.0:
-        raise ValueError(f"--share must lie between 0 and 1; got {options.share}.")
-    (data,) = load([options.train])
-    return split(data, options.share, np.random.default_rng(options.seed))
+Outcomes = dict[str, dict[str, list[Outcome]]]
+"""By table, learner and repetition."""
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def outcomes_of(
+    train: Sentences,
+    test: Sentences,
+    *,
+    tables: Sequence[str],
+    basis: int,
+    repetitions: int,
+    further: int = 15,
+    kernels: dict[str, Any] | None = None,
+) -> Outcomes:
+    """Learn the tables' learners; of 2007 from up to 20 parses of a sentence, of 2008 from repeated draws."""
+    found: Outcomes = {table: {} for table in tables}
+    for learner in LEARNERS:
+        if learner.table == "2007" in tables:
+            rows, _ = drawn(train, 20, 0, np.random.default_rng([0, 0]))
+            found["2007"][learner.name] = [judge(learner, train.take(np.sort(rows)), test, None, kernels)]
+    for number in range(repetitions if "2008" in tables else 0):
+        first, second = drawn(train, basis, further, np.random.default_rng([0, 1 + number]))
+        basic, more = train.take(first), train.take(np.concatenate((first, second)))
+        for learner in LEARNERS:
+            if learner.table == "2008":
+                runs = found["2008"].setdefault(learner.name, [])
+                if learner.full:
+                    runs.append(judge(learner, more, test, kernel=found["2008"]["sparse RankRLS"][-1].kernel))
+                elif learner.sparse:
+                    runs.append(judge(learner, more, test, len(first), kernels))
+                else:
+                    runs.append(judge(learner, basic, test, None, kernels))
+    return found
+
+
+def tables_of(what: str, found: Outcomes) -> Iterator[Table]:
+    """Each table with intervals over the test sentences, and the best learner against the others."""
+    for table, learners in found.items():
+        column = "tau-b" if table == "2007" else "error"
+        values = {name: np.mean([run.values for run in runs], axis=0) for name, runs in learners.items()}
+        notes = []
+        for name, each in values.items():
+            interval = bootstrap_interval(each, random_state=0)
+            note = f"{name}: 95 % interval {interval.low:.3f} to {interval.high:.3f}"
+            if name != _BEST[table]:
+                both = {_BEST[table]: values[_BEST[table]], name: each}
+                (pair,) = compare_per_query(both, greater_is_better=table == "2007", random_state=0).pairs
+                note += f"; {_BEST[table]} is {pair.difference:+.3f} from it ({pair.low:+.3f} to {pair.high:+.3f}), "
+                note += p_text(pair.p_wilcoxon)
+            first = learners[name][0]
+            kernel = " ".join(f"{value:.4g}" if name == "gamma" else value for name, value in first.kernel.items())
+            notes.append(f"{note}; first choice: {kernel}, alpha 2^{np.log2(first.alpha):.0f}.")
+        ours = {name: {column: float(np.nanmean(each))} for name, each in values.items()}
+        paper = paper_figures("parses", table)
+        yield Table(f"{what}, {column} ({table})", ours, paper, 3, tuple(notes))
+
+
+def run(data: Path, *, quick: bool = False) -> Iterator[Table]:
+    """RLScore's sample: two random parses of a sentence are the basis, the other three the further ones."""
+    train, test = load(sample(data))
+    found = outcomes_of(train, test, tables=("2007", "2008"), basis=2, repetitions=1 if quick else 10)
+    yield from tables_of("Parses", found)
+
+
+def more_items(data: Path, share: float = 0.16, repetitions: int = 2) -> Iterator[Table]:
+    """MQ2008: five documents of a query are the basis, up to 15 more are further items."""
+    collection = letor.find(data, "mq2008")
+    parts = load([collection.folder / f"Fold{number}" / "test.txt" for number in collection.folds])
+    queries = Sentences(*(np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "sentence")))
+    train, test = split(queries, share, np.random.default_rng(0))
+    kernels = {"kernel": ("linear", "rbf"), "gamma": (2.0**-9, 2.0**-6, 2.0**-3, 1.0)}
+    found = outcomes_of(train, test, tables=("2008",), basis=5, repetitions=repetitions, kernels=kernels)
+    yield from tables_of(f"MQ2008, {len(np.unique(train.sentence))} queries to learn from", found)

@@ -9,19 +9,13 @@ queries compares their disagreement errors, for several penalties.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
-import sys
-import time
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Iterator
 
 import numpy as np
-from _letor_data import COLLECTIONS, Collection, Fold, find_collections, joined, load_fold
-from _text import aligned, headed, p_text
 from numpy.typing import NDArray
 
+from experiments._tables import Table, p_text
+from experiments.letor import Collection, Fold, joined
 from rankrls import RankRLSCV, TransductiveRankRLS
 from rankrls.comparison import paired_wilcoxon
 from rankrls.metrics import Measure
@@ -32,131 +26,45 @@ SHARES = (0.02, 0.1, 0.5, 1.0)
 ALPHAS = tuple(2.0**k for k in range(-10, 21))
 
 
-@dataclass(frozen=True)
-class Row:
-    """One penalty at one share of scored queries, over the test queries of all folds."""
+def errors_of(fold: Fold, share: float, penalties: tuple[float, ...]) -> tuple[int, NDArray[np.float64]]:
+    """Score a part of the training queries, drawn with a fixed seed, and rank the test queries.
 
-    share: float
-    scored: float
-    penalty: float
-    supervised: float
-    transductive: float
-    predicted: float
-    wins: int
-    ties: int
-    losses: int
-    p_value: float
-
-
-@dataclass(frozen=True)
-class Errors:
-    """Disagreement error of each test query of a fold: supervised, and by the labels found and the new model."""
-
-    scored: int
-    supervised: NDArray[np.float64]
-    found: NDArray[np.float64]
-    predicted: NDArray[np.float64]
-
-
-def run_fold(fold: Fold, share: float, penalties: tuple[float, ...]) -> Errors:
-    """Score a part of the training queries, drawn with a fixed seed, and rank the test queries."""
+    Returns the number of scored queries, and the disagreement errors of the test queries, (1 + 2 penalties, queries):
+    supervised, and for each penalty by the labels found and by the new model.
+    """
     queries = np.unique(fold.train.qid)
-    wanted = max(4, round(share * len(queries)))
-    scored = np.random.default_rng(fold.number).permutation(queries)[:wanted]
+    scored = np.random.default_rng(fold.number).permutation(queries)[: max(4, round(share * len(queries)))]
     rows = joined(fold.train, fold.test)
     is_test = np.arange(len(rows.y)) >= len(fold.train.y)
     has_labels = np.isin(rows.qid, scored) & ~is_test
     chosen = RankRLSCV(ALPHAS).fit(rows.X[has_labels], rows.y[has_labels], qid=rows.qid[has_labels])
     y = np.where(has_labels, rows.y, np.nan)
-
-    def judge(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(Measure("disagreement")(fold.test.y, scores[is_test], qid=fold.test.qid, per_query=True))
-
-    found, predicted = [], []
+    scores = [chosen.predict(rows.X)]
     for penalty in penalties:
         model = TransductiveRankRLS(chosen.alpha_, penalty=penalty).fit(rows.X, y, qid=rows.qid)
-        found.append(judge(model.transduction_))
-        predicted.append(judge(model.predict(rows.X)))
-    return Errors(len(scored), judge(chosen.predict(rows.X)), np.array(found), np.array(predicted))
+        scores += [model.transduction_, model.predict(rows.X)]
+    measure = Measure("disagreement")
+    errors = [measure(fold.test.y, each[is_test], qid=fold.test.qid, per_query=True) for each in scores]
+    return len(scored), np.array(errors)
 
 
-def run(
-    collection: Collection, numbers: tuple[int, ...], shares: tuple[float, ...], penalties: tuple[float, ...]
-) -> list[Row]:
+def run(collection: Collection, *, quick: bool = False) -> Iterator[Table]:
     """Every share and penalty, over the test queries of all folds."""
-    folds = [load_fold(collection, number) for number in numbers]
-    rows = []
+    shares, penalties = (SHARES[1:3], PENALTIES[1:4:2]) if quick else (SHARES, PENALTIES)
+    folds = [collection.load(number) for number in (collection.folds[:1] if quick else collection.folds)]
+    ours, notes = {}, []
     for share in shares:
-        results = [run_fold(fold, share, penalties) for fold in folds]
-        supervised = np.concatenate([r.supervised for r in results])
+        found = [errors_of(fold, share, penalties) for fold in folds]
+        errors = np.concatenate([each for _, each in found], axis=1)
+        means = np.nanmean(errors, axis=1)
+        queries = np.mean([count for count, _ in found])
         for k, penalty in enumerate(penalties):
-            found = np.concatenate([r.found[k] for r in results])
-            predicted = np.concatenate([r.predicted[k] for r in results])
-            test = paired_wilcoxon(supervised, found)
-            rows.append(
-                Row(
-                    share,
-                    float(np.mean([r.scored for r in results])),
-                    penalty,
-                    float(np.nanmean(supervised)),
-                    float(np.nanmean(found)),
-                    float(np.nanmean(predicted)),
-                    *(test.wins, test.ties, test.losses, test.p_value),
-                )
+            name = f"{queries:g} scored queries ({share:.0%}), penalty {penalty:g}"
+            columns = ("supervised", "labels found", "predicted")
+            ours[name] = dict(zip(columns, (means[0], means[1 + 2 * k], means[2 + 2 * k]), strict=True))
+            test = paired_wilcoxon(errors[0], errors[1 + 2 * k])
+            notes.append(
+                f"{name}: {test.wins} better, {test.ties} the same, {test.losses} worse, {p_text(test.p_value)}"
             )
-    return rows
-
-
-def as_text(collection: Collection, rows: list[Row], seconds: float) -> str:
-    """The table of a collection."""
-    head = ["scored queries", "penalty", "supervised", "labels found", "predicted", "better/same/worse", "p"]
-    lines = [
-        [
-            f"{row.scored:g} ({row.share:.0%})",
-            f"{row.penalty:g}",
-            f"{row.supervised:.4f}",
-            f"{row.transductive:.4f}",
-            f"{row.predicted:.4f}",
-            f"{row.wins}/{row.ties}/{row.losses}",
-            p_text(row.p_value),
-        ]
-        for row in rows
-    ]
-    title = f"{collection.title}: disagreement error on the unscored test queries ({seconds:.0f} s)"
-    return f"{headed(title)}\n\n{aligned([head, *lines])}\n"
-
-
-def main(arguments: list[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--data",
-        type=Path,
-        default=os.environ.get("RANKRLS_DATA"),
-        help="folder of the collections (default: the environment variable RANKRLS_DATA; see letor.py --help)",
-    )
-    parser.add_argument("--dataset", choices=tuple(COLLECTIONS), help="default: OHSUMED and MQ2008")
-    parser.add_argument("--quick", action="store_true", help="one fold, two shares and two penalties")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of the tables")
-    options = parser.parse_args(arguments)
-    if options.data is None:
-        parser.error("give the folder of the data: --data DIR, or set RANKRLS_DATA.")
-    shares, penalties = (SHARES[1:3], PENALTIES[1:4:2]) if options.quick else (SHARES, PENALTIES)
-    out = {}
-    try:
-        for name in (options.dataset,) if options.dataset else ("ohsumed", "mq2008"):
-            (collection,) = find_collections(Path(options.data).expanduser(), name)
-            start = time.perf_counter()
-            rows = run(collection, collection.folds[:1] if options.quick else collection.folds, shares, penalties)
-            out[name] = [asdict(row) for row in rows]
-            if not options.json:
-                print(as_text(collection, rows, time.perf_counter() - start), flush=True)
-    except (ValueError, OSError) as error:
-        print(f"transductive.py: {error}", file=sys.stderr)
-        return 2
-    if options.json:
-        print(json.dumps(out, indent=2))
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    title = f"Transduction on {collection.name}: disagreement error of the unscored test queries"
+    yield Table(title, ours, digits=4, notes=tuple(notes))

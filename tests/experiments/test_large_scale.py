@@ -1,39 +1,14 @@
 """The large scale experiment: its data, its protocol by plain computation, and what it says."""
 
 import gzip
-import importlib
-import json
-import sys
 import types
-from pathlib import Path
-from urllib.error import URLError
 
 import numpy as np
 import pytest
+from experiments._tables import MissingDataError
 from scipy import sparse
 
-ROOT = Path(__file__).parents[2]
-EXPERIMENTS = ROOT / "experiments"
-
-
-@pytest.fixture
-def modules(monkeypatch):
-    monkeypatch.syspath_prepend(str(ROOT))
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    before = set(sys.modules)
-    names = ("large_scale", "_large_scale_data", "_large_scale_protocol", "_large_scale_report")
-    yield types.SimpleNamespace(**{name.lstrip("_"): importlib.import_module(name) for name in names})
-    for name in set(sys.modules) - before:
-        if str(EXPERIMENTS) in str(getattr(sys.modules[name], "__file__", "")):
-            sys.modules.pop(name)
-
-
-@pytest.fixture
-def small(modules, monkeypatch):
-    """Made-up documents, few of them."""
-    monkeypatch.setitem(modules.large_scale_data._QUICK_ROWS, "synthetic", (300, 150, 200))
-    monkeypatch.setattr("benchmarks._text.RCV1", (781_265, 800))
-    return modules
+from experiments import large_scale
 
 
 def story(number, split, topics, text, kind="YES"):
@@ -62,10 +37,9 @@ def write_reuters(folder):
         path.write_bytes(gzip.compress(content) if packed else content)
 
 
-def test_stories_of_reuters(modules, tmp_path):
+def test_stories_of_reuters(tmp_path):
     write_reuters(tmp_path / "reuters21578")
-    for data in (tmp_path, tmp_path / "reuters21578"):
-        task = modules.large_scale_data.load("reuters", data, quick=False)
+    task = large_scale.reuters(tmp_path, quick=False)
     assert [part.X.shape[0] for part in (task.train, task.validation, task.test)] == [16, 4, 5]
     assert task.train.y.sum() + task.validation.y.sum() == 10
     assert sorted(task.test.y) == [0, 0, 0, 1, 1]
@@ -74,49 +48,35 @@ def test_stories_of_reuters(modules, tmp_path):
     np.testing.assert_allclose(norms, 1.0)
     # test documents have two words of the vocabulary, twice: words of one training document and markup are not in it
     assert (np.diff(task.test.X.indptr) >= 2).all()
-    read = modules.large_scale_data._stories(sorted((tmp_path / "reuters21578").iterdir())[0])
+    read = large_scale.stories_of(sorted((tmp_path / "reuters21578").iterdir())[0])
     assert read[0][0] == "TRAIN"
     assert "<ACME> w0" in read[0][1]
     assert "<b>" not in read[0][1]
 
 
-def test_the_parse_sample(modules, tmp_path):
-    folder = tmp_path / "parse_ranking"
-    folder.mkdir()
-    for name, last in (("train", 7), ("test", 9)):
-        rows = [f"{(k % 3) / 4} qid:{k // 4} {1 + k % 5}:1 {last}:0.5" for k in range(40)]
-        (folder / f"rank_{name}.light").write_text("\n".join(rows) + "\n")
-    task = modules.large_scale_data.load("parse", tmp_path, quick=False)
-    assert len(np.unique(task.validation.qid)) == 2
-    assert not set(task.train.qid) & set(task.validation.qid)
-    assert task.train.X.shape == (32, 9)
-    assert not task.is_bipartite
-
-
-def test_rcv1_and_its_split(modules, monkeypatch, capsys):
-    data = modules.large_scale_data
-    monkeypatch.setattr(data, "_PAPER_TEST", 30)
-    monkeypatch.setattr(data, "_PAPER_VALIDATION", 20)
+def test_rcv1_and_its_split(monkeypatch, tmp_path):
+    with pytest.raises(MissingDataError):
+        large_scale.rcv1(tmp_path)
+    monkeypatch.setattr(large_scale, "PAPER_TEST", 30)
+    monkeypatch.setattr(large_scale, "PAPER_VALIDATION", 20)
     X = sparse.csr_matrix(np.arange(100.0)[:, None] + 1.0)
     target = sparse.csr_matrix(np.column_stack((np.zeros(100), np.arange(100) % 2)))
     bunch = types.SimpleNamespace(data=X, target=target, target_names=np.array(["C11", "CCAT"]))
-    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda subset: bunch)
-    task = data.load("rcv1", None, quick=False)
+    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda **options: bunch)
+    task = large_scale.rcv1(tmp_path)
     np.testing.assert_array_equal(task.test.X.toarray()[:, 0], np.arange(1, 31))
     both = np.concatenate((task.train.X.toarray(), task.validation.X.toarray()))[:, 0]
     np.testing.assert_array_equal(np.sort(both), np.arange(31, 101))
     assert len(task.validation.y) == 20
     np.testing.assert_array_equal(task.train.y, (task.train.X.toarray()[:, 0] - 1) % 2)
-    assert "773116" in task.how[0]
 
-    def offline(subset):
-        raise URLError("no route")
 
-    monkeypatch.setattr("sklearn.datasets.fetch_rcv1", offline)
-    assert modules.large_scale.main(["rcv1"]) == 2
-    error = capsys.readouterr().err
-    assert "needs the internet" in error
-    assert error.count("\n") == 1
+@pytest.fixture
+def small(monkeypatch):
+    """Made-up documents, few of them."""
+    monkeypatch.setattr(large_scale, "QUICK_ROWS", (300, 150, 200))
+    monkeypatch.setattr("benchmarks._text.RCV1", (781_265, 800))
+    return large_scale.synthetic(quick=True)
 
 
 def laplacian(items, pairs):
@@ -136,16 +96,15 @@ def wrong_pairs(y, scores):
 
 @pytest.mark.parametrize("number", [None, 400])
 def test_tikhonov_by_dense_solves(small, number):
-    protocol = small.large_scale_protocol
-    task = small.large_scale_data.load("synthetic", None, quick=True)
-    training = protocol.training_of(task, number)
+    task = small
+    training = large_scale.Training(task.train, number and large_scale.sampled_pairs(task.train, number))
     X, y = task.train.X.toarray(), task.train.y
     L = laplacian(task.train, training.pairs)
     A = X.T @ L @ X
     right = X.T @ L @ y  # all strengths are 1, and so are all differences of the labels
-    outcome = protocol.run_method(protocol.METHODS[0], task, training)
+    outcome = large_scale.judge("Tikhonov", task, training)
     errors = {}
-    for alpha in protocol.ALPHAS:
+    for alpha in large_scale.ALPHAS:
         w = np.linalg.solve(A + alpha * np.eye(len(A)), right)
         errors[alpha] = wrong_pairs(task.validation.y, task.validation.X @ w)
         if alpha == outcome.alpha:
@@ -154,56 +113,19 @@ def test_tikhonov_by_dense_solves(small, number):
     assert errors[outcome.alpha] == pytest.approx(min(errors.values()), abs=2e-4)
 
 
-def test_everything_is_printed_and_drawn(small, tmp_path, capsys):
-    options = ["synthetic", "--quick", "--pairs", "300"]
-    assert small.large_scale.main([*options, "--json", "--plots", str(tmp_path / "figures")]) == 0
-    scored, paired = json.loads(capsys.readouterr().out)
-    assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == ["synthetic-pairs.png", "synthetic-scored.png"]
-    assert (scored["kind"], paired["kind"], paired["pairs"]) == ("scored", "pairs", 300)
-    for part in (scored, paired):
-        tikhonov, early, hybrid = part["methods"]
-        assert [m["method"] for m in part["methods"]] == [1, 2, 3]
-        assert early["alpha"] == 0.0
-        assert hybrid["validation_error"] <= min(tikhonov["validation_error"], early["validation_error"]) + 0.02
-        assert set(part["figure"]) == {"0.0", *(str(2.0**k) for k in (-10, -5, 0, 5, 10))}
-        assert part["paper"] is None
-    assert small.large_scale.main(options) == 0
-    text = capsys.readouterr().out
-    assert "Generated, in RCV1's shape, labelled data" in text
-    assert "300 sampled pairs" in text
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["reuters", "--data", "{tmp}"], "No reuters21578 found"),
-        (["parse", "--data", "{tmp}"], "rank_train.light"),
-        (["parse"], "needs the folder of the data"),
-    ],
-)
-def test_one_clear_line_on_bad_input(modules, tmp_path, capsys, monkeypatch, options, message):
-    monkeypatch.delenv("RANKRLS_DATA", raising=False)
-    assert modules.large_scale.main([option.format(tmp=tmp_path) for option in options]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
-
-
-def test_a_collection_with_missing_files(modules, tmp_path, capsys):
-    (tmp_path / "reut2-000.sgm").write_text("")
-    assert modules.large_scale.main(["reuters", "--data", str(tmp_path)]) == 2
-    assert "holds 1 of the 22 files" in capsys.readouterr().err
-    with pytest.raises(SystemExit):
-        modules.large_scale.main(["imaginary"])
-    assert "unknown data set imaginary" in capsys.readouterr().err
+def test_errors_seconds_and_figures(small, tmp_path, monkeypatch):
+    monkeypatch.setattr(large_scale, "QUICK_PAIRS", 300)
+    errors, seconds = large_scale.run(small, quick=True, figures=tmp_path / "figures")
+    assert sorted(p.name for p in (tmp_path / "figures").iterdir()) == ["synthetic-labels.png", "synthetic-pairs.png"]
+    assert set(errors.ours) == set(seconds.ours) == set(errors.paper)
+    assert errors.paper["pairs: hybrid"]["error"] == 0.0153
 
 
 @pytest.mark.shared_data
 @pytest.mark.slow
-def test_reuters(modules, data_dir, capsys):
-    options = ["reuters", "--data", str(data_dir), "--quick", "--pairs", "20000", "--json"]
-    assert modules.large_scale.main(options) == 0
-    for part in json.loads(capsys.readouterr().out):
-        tikhonov, _, hybrid = part["methods"]
-        assert tikhonov["test_error"] < 0.02
-        assert abs(hybrid["test_error"] - tikhonov["test_error"]) < 0.002
+def test_reuters(data_dir):
+    errors, _ = large_scale.run(large_scale.reuters(data_dir, quick=True), quick=True)
+    for kind in ("labels", "pairs"):
+        tikhonov, hybrid = (errors.ours[f"{kind}: {name}"]["error"] for name in ("Tikhonov", "hybrid"))
+        assert tikhonov < 0.02
+        assert abs(hybrid - tikhonov) < 0.002

@@ -1,23 +1,12 @@
 """The LETOR experiment against a plain computation of the same protocol, and against the paper."""
 
-import importlib
-import json
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
+from experiments._tables import paper_figures
 
-EXPERIMENTS = Path(__file__).parents[2] / "experiments"
-NAMES = {"ohsumed": ("trainingset", "validationset", "testset"), "MQ2008": ("train", "vali", "test")}
+from experiments import letor
 
-
-@pytest.fixture
-def letor(monkeypatch):
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    yield importlib.import_module("letor")
-    for name in ("letor", "_letor_data", "_letor_methods", "_letor_report", "_paper_tables", "_text"):
-        sys.modules.pop(name, None)
+NAMES = ("trainingset", "validationset", "testset")
 
 
 def parts_of(seed):
@@ -34,9 +23,9 @@ def parts_of(seed):
     return parts
 
 
-def write(folder, seed, names):
+def write(folder, seed):
     folder.mkdir(parents=True)
-    for (X, y, qid), name in zip(parts_of(seed), names, strict=True):
+    for (X, y, qid), name in zip(parts_of(seed), NAMES, strict=True):
         lines = [
             f"{label} qid:{q} " + " ".join(f"{j}:{value:.6f}" for j, value in enumerate(row, start=1))
             for row, label, q in zip(X, y, qid, strict=True)
@@ -45,11 +34,10 @@ def write(folder, seed, names):
 
 
 @pytest.fixture
-def data(tmp_path):
+def collection(tmp_path):
     for fold in (1, 2):
-        write(tmp_path / "Some-ohsumed" / "Data" / f"Fold{fold}", fold, NAMES["ohsumed"])
-    write(tmp_path / "MQ2008" / "Fold1", 3, NAMES["MQ2008"])
-    return tmp_path
+        write(tmp_path / "Some-ohsumed" / "Data" / f"Fold{fold}", fold)
+    return letor.find(tmp_path, "ohsumed")
 
 
 def scaled(X, qid):
@@ -92,149 +80,55 @@ def plain_protocol(seed, alphas, ties_to_try, L_of):
     return mean_average_precision(ys, Xs @ chosen, qs)
 
 
-def test_same_figures_as_a_plain_computation(letor, data, capsys):
-    from _letor_methods import ALPHAS
-
-    assert letor.main(["--data", str(data), "--dataset", "ohsumed", "--methods", "RankRLS,RLS,RLS + b", "--json"]) == 0
-    (result,) = json.loads(capsys.readouterr().out)
-    assert result["collection"] == "ohsumed"
-    graphs = {
-        "RankRLS": (("include", "exclude"), laplacian),
-        "RLS": (("include",), lambda y, qid, ties: np.eye(len(y))),
-        "RLS + b": (("include",), lambda y, qid, ties: np.eye(len(y)) - 1.0 / len(y)),
-    }
-    for column, (ties, graph) in graphs.items():
-        for fold in result["folds"][column]:
-            expected = plain_protocol(fold["fold"], ALPHAS, ties, graph)
-            assert fold["map"] == pytest.approx(expected, abs=1e-9), (column, fold["fold"])
-        mean = np.mean([fold["map"] for fold in result["folds"][column]])
-        assert result["mean"][column]["map"] == pytest.approx(mean)
-        assert result["paper"][column]["map"] is None  # the paper's figures are averages over five folds
-
-
-def test_finds_every_collection_and_either_set_of_file_names(letor, data, capsys):
-    assert letor.main(["--data", str(data), "--folds", "1", "--methods", "RankRLS,RLS"]) == 0
-    text = capsys.readouterr().out
-    assert "LETOR 1.0 OHSUMED, average" in text
-    assert "LETOR 4.0 MQ2008, average" in text
-    assert "NDCG@10" in text
-    assert "won/tied/lost" in text
-
-
-def test_a_folder_of_folds_needs_its_name(letor, tmp_path, capsys):
-    write(tmp_path / "files" / "Fold1", 1, NAMES["ohsumed"])
-    folder = str(tmp_path / "files")
-    assert letor.main(["--data", folder]) == 2
-    assert "No LETOR collection found" in capsys.readouterr().err
-    assert letor.main(["--data", folder, "--dataset", "trec2004", "--methods", "RankRLS,RLS"]) == 0
-    assert "LETOR 1.0 TREC2004, average" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("fit", "ties", "graph"),
     [
-        (["--data", "nowhere"], "not a folder"),
-        (["--data", "{data}", "--dataset", "trec2003"], "No LETOR 1.0 TREC2003 found"),
-        (["--data", "{data}", "--dataset", "ohsumed", "--folds", "7"], "not [7]"),
-        (["--data", "{data}", "--dataset", "ohsumed", "--folds", "one"], "must be numbers"),
-        (["--data", "{data}", "--methods", "RankRLS,magic"], "must be some of RankRLS, RLS"),
+        (letor.PAPER_METHODS["RankRLS"], letor.TIES, laplacian),
+        (letor.PAPER_METHODS["RLS"], ("include",), lambda y, qid, ties: np.eye(len(y))),
+        (letor.RIVALS["RLS + b"], ("include",), lambda y, qid, ties: np.eye(len(y)) - 1.0 / len(y)),
     ],
 )
-def test_one_clear_line_on_bad_input(letor, data, capsys, options, message):
-    assert letor.main([option.format(data=data) for option in options]) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+def test_same_figures_as_a_plain_computation(collection, fit, ties, graph):
+    for number in collection.folds:
+        outcome = letor.judge(fit, collection.load(number))
+        expected = plain_protocol(number, letor.ALPHAS, ties, graph)
+        assert outcome.per_query["map"].mean() == pytest.approx(expected, abs=1e-9)
 
 
-def test_tables_of_the_paper_are_complete(letor):
-    from _letor_report import MEASURES
-    from _paper_tables import METHODS, PAPER
-
-    for table in PAPER.values():
-        assert set(table) == set(MEASURES)
+def test_tables_of_the_paper_are_complete():
+    for name in ("ohsumed", "trec2003", "trec2004"):
+        table = paper_figures("letor", name)
+        assert tuple(table) == letor.MEASURES
         for row in table.values():
-            assert tuple(row) == METHODS
+            assert tuple(row) == tuple(letor.PAPER_METHODS)
             assert all(0.0 < value < 1.0 for value in row.values())
-        for method in METHODS:  # precision at one document is NDCG at one where labels are binary
-            if table is not PAPER["ohsumed"]:
-                assert table["p@1"][method] == table["ndcg@1"][method]
+        if name != "ohsumed":  # precision at one document is NDCG at one where labels are binary
+            assert table["p@1"] == table["ndcg@1"]
 
 
-def test_gaussian_is_chosen_by_leave_query_out_on_training_and_validation_queries(letor, data, capsys, monkeypatch):
-    import _letor_methods
-
-    monkeypatch.setattr(_letor_methods, "GAMMAS", (0.25, 4.0))
-    monkeypatch.setattr(_letor_methods, "SPARSE_ALPHAS", (0.01, 1.0, 100.0))
-    options = ["--data", str(data), "--dataset", "ohsumed", "--folds", "2", "--methods", "Gaussian", "--json"]
-    assert letor.main(options) == 0
-    (result,) = json.loads(capsys.readouterr().out)
-    (fold,) = result["folds"]["Gaussian"]
-    (Xt, yt, qt), (Xv, yv, qv), (Xs, ys, qs) = [(scaled(np.round(X, 6), q), y, q) for X, y, q in parts_of(2)]
-    X, y, qid = np.vstack((Xt, Xv)), np.concatenate((yt, yv)), np.concatenate((qt, qv))
-    gaussian = lambda A, B, gamma: np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
-
-    def scores(gamma, alpha, balance, ties, rows, X_new):
-        """Of a dense solution on some rows; all of them are in the basis."""
-        L = laplacian(y[rows], qid[rows], ties)
-        for q in np.unique(qid[rows]):
-            own = qid[rows] == q
-            pairs = np.trace(L[np.ix_(own, own)]) / 2
-            rho = {"pairs": 1.0, "examples": 1.0 / own.sum(), "queries": 1.0 / max(pairs, 1.0)}[balance]
-            L[np.ix_(own, own)] *= rho
-        K = gaussian(X[rows], X, gamma)
-        a = np.linalg.lstsq(K.T @ L @ K + alpha * gaussian(X, X, gamma), K.T @ L @ y[rows], rcond=1e-13)[0]
-        return gaussian(X_new, X, gamma) @ a
-
-    def held_out(*setting):
-        out = np.zeros(len(y))
-        for q in np.unique(qid):
-            out[qid == q] = scores(*setting, np.flatnonzero(qid != q), X[qid == q])
-        return mean_average_precision(y, out, qid)
-
-    chosen = tuple(fold[name] for name in ("gamma", "alpha", "balance", "ties"))
-    best = held_out(*chosen)
-    everything = np.arange(len(y))
-    assert fold["map"] == pytest.approx(mean_average_precision(ys, scores(*chosen, everything, Xs), qs), abs=1e-6)
-    for other in (
-        (0.25, 1.0, "pairs", "include"),
-        (4.0, 100.0, "queries", "exclude"),
-        (0.25, 0.01, "examples", "include"),
-    ):
-        assert held_out(*other) <= best + 1e-9
-
-
-def test_published_predictions_are_judged_beside_ours(letor, data, capsys):
+def test_published_predictions_are_judged_beside_ours(collection):
     rng = np.random.default_rng(0)
-    folder = data / "Some-ohsumed" / "Data" / "official_results" / "RankSVM"
+    folder = collection.folder / "official_results" / "RankSVM"
     folder.mkdir(parents=True)
-    maps = []
-    for fold in (1, 2):
-        _, _, (_, y, qid) = parts_of(fold)
-        scores = rng.normal(size=len(y)).round(4)
-        (folder / f"{fold}_Prediction_0.1").write_text("".join(f"{s}\n" for s in scores))
-        maps.append(mean_average_precision(y, scores, qid))
-    options = ["--data", str(data), "--dataset", "ohsumed", "--methods", "RankRLS,RLS"]
-    assert letor.main([*options, "--json"]) == 0
-    (result,) = json.loads(capsys.readouterr().out)
-    assert result["mean"]["LETOR RankSVM"]["map"] == pytest.approx(np.mean(maps))
+    _, _, (_, y, qid) = parts_of(2)
+    scores = rng.normal(size=len(y)).round(4)
+    (folder / "2_Prediction_0.1").write_text("".join(f"{s}\n" for s in scores))
+    read = letor.methods_of(collection, rivals=False)["LETOR RankSVM"]
+    outcome = letor.judge(read, collection.load(2))
+    assert outcome.per_query["map"].mean() == pytest.approx(mean_average_precision(y, scores, qid))
     (folder / "2_Prediction_0.1").write_text("0.5\n0.25\n")
-    assert letor.main(options) == 2
-    assert "has 2 scores; fold 2 has 72 documents" in capsys.readouterr().err
+    with pytest.raises(ValueError, match="has 2 scores; fold 2 has 72 documents"):
+        read(collection.load(2))
 
 
 @pytest.mark.slow
 @pytest.mark.shared_data
-def test_map_of_the_paper_is_reached(letor, data_dir, capsys, monkeypatch):
-    import _letor_methods
-
-    monkeypatch.setattr(_letor_methods, "CS", _letor_methods.CS[6:-6:6])
-    monkeypatch.setattr(_letor_methods, "ROUNDS", 150)  # of 500; at most 91 are chosen
-    options = ["--data", str(data_dir), "--dataset", "ohsumed", "--methods", "RankRLS,RLS,RLS + b,RankSVM,RankBoost"]
-    assert letor.main([*options, "--json"]) == 0
-    (result,) = json.loads(capsys.readouterr().out)
+def test_map_of_the_paper_is_reached(data_dir, monkeypatch):
+    monkeypatch.setattr(letor, "CS", letor.CS[6:-6:6])
+    monkeypatch.setattr(letor, "ROUNDS", 150)  # of 500; at most 91 are chosen
+    (table,) = letor.run(letor.find(data_dir, "ohsumed"))
     for name, near in {"RankRLS": 0.005, "RLS": 0.005, "RankSVM": 0.005, "RankBoost": 0.015}.items():
-        assert abs(result["mean"][name]["map"] - result["paper"][name]["map"]) < near
-    assert abs(result["mean"]["RLS + b"]["map"] - result["paper"]["RLS"]["map"]) < 0.005
+        assert abs(table.ours["map"][name] - table.paper["map"][name]) < near
     for name in ("LETOR RankSVM", "LETOR RankBoost"):
-        assert result["mean"][name]["map"] == pytest.approx(result["paper"][name]["map"], abs=0.0006)
+        assert table.ours["map"][name] == pytest.approx(table.paper["map"][name], abs=0.0006)
+    assert "paper" in str(table)
