@@ -10,6 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLSCV, load
 from rankrls.cli._options import METHODS
+from rankrls.inspection import selected_features
 from rankrls.io import load_letor
 from rankrls.metrics import evaluate
 from rankrls.preprocessing import QueryMinMaxScaler
@@ -49,6 +50,18 @@ def test_every_method_is_fitted_saved_and_used(files, works, method):
     assert METHODS[method] in works("info", "m.rankrls").out
     if method != "rankboost":
         works("cv", "train.txt", "--method", method, *extra)
+
+
+@pytest.mark.parametrize("how", [("greedy", "max_features=3"), ("pursuit", "dictionary=features")])
+def test_selected_features_are_shown(files, works, how):
+    given = ("--method", how[0], "--set", how[1], "-m", "m.rankrls")
+    found = works("fit", "train.txt", *given, "--json").json["selected_features"]
+    expected = selected_features(load("m.rankrls"))
+    assert found == expected.records
+    assert works("info", "m.rankrls", "--json").json["selected_features"] == found
+    for shown in (works("fit", "train.txt", *given).out, works("info", "m.rankrls").out):
+        lines = shown.split("in the order of selection\n")[1].splitlines()[2:]
+        assert [line.split()[1] for line in lines[: len(found)]] == expected.name.tolist()
 
 
 def test_the_choice_is_that_of_python(files, works):

@@ -5,6 +5,7 @@ from rankrls.inspection.leaderboards import Leaderboard, leaderboard
 from rankrls.inspection.ranked import rank_items
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
+from rankrls.models.selected import SelectedFeatures, selected_features
 from rankrls.ranking import Ranking, borda_scores, rank_positions, rank_scores
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "PairExplanation",
     "Posterior",
     "Ranking",
+    "SelectedFeatures",
     "SuspiciousFeatures",
     "borda_scores",
     "explain",
@@ -22,5 +24,6 @@ __all__ = [
     "rank_items",
     "rank_positions",
     "rank_scores",
+    "selected_features",
     "suspicious_features",
 ]

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankrls._comparisons import Comparisons
 from rankrls._rows import take_items
@@ -65,6 +66,21 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted, whatever dictionary is now
         kernel = self._kernel_ if of_items else None
         yield from sum_of_terms(coefficients.T, kernel, items, taken, getattr(self, "n_features_in_", 0))(X).T
+
+    @available_if(lambda self: self.dictionary == "features")
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """The names of the features that were taken, in the order of the columns of X.
+
+        :func:`rankrls.inspection.selected_features` has them in the order of choice.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of all features; by default those of the fit, or x0, x1, ...
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.asarray(names[np.sort(self.basis_indices_)])
 
     def _candidates(self, data: Comparisons, n_basis: int) -> Iterator[Candidate]:
         features = self.dictionary == "features"

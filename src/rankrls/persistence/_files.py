@@ -22,6 +22,7 @@ from rankrls._errors import InputError
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics import Measure
 from rankrls.metrics._scorer import predict_by_query
+from rankrls.models.selected import selected_features, selects_features
 from rankrls.persistence._archive import opened, write
 from rankrls.persistence._nodes import decoded, encoded, is_listed
 from rankrls.preprocessing import TableEncoder
@@ -133,7 +134,8 @@ def read_info(path: PathLike) -> dict[str, Any]:
         model says of itself: ``estimator``, ``steps`` before it, ``parameters``, ``alpha``, ``kernel``, ``n_queries``,
         ``n_features``, ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable``,
         ``selection`` (how it was chosen, the measure, its value and standard error; None if nothing was chosen) and
-        ``examination`` (of each position, if it was fitted on clicks; else None).
+        ``examination`` (of each position, if it was fitted on clicks; else None). Of a model that selected features
+        ``selected_features``, each with its name, weight and held-out gain in the order of selection.
 
     Raises
     ------
@@ -215,6 +217,8 @@ def _described(model: Any) -> dict[str, Any]:
             "chosen": final.best_params_,
             **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(final).items()},
         }
+    if selects_features(final):
+        found["selected_features"] = selected_features(model).records
     return {**_plain(found), "feature_names": None if names is None else [str(name) for name in names]}
 
 

@@ -10,8 +10,9 @@ from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
 from rankrls.cli._study import Study, study
-from rankrls.inspection import Leaderboard, leaderboard
+from rankrls.inspection import Leaderboard, leaderboard, selected_features
 from rankrls.io._rows import few
+from rankrls.models.selected import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
 from rankrls.selection.search import choices_at_edges
@@ -32,6 +33,10 @@ def fit(options: Options, report: Report) -> Result:
     with report.working("saving", f"saving {options.save}"):
         save(found.model, options.save, provenance=plain_json(provenance))
     tables = [*_model_table(found), _choice_table(found)]
+    if selects_features(found.estimator):
+        chosen = selected_features(found.model)
+        result["selected_features"] = chosen.records
+        tables.append(Table("Features, in the order of selection", chosen.head, chosen.rows, left=2))
     if board := _board(found):
         columns = {name: values.tolist() for name, values in board.columns.items()}
         result["leaderboard"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]

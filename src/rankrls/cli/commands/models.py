@@ -12,11 +12,13 @@ from rankrls import inspection
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
-from rankrls.cli._report import Report, Result, Table
+from rankrls.cli._report import Report, Result, Table, cell
 from rankrls.io.data import read_names
 from rankrls.io.items import item_names, row_of
 from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
+
+_SELECTED = ("name", "weight", "held_out", "gain")
 
 
 def explain(options: Options, report: Report) -> Result:
@@ -95,6 +97,10 @@ def info(options: Options, report: Report) -> Result:
     del values["given"]
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
     tables = [_table(str(options.about), values)]
+    if chosen := values.pop("selected_features", None):
+        rows = [[str(k), *(cell(one[name]) for name in _SELECTED)] for k, one in enumerate(chosen, 1)]
+        head = ["", "feature", "weight", "held out", "gain"]
+        tables.append(Table("Features, in the order of selection", head, rows, left=2))
     tables += [_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items() if part]
     return Result({"file": str(options.about), **found}, tables)
 
