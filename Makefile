@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick test-processors test-oldest fuzz faults lint types imports docs bench package check clean
+.PHONY: demo test test-quick test-processors test-oldest fuzz faults replicate lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/search_documentation.py
@@ -33,13 +33,17 @@ test-oldest: $(BIN)/python
 	$(BIN)/uv pip install --quiet --python build/oldest/bin/python --resolution lowest-direct --editable '.[plots,test]'
 	NUMBA_CACHE_DIR=$(CURDIR)/build/oldest-loops build/oldest/bin/python -m pytest -q -n auto --dist worksteal -m "not slow"
 
+# Every table of the five papers for which DATA, a folder, has the data, beside the papers' figures.
+replicate: $(STAMPS)/test
+	$(BIN)/python -m experiments.replicate $(if $(DATA),--data $(DATA))
+
 # The standing attack: hostile and random input for some minutes. SEED and MINUTES may be given; TARGETS names some.
 MINUTES ?= 4
 fuzz: $(STAMPS)/test
 	$(BIN)/python -m attack.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--targets $(TARGETS)) \
 		--json attack-findings/table.json
 
-# Kills, signals, full disks, closed pipes and forks, likewise.
+# Kills, signals, full disks and closed pipes, likewise.
 faults: $(STAMPS)/test
 	$(BIN)/python -m attack.faults --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) --json attack-findings/faults.json
 
