@@ -99,6 +99,7 @@ def fit() -> None:
 @command(module="fit")
 @click.argument("train", type=FILE)
 @options.LEARNING
+@choice("N", "--permutations", "Test against N permutations of the labels, with the choice repeated in each.")
 def cv() -> None:
     """Evaluate every candidate model, save none.
 

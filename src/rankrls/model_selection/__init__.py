@@ -1,11 +1,14 @@
 """An estimator in, held-out rankings out."""
 
 from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out
+from rankrls.model_selection.permutation import PermutationTest, permutation_test
 from rankrls.model_selection.query_holdout import leave_preference_out, leave_query_out
 
 __all__ = [
     "PairHoldout",
+    "PermutationTest",
     "leave_pair_out",
     "leave_preference_out",
     "leave_query_out",
+    "permutation_test",
 ]

@@ -14,7 +14,7 @@ intercept each; from a query of two items nothing is left that its intercept cou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,31 @@ def leave_pair_out(
     return found[:, 0], found[:, 1]
 
 
+def concordance_of_targets(
+    smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, balance: str = "examples"
+) -> Array:
+    """What :func:`leave_pair_out` gives as score, for each target of the graph by itself: (targets, alphas).
+
+    Targets share all but a few operations for each pair.
+    """
+    w, starts = graph.weights, graph.starts
+    y = graph.y - np.repeat(graph.y[starts[:-1]], np.diff(starts), axis=0)
+    y -= np.repeat(group_means(y.T, w, starts).T, np.diff(starts), axis=0)
+    plan, total = replace(_Plan.of(smoother, graph, X), y=y), np.zeros(y.shape[1])
+    _weigh_targets(starts, y, w, total)
+
+    def judge(alpha: float) -> Array:
+        W, diagonal, rest = plan.solved(alpha)
+        won = np.zeros(y.shape[1])
+        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
+            for a in range(begin, end, _ROWS):
+                block = plan.cross(W, slice(a, min(a + _ROWS, end)), slice(begin, end))
+                _count_targets(block, a, begin, y, diagonal, rest, plan.scale, w, plan.tie, won)
+        return np.divide(won, total, out=np.full_like(won, np.nan), where=total > 0.0)
+
+    return np.stack(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())), axis=1)
+
+
 def held_out_margins(
     smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, i: Index, j: Index, balance: str = "examples"
 ) -> Array:
@@ -161,7 +186,7 @@ class _Plan:
 
     def solved(self, alpha: float) -> tuple[Array, Array, Array]:
         """``W``, the diagonal of ``I - H``, and ``z - H z``."""
-        s, z = self.smoother, self.y / self.scale
+        s, z = self.smoother, (self.y.T / self.scale).T
         if self.sign > 0.0:
             values = s.values if self.taken else s.values[s.values != 0.0]
             W = self.Z * np.sqrt(alpha / (np.maximum(values, 0.0) + alpha))
@@ -169,6 +194,13 @@ class _Plan:
             return W, np.einsum("ij,ij->i", W, W) - self.taken * self.u**2, fitted
         W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
         return W, 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2, z - W @ (W.T @ z)
+
+    def cross(self, W: Array, rows: slice, columns: slice) -> Array:
+        """Entries of ``I - H`` off its diagonal."""
+        block = W[rows] @ W[columns].T
+        block *= self.sign
+        block -= self.taken * self.u[rows, None] * self.u[columns]
+        return np.asarray(block)
 
     def comparable_weight(self) -> Array:
         """Weight of each item's pairs with items of its query that have other labels."""
@@ -188,9 +220,7 @@ class _Plan:
                 b = min(a + _ROWS, end)
                 most = begin + int(self.first_equal[b - 1])
                 if most > begin:
-                    block = W[a:b] @ W[begin:most].T
-                    block *= self.sign
-                    block -= self.taken * self.u[a:b, None] * self.u[begin:most]
+                    block = self.cross(W, slice(a, b), slice(begin, most))
                     known = self.y, diagonal, rest, self.scale, w, self.tie
                     _count(block, a, begin, self.first_equal, *known, sums)
         return sums
@@ -222,6 +252,36 @@ def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums): 
             won += w[j] * share
             sums[j] += wi * share
         sums[i] += won
+
+
+@compiled
+def _weigh_targets(starts, y, w, total):  # type: ignore[no-untyped-def]
+    """Weight of the pairs of different labels inside queries, for every target."""
+    for q in range(len(starts) - 1):
+        for i in range(starts[q], starts[q + 1]):
+            for j in range(starts[q], i):
+                for p in range(len(total)):
+                    total[p] += w[i] * w[j] * (y[i, p] != y[j, p])
+
+
+@compiled
+def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won):  # type: ignore[no-untyped-def]
+    """Compare each row of a block with all rows of its query before it, for every target (columns of y and rest)."""
+    for r in range(block.shape[0]):
+        i = first + r
+        own, si, yi, ri = diagonal[i], scale[i], y[i], rest[i]
+        for j in range(begin, i):
+            other, sj, yj, rj, cross = diagonal[j], scale[j], y[j], rest[j], block[r, j - begin]
+            det = own * other - cross * cross
+            sign = -1.0 if det < 0.0 else 1.0
+            of_i, of_j, det = sign * (other * si + cross * sj), sign * (own * sj + cross * si), sign * det
+            edge, both = tie * abs(own * other), w[i] * w[j]
+            for p in range(len(won)):
+                gap = yi[p] - yj[p]
+                lead = gap * det - of_i * ri[p] + of_j * rj[p]
+                lead = lead if gap > 0.0 else -lead
+                share = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
+                won[p] += both * share if gap != 0.0 else 0.0
 
 
 @compiled

@@ -166,7 +166,7 @@ def search(
                 curve_of = partial(problem.held_out_curve, plan.measure, plan.folds)
             curve = curve_of(grid)
             if values is None and plan.extends and problem.parameter == "alpha":
-                grid, curve = _extended(grid, curve, plan.greater_is_better, curve_of)
+                grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
             if results.add(candidate.choices, grid, curve, automatic=values is None):
                 # What is kept of the best candidate is small; its problem may hold matrices of all items.
                 solutions = problem.path(np.array([results.best_value]))
@@ -199,7 +199,7 @@ def check_evaluated(averages: Array) -> None:
         )
 
 
-def _extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) -> tuple[Array, Curve]:
+def extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) -> tuple[Array, Curve]:
     """A descending automatic grid, continued in its own ratio while the best value is at an end; at most twice."""
     for _ in range(_EXTENSIONS if len(grid) > 2 else 0):
         goodness = curve.mean if greater_is_better else -curve.mean

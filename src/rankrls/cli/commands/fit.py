@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
+from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
 from rankrls.cli._study import Study, study
 from rankrls.inspection import Leaderboard, leaderboard, selected_features
 from rankrls.io._rows import few
+from rankrls.model_selection import permutation_test
 from rankrls.models.selected import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
@@ -71,11 +73,28 @@ def cv(options: Options, report: Report) -> Result:
     best = columns["alpha"].index(estimator.alpha_) if index is None else int(index)
     result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
     text = [*_examination(found), *_bias(found)]
+    if options.permutations is not None:
+        with report.working("permuting", "fitting permutations"):
+            estimator, X, y, qid, event = _rows(found, "permutations")
+            test = permutation_test(estimator, X, y, n_permutations=options.permutations, qid=qid, event=event)
+        result["permutation_test"] = {**vars(test), "permuted_scores": test.permuted_scores.tolist()}
+        text.append(f"{test}\n")
     if "low" in columns:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
     table = _curve_table(_measure(found), estimator.selection_, curve, best)
     return Result(result, _tables(result, table, _choice_table(found)), text)
+
+
+def _rows(found: Study, parameter: str) -> tuple[Any, Any, Any, Any, Any]:
+    """The estimator and the labelled rows, or times with events, that a study is repeated on."""
+    options, table = found.options, found.training
+    others = ("pairs", "vali", "unlabelled", "left", "position")
+    if is_dataset(options.train) or found.shown or any(getattr(options, name) is not None for name in others):
+        problem = f"{parameter} is for one file of rows with labels, without {few(others)}."
+        raise InputError(problem, parameter=parameter)
+    event = getattr(table, "event", None) if options.event is not None else None
+    return found.estimator, table.X, table.y, table.qid, event
 
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
