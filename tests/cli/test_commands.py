@@ -13,6 +13,7 @@ from rankrls.cli._options import METHODS
 from rankrls.inspection import selected_features
 from rankrls.io import load_letor
 from rankrls.metrics import evaluate
+from rankrls.model_selection import permutation_test
 from rankrls.preprocessing import QueryMinMaxScaler
 
 SETTINGS = {
@@ -209,3 +210,11 @@ def test_what_looks_suspicious_is_noted(files, works):
     assert "the same data" in works("fit", "train.txt", "--test", "train.txt", "-m", "m.rankrls").err
     edge = works("cv", "train.txt", "--alphas", "1e6,1e7,1e8", "--metric", "pair_squared_error")
     assert "a wider grid may do better" in edge.err
+
+
+def test_cv_prints_the_p_value_of_permutation_test(files, works):
+    table = load_letor("train.txt")
+    test = permutation_test(RankRLSCV(), table.X, table.y, qid=table.qid, n_permutations=19)
+    found = works("cv", "train.txt", "--permutations", "19", "--json").json
+    assert found["permutation_test"]["p_value"] == pytest.approx(test.p_value, rel=1e-12)
+    assert f"{test.p_value:.2g}" in works("cv", "train.txt", "--permutations", "19").out
