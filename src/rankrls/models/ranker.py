@@ -263,11 +263,7 @@ class Chooses(Ranker, SelectionParameters):
         -------
         self
         """
-        self._check()
-        measure = self._measure(preferred=False)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        return self._search(data, plan or self._folds(measure, data))
+        return self._fit_labelled(X, y, qid, sample_weight, (X_val, y_val, qid_val))
 
     def fit_pairs(
         self,
@@ -305,6 +301,15 @@ class Chooses(Ranker, SelectionParameters):
         measure = self._measure(preferred=True)
         data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
         plan = fitting.validation(self, measure, data, X_val, y_val, None)
+        return self._search(data, plan or self._folds(measure, data))
+
+    def _fit_labelled(
+        self, X: Any, y: Any, qid: Any, sample_weight: Any, validation: tuple[Any, Any, Any], shown: Any = (None,) * 3
+    ) -> Self:
+        self._check()
+        measure = self._measure(preferred=False)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=shown)
+        plan = fitting.validation(self, measure, data, *validation)
         return self._search(data, plan or self._folds(measure, data))
 
     def _check(self) -> None:
@@ -348,11 +353,8 @@ class ChoosesByClicks(Chooses):
         -------
         self
         """
-        self._check()
-        measure = self._measure(preferred=False)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        return self._search(data, plan or self._folds(measure, data))
+        shown = position, impressions, propensities
+        return self._fit_labelled(X, y, qid, sample_weight, (X_val, y_val, qid_val), shown)
 
 
 class ChoosesExactly(ChoosesByClicks):
