@@ -13,8 +13,8 @@ from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
-from rankrls.models.basis import make_basis
 from rankrls.models.fitting import NotConverged
+from rankrls.models.inputs.basis import make_basis
 from rankrls.models.inputs.parameters import (
     BALANCES,
     KernelParameters,

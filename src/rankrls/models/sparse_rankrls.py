@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from rankrls._comparisons import Comparisons
 from rankrls.models import fitting, streamed
-from rankrls.models.basis import generator, make_basis
+from rankrls.models.inputs.basis import generator, make_basis
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,

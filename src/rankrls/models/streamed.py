@@ -18,7 +18,7 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._averages import mean_and_error
 from rankrls.models import fitting
-from rankrls.models.basis import basis_size, generator
+from rankrls.models.inputs.basis import basis_size, generator
 from rankrls.models.inputs.parameters import options
 from rankrls.models.updating import scorer_of, solve
 from rankrls.numerics.basis import Basis

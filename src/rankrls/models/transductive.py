@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.learners.transductive import TransductiveProblem
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.basis import make_basis
+from rankrls.models.inputs.basis import make_basis
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,

@@ -13,7 +13,7 @@ import numpy as np
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.models import fitting
-from rankrls.models.basis import make_basis
+from rankrls.models.inputs.basis import make_basis
 from rankrls.models.inputs.parameters import signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array
