@@ -1,6 +1,5 @@
 """A small part of the attack that is always the same, and that a campaign sees what it looks for."""
 
-import json
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 
@@ -8,7 +7,6 @@ import pytest
 from attack.campaign import BAD, ROOT, find, generator, run, verdict_of
 from attack.fuzz import TARGETS
 
-from attack import fuzz
 from tests.processes import processes
 
 CASES = {"letor": 60, "tables": 100, "numerics": 25, "commands": 25}
@@ -51,33 +49,3 @@ def test_the_corpus(name):
     with ProcessPoolExecutor(1, mp_context=processes()) as pool:  # an input may end its process
         verdicts = pool.submit(judged, name, paths).result()
     assert {path.name: found for path, found in zip(paths, verdicts, strict=True) if found[0] in BAD} == {}
-
-
-def test_a_campaign_finds_faults_of_every_kind():
-    tally = run("tests.attack.planted:TARGET", 5, cases=9)
-    assert dict(tally.counts) == {"read": 2, "refused": 1, "hang": 1, "crash": 3, "wrong": 1, "unclear": 1}
-    whats = " ".join(finding.what for finding in tally.findings)
-    for word in ("no answer in 2 s", "SIGSEGV", "MemoryError", "InputError", "1 and 2"):
-        assert word in whats
-    assert len(tally.findings) == 6
-
-
-def test_the_same_seed_gives_the_same_cases():
-    for name in TARGETS:
-        target = find(TARGETS[name])
-        one, two, other = (target.make(generator(name, seed, 3)) for seed in (1, 1, 2))
-        assert one == two
-        assert one != other
-
-
-def test_the_table_and_its_json(tmp_path, capsys, monkeypatch):
-    monkeypatch.setitem(fuzz.TARGETS, "planted", "tests.attack.planted:TARGET")
-    out = tmp_path / "table.json"
-    limits = ["--seed", "1", "--first", "4", "--cases", "1", "--json", str(out)]
-    assert fuzz.main(["--targets", "planted", *limits]) == 1
-    printed = capsys.readouterr().out
-    assert "seed 1" in printed
-    assert printed.splitlines()[-1].split()[:8] == ["planted", "1", "0", "0", "1", "0", "0", "0"]
-    line = json.loads(out.read_text())["targets"][0]
-    assert (line["inputs"], line["counts"]["wrong"], line["counts"]["read"]) == (1, 1, 0)
-    assert "wrong: 1 and 2 (again: --targets planted --seed 1 --first 4 --cases 1)" in printed

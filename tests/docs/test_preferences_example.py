@@ -54,23 +54,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_votes_as_they_are_in_the_files(example, folder):
-    votes = example.read_votes(folder)
-    assert len(votes.texts) == 60
-    assert len(votes.winners) == 5 * 66 * 2
-    assert votes.strength.sum() == 5 * 44 * 2
-    assert not any(text != text.strip() for text in votes.texts)
-    with open(folder / "crowd-comparisons.csv", encoding="utf-8", newline="") as file:
-        for k, row in enumerate(csv.DictReader(file)):
-            sides = {"left": int(row["model_x"]), "right": int(row["model_y"])}
-            assert {votes.author[votes.winners[k]], votes.author[votes.losers[k]]} == set(sides.values())
-            assert votes.prompt[votes.winners[k]] == votes.prompt[votes.losers[k]] == int(row["prompt"])
-            assert votes.strength[k] == (row["winner"] != "tie")
-            if votes.strength[k]:
-                assert votes.author[votes.winners[k]] == sides[row["winner"]]
-    assert example.agreement(votes) == 1.0
-
-
 def test_no_prompt_is_learnt_from_and_judged(example, folder, monkeypatch):
     votes = example.read_votes(folder)
     learnt, judged, fit, vocabulary = [], [], example.RankRLSCV.fit_pairs, []

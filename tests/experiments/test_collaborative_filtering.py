@@ -1,11 +1,9 @@
 """The collaborative filtering experiment against a plain computation of the same protocol, and against the paper."""
 
-import dataclasses
 import gzip
 
 import numpy as np
 import pytest
-from experiments._tables import paper_figures
 
 from experiments import _collaborative_methods as methods
 from experiments import collaborative_filtering as protocol
@@ -37,22 +35,6 @@ def ratings(tmp_path):
     return protocol.read_jester(tmp_path)
 
 
-def test_reads_both_forms_of_file(tmp_path):
-    R = table(20)[:, :63]
-    write_jester(tmp_path / "jester-data-1.csv.gz", R)
-    users, items = np.nonzero(~np.isnan(R))
-    order = np.random.default_rng(1).permutation(len(users))
-    lines = [f"{users[k] + 1}::{items[k] * 7 + 3}::{R[users[k], items[k]]:g}::978300760\n" for k in order]
-    (tmp_path / "ratings.dat").write_text("".join(lines))
-    for ratings in (protocol.read_jester(tmp_path), protocol.read_movielens(tmp_path)):
-        for user, row in enumerate(R):
-            items, values = ratings.of(user)
-            np.testing.assert_array_equal(items, np.flatnonzero(~np.isnan(row)))
-            np.testing.assert_array_equal(values, row[items])
-        features = ratings.features(np.arange(20))[: R.shape[1]]
-        np.testing.assert_array_equal(features.T, np.where(np.isnan(R), np.nanmedian(R, axis=1)[:, None], R))
-
-
 def test_draws_as_the_paper_says(ratings):
     sizes = protocol.Sizes(users=8, repetitions=3, holdout=8, reference=12)
     group = protocol.draw(ratings, (40, 60), sizes, seed=3)
@@ -72,27 +54,6 @@ def test_draws_as_the_paper_says(ratings):
             np.testing.assert_array_equal(np.sort(task.items), items)
             np.testing.assert_array_equal(task.y[np.argsort(task.items)], values)
             assert task.n_learn == len(items) // 2
-
-
-def test_users_recur_when_there_are_too_few_and_constant_ones_are_skipped(tmp_path):
-    R = table()
-    R[4, ~np.isnan(R[4])] = 1.0
-    write_jester(tmp_path / "jester-data-1.csv.gz", R)
-    ratings = protocol.read_jester(tmp_path)
-    group = protocol.draw(ratings, (40, 60), protocol.Sizes(users=20, repetitions=4, holdout=9, reference=5))
-    held = {t.user for t in group.holdout[1]}
-    for _, tasks in group.repetitions:
-        users = [t.user for t in tasks]
-        assert len(set(users)) == 20
-        assert not held & set(users)
-        assert 4 not in users
-
-
-def test_two_views_share_the_scored_and_the_unscored_rows():
-    first, second = methods.split_views(7, 15)
-    assert sorted([*first, *second]) == list(range(15))
-    assert [int(sum(view < 7)) for view in (first, second)] == [4, 3]
-    assert [len(view) for view in (first, second)] == [8, 7]
 
 
 def plain_errors(problem_of, tasks, widths, alphas, beta, half):
@@ -138,16 +99,6 @@ def test_choice_and_figures_are_those_of_a_plain_computation(ratings, monkeypatc
                 np.testing.assert_allclose(part.figures[by, measure][method.name], tested[:, w, a, j], rtol=1e-5)
 
 
-def test_items_with_equal_features_are_one_to_every_width():
-    features = np.random.default_rng(0).normal(size=(12, 300)) * 30 + 1000
-    features[[3, 5, 8]] = features[1]
-    task = protocol.Task(0, np.arange(12)[::-1].copy(), np.zeros(12))
-    same = np.flatnonzero(np.isin(task.items, [1, 3, 5, 8]))
-    K = task.problem(protocol.Items(features[task.items]), protocol.WIDTHS[0], half=False).K
-    assert (K[np.ix_(same, same)] == 1.0).all()
-    assert np.linalg.eigvalsh(K).min() > -1e-12
-
-
 @pytest.fixture
 def problem():
     rng = np.random.default_rng(2)
@@ -178,30 +129,6 @@ def test_methods_are_those_of_the_library(problem, method, model, setting):
     assert used == np.count_nonzero(fitted.dual_coef_)
 
 
-NAMES = ("RLS", "Matching Pursuit", "RankSVM", "RankRLS", "Sparse RankRLS", "Random Subset", "Ranking Pursuit", "CRRP")
-SEMI_SUPERVISED = ("SS Ranking Pursuit", "SS, nu = 0", "CoRankRLS")
-
-
-def test_every_method_of_the_tables_is_there():
-    assert tuple(m.name for m in methods.METHODS["full"]) == NAMES
-    assert tuple(m.name for m in methods.METHODS["half"]) == (*NAMES[:-1], *SEMI_SUPERVISED)
-    for data in ("jester", "movielens"):
-        assert set(paper_figures(data, "full")) <= set(NAMES)
-        assert set(paper_figures(data, "half")) <= {*NAMES, *SEMI_SUPERVISED}
-
-
-@pytest.mark.parametrize("name", [*NAMES, *SEMI_SUPERVISED])
-def test_methods_see_the_scored_ratings_only(problem, name):
-    (method,) = {m.name: m for part in methods.METHODS.values() for m in part if m.name == name}.values()
-    settings = method.settings({"Ranking Pursuit": {"n_basis": 4}})[::7]
-    scores, used = method.scores(problem, settings)
-    assert scores.shape == (20, len(settings))
-    assert (used >= 1).all()
-    assert (used <= (30 if name.startswith(("SS", "Co", "RP")) else 21)).all()
-    blind = dataclasses.replace(problem, y=np.where(np.arange(50) < 21, problem.y, np.nan))
-    np.testing.assert_array_equal(method.scores(blind, settings)[0], scores)
-
-
 def test_consensus_is_the_joint_system_of_views_and_consensus(problem):
     n, learn, M, alpha, weight = 21, 30, 16, 0.5, 3.0
     kernels = problem.halves[:M]
@@ -225,19 +152,6 @@ def test_consensus_is_the_joint_system_of_views_and_consensus(problem):
     expected = np.mean([K[learn:, :learn] @ a_v for K, a_v in zip(kernels, a, strict=True)], axis=0)
     # A constant that all functions share is nothing to the consensus.
     np.testing.assert_allclose(scores[:, 0] - scores[:, 0].mean(), expected - expected.mean(), rtol=1e-5, atol=1e-6)
-
-
-def test_claims_are_judged_by_the_difference_and_its_p_value(ratings, monkeypatch):
-    monkeypatch.setattr(protocol, "WIDTHS", (16.0, 128.0))
-    sizes = protocol.Sizes(users=20, repetitions=2, holdout=4, reference=10)
-    options = {"groups": ((40, 60),), "methods": protocol.quick_methods()}
-    full, half, mse = protocol.run("jester", ratings, sizes, **options)
-    assert [table.paper["RankRLS"]["40-60"] for table in (full, half, mse)] == [0.407, 0.418, 31.3]
-    (note,) = [note for note in full.notes if note.startswith("RankRLS < RLS")]
-    difference = full.ours["RankRLS"]["40-60"] - full.ours["RLS"]["40-60"]
-    assert f"40-60 {difference:+.4f}" in note
-    p_value = 0.0 if "p < " in note else float(note.split("p = ")[1].split()[0])
-    assert note.endswith(" confirmed" if p_value < 0.05 and difference < 0 else " not confirmed")
 
 
 @pytest.mark.shared_data

@@ -68,23 +68,6 @@ def test_figures_are_those_of_a_dense_solution(parts, monkeypatch, number):
     assert np.isnan(expected).sum() == (learner.table == "2007")
 
 
-def test_draws_distinct_parses_of_each_sentence(parts):
-    train = parts[0]
-    first, second = parse_ranking.drawn(train, 3, 2, np.random.default_rng(0))
-    assert len(set(first) | set(second)) == len(first) + len(second)
-    for name, length in zip(*np.unique(train.sentence, return_counts=True), strict=True):
-        assert (train.sentence[first] == name).sum() == 3
-        assert (train.sentence[second] == name).sum() == min(2, length - 3)
-
-
-def test_splits_by_sentence(parts):
-    left, right = parse_ranking.split(parts[0], 0.4, np.random.default_rng(0))
-    assert len(set(left.sentence)) == 5
-    assert len(set(right.sentence)) == 8
-    assert not set(left.sentence) & set(right.sentence)
-    assert len(left.y) + len(right.y) == len(parts[0].y)
-
-
 def test_kernel_that_tells_nothing_apart_is_not_chosen(parts, monkeypatch):
     train, test = parts
     # Gamma so large that all scores of new sentences are 0: tau-b is 0/0 there, and must not be left out.
