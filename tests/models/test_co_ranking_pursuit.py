@@ -163,33 +163,6 @@ def test_integer_weights_are_repetition():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-def test_views_of_some_rows(shared):
-    """Each view is fitted on its scored rows, takes columns from all its rows, and agrees everywhere."""
-    X, y, qid, Xu, qu, X_new = partly(4)
-    m = len(y)
-    rng = np.random.default_rng(0)
-    halves = [np.sort(rng.permutation(m + len(qu))[: 3 * (m + len(qu)) // 4]) for _ in range(2)]
-    views = tuple({"rows": rows.tolist()} for rows in halves)
-    model = CoRankingPursuit(3, views=views, nu=0.4, gamma=0.2, shared_basis=shared)
-    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
-    all_rows = np.vstack((X, Xu))
-    Lbar = laplacian(np.zeros(len(qu)), qu, None, GRAPHS[3])
-    loss, f = 0.0, [view.predict(Xu) for view in model.views_]
-    for v, rows in enumerate(halves):
-        own = rows[rows < m]
-        L = laplacian(y[own], qid[own], None, GRAPHS[3])
-        r = y[own] - model.views_[v].predict(X[own])
-        loss += r @ L @ r
-        np.testing.assert_allclose(model.path_.view_losses[-1, v], r @ L @ r, rtol=1e-8)
-        assert set(model.path_.indices[:, v]) <= set(rows.tolist())
-        path = model.views_[v].path
-        wanted = gaussian(X_new, all_rows[path.indices], 0.2) @ path.coefficients[-1]
-        np.testing.assert_allclose(model.views_[v].predict(X_new), wanted, rtol=1e-8, atol=1e-10)
-    loss += 2 * 0.4 * (f[0] - f[1]) @ Lbar @ (f[0] - f[1])
-    np.testing.assert_allclose(model.path_.losses[-1], loss, rtol=1e-8)
-
-
-@pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("own_loss", [False, True])
 def test_rows_of_the_loss_and_of_the_basis_are_apart(shared, own_loss):
     """The greedy search by dense systems over scored and unscored columns, the loss over other rows than these."""

@@ -22,9 +22,6 @@ from rankrls import (
     SparseRankRLSCV,
     TransductiveRankRLSCV,
 )
-from rankrls.selection.curves import Curve
-from rankrls.selection.rules import best_within_rounding, is_better, reaches, scale_of
-from rankrls.selection.search import Results
 
 
 def graded(seed, queries=30, items=8):
@@ -108,26 +105,6 @@ def test_the_choice_does_not_depend_on_rows_names_or_threads(name, seed, weighte
     for column in results:
         np.testing.assert_allclose(results_again[column], results[column], atol=1e-9)
     np.testing.assert_allclose(scores_again, scores, atol=1e-5 * (1.0 + np.abs(scores).max()))
-
-
-def test_best_values_are_equal_within_rounding_of_their_own_size_only():
-    one = np.array([0.3, 0.1 + 0.2, 0.3 - 1e-6, np.nan])
-    np.testing.assert_array_equal(best_within_rounding(one, np.ones(4)), [True, True, False, False])
-    small = np.array([-1e-12, -2e-12, -1e-12 - 1e-25])  # an error in tiny units
-    np.testing.assert_array_equal(best_within_rounding(small, scale_of(small[None, :])), [True, False, True])
-    spread = np.array([-1.0, -1.001, -1e13])  # one candidate far off does not make the others equal
-    np.testing.assert_array_equal(best_within_rounding(spread, scale_of(spread[None, :])), [True, False, False])
-    assert not is_better(0.1 + 0.2, 0.3, 0.3)
-    assert is_better(0.3 + 1e-6, 0.3, 0.3)
-    assert reaches(0.3, 0.1 + 0.2, 0.3)
-    assert not reaches(np.nan, 0.3, 0.3)
-
-
-def test_one_standard_error_reaches_up_to_rounding():
-    results = Results(True, "one_se")
-    mean = np.array([0.1 + 0.2 - 0.1, 0.3])
-    results.add({}, np.array([10.0, 1.0]), Curve(mean - [1e-16, 0.0], np.full(2, 0.1), mean[None, :]))
-    assert results.best_value == 10.0
 
 
 def rare_features():

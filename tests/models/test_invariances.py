@@ -108,24 +108,6 @@ def test_equal_weights_act_through_alpha_alone(graph, kind):
     np.testing.assert_allclose(weighted, scores({**kind, **graph}, X, y, qid, alpha=0.5 / factor), atol=1e-10)
 
 
-def test_a_scalar_weight_is_that_weight_for_every_row():
-    X, y, qid = ranking_data(3)
-    model = RankRLS().fit(X, y, qid=qid, sample_weight=3.0)
-    np.testing.assert_allclose(model.coef_, RankRLS().fit(X, y, qid=qid, sample_weight=np.full(len(y), 3.0)).coef_)
-
-
-@pytest.mark.parametrize("solver", ["primal", "dual"])
-def test_selection_does_not_depend_on_row_order_or_names(solver):
-    X, y, qid = ranking_data(4, queries=12)
-    p = np.random.default_rng(0).permutation(len(y))
-    options = {"alphas": tuple(np.geomspace(1e-2, 1e2, 5)), "solver": solver, "ties": ("include", "exclude")}
-    a = RankRLSCV(**options).fit(X, y, qid=qid)
-    b = RankRLSCV(**options).fit(X[p], y[p], qid=[f"q{k}" for k in qid[p]])
-    assert a.best_params_ == b.best_params_
-    np.testing.assert_allclose(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
-    np.testing.assert_allclose(a.held_out_scores_[p], b.held_out_scores_, atol=1e-9)
-
-
 def test_nothing_that_is_given_is_changed():
     X, y, qid = ranking_data(5)
     w = np.ones(len(y))

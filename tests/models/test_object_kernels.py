@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 from sklearn import config_context
-from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict, cross_validate
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict
 
 from rankrls import RankRLS, RankRLSCV
 from rankrls.model_selection import leave_query_out
@@ -60,13 +60,7 @@ Y = np.round(Y + 0.3 * RNG.normal(size=len(Y)))
 NEW = [random_parse(RNG) for _ in range(5)]
 K = np.array([[random_walk_kernel(a, b) for b in PARSES] for a in PARSES])
 K_NEW = np.array([[random_walk_kernel(a, b) for b in PARSES] for a in NEW])
-ALPHAS = (0.1, 3.0, 100.0)
-
-
-def test_the_kernel_is_one():
-    np.testing.assert_allclose(K, K.T)
-    assert np.linalg.eigvalsh(K).min() > -1e-8
-    assert np.linalg.matrix_rank(K) > 10
+ALPHAS = (0.1, 1.0, 100.0)
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])
@@ -121,38 +115,19 @@ def test_validation_objects():
     np.testing.assert_allclose(model.cv_results_["mean_score"], matrix.cv_results_["mean_score"])
 
 
-@pytest.mark.parametrize("routing", [False, True])
-def test_grid_search(routing):
-    """With metadata routing qid reaches fit and score; without, it reaches fit alone and the pairs are global."""
-    cv = GroupKFold(3)
-    if routing:
-        with config_context(enable_metadata_routing=True):
-            search = GridSearchCV(RankRLS(kernel=random_walk_kernel), {"alpha": list(ALPHAS)}, cv=cv)
-            search.fit(PARSES, Y, qid=QID, groups=QID)
-            result = cross_validate(
-                RankRLS(kernel=random_walk_kernel), PARSES, Y, cv=cv, params={"qid": QID, "groups": QID}
-            )
-            assert search.score(PARSES, Y, qid=QID) > 0.8
-            held_out = cross_val_predict(
-                RankRLS(kernel=random_walk_kernel), PARSES, Y, cv=cv, params={"qid": QID, "groups": QID}
-            )
-            assert held_out.shape == Y.shape
-        by_fold = [result["test_score"]]
-        wanted = [1.0]
-    else:
+def test_grid_search():
+    cv, params = GroupKFold(3), {"qid": QID, "groups": QID}
+    with config_context(enable_metadata_routing=True):
         search = GridSearchCV(RankRLS(kernel=random_walk_kernel), {"alpha": list(ALPHAS)}, cv=cv)
-        search.fit(PARSES, Y, groups=QID)
-        by_fold, wanted = [], []
+        search.fit(PARSES, Y, **params)
+        held_out = cross_val_predict(RankRLS(kernel=random_walk_kernel), PARSES, Y, cv=cv, params=params)
     for k, alpha in enumerate(ALPHAS):
-        by_fold.append(np.array([search.cv_results_[f"split{f}_test_score"][k] for f in range(3)]))
-        wanted.append(alpha)
-    for values, alpha in zip(by_fold, wanted, strict=True):
         for fold, (train, test) in enumerate(cv.split(PARSES, Y, QID)):
-            given = {"qid": QID[train]} if routing else {}
-            model = RankRLS(alpha, kernel="precomputed").fit(K[np.ix_(train, train)], Y[train], **given)
-            given = {"qid": QID[test]} if routing else {}
-            assert values[fold] == pytest.approx(model.score(K[np.ix_(test, train)], Y[test], **given))
-    assert search.best_params_["alpha"] in ALPHAS
+            model = RankRLS(alpha, kernel="precomputed").fit(K[np.ix_(train, train)], Y[train], qid=QID[train])
+            expected = model.score(K[np.ix_(test, train)], Y[test], qid=QID[test])
+            assert search.cv_results_[f"split{fold}_test_score"][k] == pytest.approx(expected)
+            if alpha == RankRLS().alpha:
+                np.testing.assert_allclose(held_out[test], model.predict(K[np.ix_(test, train)]))
     np.testing.assert_allclose(search.predict(NEW), search.best_estimator_.predict(NEW))
 
 

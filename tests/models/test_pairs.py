@@ -216,36 +216,6 @@ def test_kernel_parameters_are_chosen_too():
 
 
 GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
-BAD = [
-    ({"winners": [0, 1]}, Refusal("winners", "2 entries", parameter="losers")),
-    ({"winners": [], "losers": []}, Refusal("no preferences", parameter="winners")),
-    ({"winners": [0, 1, 15]}, Refusal("winners[2]", "rows", parameter="winners", row=2)),
-    ({"losers": [3, -1, 5]}, Refusal("losers[1]", "rows", parameter="losers", row=1)),
-    ({"winners": [3, 1, 2]}, Refusal("itself", "Preference 0", parameter="losers", row=0)),
-    ({"winners": [0.5, 1, 2]}, Refusal("row numbers", parameter="winners")),
-    ({"winners": ["a", "b", "c"]}, Refusal("row numbers", parameter="winners")),
-    ({"winners": [0, np.nan, 2]}, Refusal("row numbers", parameter="winners")),
-    ({"winners": [[0, 1, 2]]}, Refusal("one-dimensional", parameter="winners")),
-    ({"winners": [True, False, True]}, Refusal("row numbers", parameter="winners")),
-    ({"strength": [1.0, 2.0]}, Refusal("value", "shape (2,)", parameter="strength")),
-    ({"strength": [1.0, np.nan, 1.0]}, Refusal("finite", "preference 1", parameter="strength", row=1)),
-    ({"strength": ["a", "b", "c"]}, Refusal("numbers", parameter="strength")),
-    ({"strength": [0, 0, 0]}, Refusal("Every strength", parameter="strength")),
-    ({"strength": 0.0}, Refusal("Every strength", parameter="strength")),
-    ({"strength": [0, 0, 1], "weight": [1, 1, 0]}, Refusal("Every strength", parameter="strength")),
-    ({"weight": [1.0, -1.0, 1.0]}, Refusal("negative", "-1.0", parameter="weight", row=1)),
-    ({"weight": [1.0, np.inf, 1.0]}, Refusal("finite", "preference 1", parameter="weight", row=1)),
-    ({"weight": [0, 0, 0]}, Refusal("zero", parameter="weight")),
-    ({"X": X[:, 0]}, Refusal("Expected 2D array", kind=ValueError)),
-    ({"X": np.where(np.arange(60).reshape(15, 4) == 22, np.nan, X)}, Refusal("NaN", parameter="X", row=5, column=2)),
-]
-
-
-@pytest.mark.parametrize(("change", "refusal"), BAD, ids=lambda v: str(list(v)) if isinstance(v, dict) else str(v))
-@pytest.mark.parametrize("make", [RankRLS, RankRLSCV])
-def test_bad_preferences(make, change, refusal):
-    with refusal:
-        make().fit_pairs(**{**GOOD, **change})
 
 
 @pytest.mark.parametrize(

@@ -79,14 +79,6 @@ def test_scalers_of_queries():
     np.testing.assert_array_equal(together.predict(X), one.predict(QueryMinMaxScaler().fit_transform(X)))
 
 
-def test_a_pipeline_with_a_cache(tmp_path):
-    model = Pipeline([("scale", StandardScaler()), ("rank", RankRLS())], memory=str(tmp_path))
-    for _ in range(2):
-        fit_pairs(model, X, A, B)
-        expected = RankRLS().fit_pairs(StandardScaler().fit_transform(X), A, B)
-        np.testing.assert_allclose(model.predict(X), expected.predict(StandardScaler().fit_transform(X)))
-
-
 @pytest.mark.parametrize(
     ("model", "change", "refusal"),
     [

@@ -123,23 +123,6 @@ def test_searches(model):
 
 
 @pytest.mark.usefixtures("routing")
-def test_halving_by_a_parameter_keeps_queries_whole():
-    search = HalvingGridSearchCV(
-        rankrls.RankBoost(),
-        {"balance": BALANCES},
-        resource="n_estimators",
-        min_resources=3,
-        max_resources=12,
-        factor=2,
-        cv=GroupKFold(3).set_split_request(groups="qid"),
-    ).fit(X, Y, qid=QID)
-    assert search.n_resources_ == [3, 6]
-    for k, params in enumerate(search.cv_results_["params"]):
-        expected = [by_hand(rankrls.RankBoost(**params), fold)["score"] for fold in FOLDS]
-        assert search.cv_results_["mean_test_score"][k] == pytest.approx(np.mean(expected))
-
-
-@pytest.mark.usefixtures("routing")
 @every_ranker
 def test_learning_curves(model):
     """They ask for what partial_fit requests too, whether or not they use it."""
@@ -267,22 +250,3 @@ def test_set_output_and_names_of_scalers(scaler, ids):
         assert type(arrays.transform(frame, qid=ids)) is np.ndarray
         default = arrays.set_output(transform="default").transform(frame, qid=ids)
         np.testing.assert_array_equal(default, expected)
-
-
-@pytest.mark.parametrize("estimator", [*RANKERS.values(), *SCALERS.values()], ids=[*RANKERS, *SCALERS])
-def test_html(estimator):
-    name = type(estimator).__name__
-    model = clone(estimator)
-    page = model._repr_html_()
-    assert name in page
-    assert "Not fitted" in page
-    for parameter in model.get_params():
-        assert parameter in page
-    model.fit(X, Y, qid=QID)
-    fitted = model._repr_html_()
-    assert name in fitted
-    assert "Not fitted" not in fitted
-    assert name in model._repr_mimebundle_()["text/html"]
-    inside = make_pipeline(StandardScaler(), clone(estimator))._repr_html_()
-    assert name in inside
-    assert "StandardScaler" in inside

@@ -8,7 +8,6 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
-from rankrls.selection.search import choices_at_edges, ends_of_grids
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -81,11 +80,6 @@ def test_a_splitter_of_whole_queries_is_exact_too(splitter, as_list):
         for k, alpha in enumerate(model.cv_results_["alpha"]):
             scores = held_out_by_refits(lambda a=alpha: RankRLS(a), X, Y, QID, [test for _, test in folds])
             assert model.cv_results_["mean_score"][k] == pytest.approx(np.nanmean(errors_of(scores)))
-
-
-def test_one_generator_of_folds_serves_several_combinations():
-    model = RankRLSCV(ALPHAS, cv=GroupKFold(3).split(X, Y, QID), ties=("include", "exclude")).fit(X, Y, qid=QID)
-    assert len(model.cv_results_["alpha"]) == 2 * len(ALPHAS)
 
 
 def test_folds_that_hold_out_some_queries_judge_only_those():
@@ -316,37 +310,16 @@ def test_edge_of_the_grid():
     assert edge(best) == (False, best)
 
 
-def test_the_end_of_a_grid_is_named():
-    def ends(*alphas, **options):
-        return ends_of_grids(RankRLSCV(alphas, **options).fit(X, Y, qid=QID))
+def test_edges_of_the_grids_of_a_kernel():
+    def fitted(gamma):
+        return RankRLSCV((0.1, 1.0, 10.0), kernel="rbf", gamma=gamma).fit(X, Y, qid=QID)
 
-    best = RankRLSCV(tuple(np.geomspace(1e-3, 1e3, 25))).fit(X, Y, qid=QID).alpha_
-    assert ends(best, best * 1e6, best * 2e6) == {"alpha": "smallest"}
-    assert ends(best / 1e8, best / 1e7, best) == {"alpha": "largest"}
-    assert ends(best / 1e7, best, best * 1e7) == {}
-    assert ends(1.0, kernel=("linear", "rbf"), gamma=(1e-9, 1e-8, 1e-7)).get("gamma") in (None, "largest")
-
-
-def test_edge_of_the_grids_of_a_kernel():
-    def edges(**grids):
-        model = RankRLSCV((0.1, 1.0, 10.0), **grids).fit(X, Y, qid=QID)
-        return model.best_params_, choices_at_edges(model)
-
-    gammas = (1e-4, 1e-2, 0.1, 1.0, 100.0)
-    best, found = edges(kernel="rbf", gamma=gammas)
-    inside = best["gamma"]
-    assert gammas[0] < inside < gammas[-1]
-    assert found == {"alpha": best["alpha"] != 1.0, "gamma": False}
-    tried = (inside, inside * 1e6, inside * 2e6)
-    assert edges(kernel="rbf", gamma=tried)[1]["gamma"]
-    assert edges(kernel=("linear", "rbf"), gamma=tried)[1].get("gamma", True)  # other kernels have no gamma
-    assert not edges(kernel="rbf", gamma=tried[:2])[1]["gamma"]  # two values have no inside
-    assert "gamma" not in edges(kernel="rbf", gamma=inside)[1]
-    best, found = edges(kernel="polynomial", gamma=0.01, degree=(1, 2, 3), coef0=(0.0, 1.0))
-    assert found["degree"] == (best["degree"] != 2)
-    assert found["coef0"] is False
-    model = RankRLSCV(kernel="rbf", gamma=gammas).fit(X, Y, qid=QID)
-    assert not hasattr(model.set_params(gamma=0.1).fit(X, Y, qid=QID), "gamma_at_edge_")
+    inside = fitted((1e-4, 1e-2, 0.1, 1.0, 100.0))
+    assert not inside.gamma_at_edge_
+    best = inside.best_params_["gamma"]
+    assert fitted((best, best * 1e6, best * 2e6)).gamma_at_edge_
+    assert not fitted((best, best * 1e6)).gamma_at_edge_  # two values have no inside
+    assert not hasattr(fitted(best), "gamma_at_edge_")
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])

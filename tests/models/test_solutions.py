@@ -65,20 +65,6 @@ def test_sparse_and_float32_features_give_the_same_weights(graph, n):
             np.testing.assert_allclose(model.predict(given), expected.predict(features), atol=1e-6)
 
 
-def test_very_sparse_features_of_many_columns():
-    rng = np.random.default_rng(4)
-    features = sparse.random_array((200, 50), density=0.03, rng=rng, format="csr")
-    y, qid = rng.integers(0, 4, 200).astype(float), rng.integers(0, 15, 200)
-    w = rng.random(200) + 0.1
-    for graph in GRAPHS:
-        for solver in ("primal", "dual"):
-            a, b = (
-                RankRLS(0.1, solver=solver, **graph).fit(Z, y, qid=qid, sample_weight=w)
-                for Z in (features, features.toarray())
-            )
-            np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
-
-
 def test_float32_features_with_an_offset_lose_only_what_float32_loses():
     rng = np.random.default_rng(5)
     features, y, qid = rng.normal(size=(300, 5)) + 100.0, rng.normal(size=300), rng.integers(0, 20, 300)
@@ -262,12 +248,3 @@ def test_queries_without_a_pair_contribute_nothing(solver):
             tied = RankRLS(0.3, solver=solver, **graph)
             tied.fit(lonely, np.where(qid < 1000, y, 4.0), qid=np.minimum(qid, 1000))
             np.testing.assert_allclose(tied.coef_, without.coef_, atol=1e-10)
-
-
-def test_tied_queries_draw_scores_together_only_where_ties_count():
-    qid = np.concatenate((QID, np.full(9, 999)))
-    y = np.concatenate((Y, np.zeros(9)))
-    everything = np.vstack((X, 10 * X_NEW))
-    include = RankRLS(0.3).fit(everything, y, qid=qid)
-    alone = RankRLS(0.3).fit(X, Y, qid=QID)
-    assert np.ptp(include.predict(X_NEW)) < np.ptp(alone.predict(X_NEW))

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, SparseRankRLS, load, save
 from tests.models.oracles import (
@@ -99,21 +95,6 @@ def test_several_targets():
         for t in range(3):
             alone = SparseRankRLS(0.3, n_basis=12, **graph).fit(X, targets[:, t], qid=QID)
             np.testing.assert_allclose(together.predict(X_NEW)[:, t], alone.predict(X_NEW), atol=1e-9)
-
-
-def test_every_form_of_input():
-    Z = np.round(np.where(np.abs(X) < 0.7, 0.0, X), 2).astype(np.float32).astype(float)
-    names = ["a", "b", "c", "d"]
-    expected = SparseRankRLS(0.3, n_basis=15).fit(Z, Y, qid=QID).predict(Z)
-    for given in (Z.astype(np.float32), sparse.csr_array(Z), pd.DataFrame(Z, columns=names), pl.DataFrame(Z, names)):
-        model = SparseRankRLS(0.3, n_basis=15).fit(given, Y, qid=QID)
-        np.testing.assert_allclose(model.predict(given), expected, atol=1e-6)
-    assert list(model.feature_names_in_) == names
-    for given in (sparse.csr_array(Z), Z):
-        model = SparseRankRLS(0.3, n_basis=5, basis="kmeans").fit(given, Y, qid=QID)
-        assert model.basis_indices_ is None
-        assert model.X_fit_.shape == (5, 4)
-        assert model.score(given, Y, qid=QID) > 0.5
 
 
 def test_a_given_kernel_matrix():
@@ -216,11 +197,6 @@ def test_preferences_equal_the_dual():
     ours, theirs = model.predict(X_NEW), full.predict(X_NEW)
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-6)
     assert model.basis_indices_.shape == (len(Y),)
-
-
-def test_inside_a_pipeline():
-    model = make_pipeline(StandardScaler(), SparseRankRLS(0.3, n_basis=20)).fit(X, Y, sparserankrls__qid=QID)
-    assert model.predict(X_NEW).shape == (11,)
 
 
 def test_an_offset_of_the_columns_changes_nothing():

@@ -139,13 +139,6 @@ def test_pairs_and_groups_of_them():
         assert ours.best_params_ == theirs.best_params_
 
 
-def test_one_basis_for_all_kernels():
-    state = np.random.default_rng(5)
-    model = SparseRankRLSCV(ALPHAS, gamma=(0.05, 0.1, 0.2), n_basis=6, random_state=state).fit(X, Y, qid=QID)
-    expected = SparseRankRLS(n_basis=6, random_state=np.random.default_rng(5)).fit(X, Y, qid=QID)
-    np.testing.assert_array_equal(model.basis_indices_, expected.basis_indices_)
-
-
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
