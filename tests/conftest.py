@@ -2,7 +2,6 @@
 
 import gc
 import os
-import re
 
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 # Matrices are small here, and xdist has a process for each core: more threads of BLAS would only wait for each other.
@@ -28,30 +27,6 @@ def data_dir() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("RANKRLS_DATA does not name a folder of real data")
     return Path(folder)
-
-
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,}\b")
-_BYTE = re.compile(r"\\x[0-9a-f]{2}")
-_MOST_BYTES = 10
-
-
-def differs_from_process_to_process(test_id: str) -> str | None:
-    """Why a test may be called something else in another process; None where nothing looks like it.
-
-    The workers of one run collect for themselves, and the run stops where they have not found the same names. An
-    object's address differs, and so do the bytes of whatever holds a time, such as a gzip file.
-    """
-    if _ADDRESS.search(test_id):
-        return "an address in memory"
-    if len(_BYTE.findall(test_id)) > _MOST_BYTES:
-        return "raw bytes"
-    return None
-
-
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if found := differs_from_process_to_process(item.nodeid):
-            raise pytest.UsageError(f"{item.nodeid} has {found} in its name: give the parameter an id of its own.")
 
 
 def pytest_collection_finish():

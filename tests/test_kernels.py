@@ -12,7 +12,7 @@ from scipy import sparse
 
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _rows, kernels
 from rankrls._errors import InputError
-from rankrls.kernels import FORMULAS, KERNELS, Formula, Kernel, check_kernel, kernel_parameters, resolve_kernel
+from rankrls.kernels import FORMULAS, Formula, Kernel, kernel_parameters, resolve_kernel
 from tests.refusals import Refusal
 
 DEFINITIONS = {
@@ -151,10 +151,6 @@ def test_what_a_function_must_return(value, refusal):
         Kernel(lambda a, b: value if a != b else 1.0)(["x", "y"])
 
 
-def test_names():
-    assert set(KERNELS) == {*DEFINITIONS, "precomputed"}
-
-
 @pytest.mark.parametrize("name", DEFINITIONS)
 @pytest.mark.parametrize("cached", [1, 40, 1 << 17])
 def test_columns_equal_the_definition(name, cached, monkeypatch):
@@ -198,26 +194,6 @@ def test_a_row_of_the_table_says_which_parameters_make_a_difference():
     assert kernel_parameters("precomputed") == kernel_parameters(np.dot) == ()
 
 
-@pytest.mark.parametrize(
-    ("settings", "parameter"),
-    [
-        ({"kernel": "gaussian"}, "kernel"),
-        ({"gamma": 0.0}, "gamma"),
-        ({"gamma": "auto"}, "gamma"),
-        ({"kernel": "poly", "degree": 1.5}, "degree"),
-        ({"kernel": "polynomial", "degree": 0}, "degree"),
-        ({"coef0": np.inf}, "coef0"),
-        ({"kernel_params": {"scale": 1.0}}, "kernel_params"),
-    ],
-)
-def test_refused_parameters(settings, parameter):
-    good = {"kernel": "rbf", "gamma": None, "degree": 3, "coef0": 1.0, "kernel_params": None}
-    check_kernel(**good)
-    with pytest.raises(InputError) as refused:
-        check_kernel(**{**good, **settings})
-    assert refused.value.parameter == parameter
-
-
 def test_the_default_gamma_is_one_over_the_features():
     assert resolve_kernel(np.zeros((3, 4)), "rbf", None, 3, 1.0, None) == Kernel("rbf", 0.25, 3, 1.0)
     assert resolve_kernel(["a", "b"], max, None, 3, 1.0, {"default": 0}).params == {"default": 0}
@@ -250,12 +226,6 @@ def test_a_polynomial_that_overflows_is_refused(model):
     X = np.random.default_rng(0).normal(size=(12, 3))
     with Refusal("too large", parameter="degree", remedy="Scale"):
         model.fit(10.0 * X, np.arange(12) % 3, qid=np.arange(12) // 4)
-
-
-def test_so_is_a_power_without_parameters():
-    square = Formula(("square",), "product", (), lambda kernel: (("power", 2.0),))
-    with Refusal("square", "too large", parameter="kernel", remedy="Scale"):
-        square.finish(np.array([[1e100, 2.0]]), Kernel("linear"))
 
 
 def test_a_basis_given_as_an_array_is_refused_by_name():

@@ -18,10 +18,6 @@ def public_functions():
                 yield pytest.param(found, id=f"{module.__name__}.{name}")
 
 
-def test_there_are_functions():
-    assert len(list(public_functions())) > 30
-
-
 @pytest.mark.parametrize("function", list(public_functions()))
 def test_inspect_finds_functions_and_their_annotations(function):
     assert f"def {function.__name__}(" in inspect.getsource(function)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from rankrls import RankRLS
-from rankrls._shown import p_text, table_text
 from rankrls.comparison import compare_rankings
 from rankrls.inspection import explain, posterior, rank_items
 from rankrls.model_selection import leave_pair_out
@@ -46,14 +45,3 @@ def test_nothing_is_lost_in_a_narrow_terminal(monkeypatch):
     narrow = str(REPORT)
     assert max(map(len, narrow.splitlines())) < 60 < max(map(len, wide.splitlines()))
     assert set(wide.split()) <= set(narrow.split())
-
-
-def test_a_table_that_is_too_wide_is_one_block_a_row():
-    columns, rows = ("pair", "gap", "p"), [("a - b", "+0.1", "0.5"), ("a - c", "+0.2", "< 0.0001")]
-    assert table_text(columns, rows, 30).splitlines()[0] == "pair    gap         p"
-    expected = ["pair a - b", "  gap  +0.1", "  p    0.5", "pair a - c", "  gap  +0.2", "  p    < 0.0001"]
-    assert table_text(columns, rows, 10).splitlines() == expected
-
-
-def test_small_p_values_are_not_zero():
-    assert (p_text(0.0), p_text(0.00012), p_text(1.0)) == ("< 0.0001", "0.0001", "1.0000")

@@ -13,7 +13,6 @@ import pytest
 from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
-from rankrls.cli import main
 from rankrls.io import atomic_write
 from rankrls.io._atomic import new_folder
 
@@ -149,19 +148,6 @@ def test_standard_output_is_continued(name, tmp_path):
     command = f"(echo before; '{sys.executable}' -c \"$CODE\" {name}; echo after) > out"
     subprocess.run(["sh", "-c", command], cwd=tmp_path, env={**os.environ, "CODE": code}, check=True)
     assert (tmp_path / "out").read_text() == "before\nnew\nafter\n"
-
-
-@posix
-@pytest.mark.parametrize("command", ["fit", "predict", "rank", "convert"])
-def test_commands_write_to_devices(command, tmp_path, capsys):
-    rows = "".join(f"{k % 2} qid:{k // 4} 1:{k * 7 % 11}\n" for k in range(24))
-    (tmp_path / "train.txt").write_text(rows)
-    data, model = str(tmp_path / "train.txt"), str(tmp_path / "m")
-    assert main(["fit", data, "-m", model, "-q"]) == 0
-    argv = {"fit": [data, "-q", "-m"], "convert": [data], "predict": [model, data, "-o"], "rank": [model, data, "-o"]}
-    assert main([command, *argv[command], os.devnull]) == 0
-    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
-    assert capsys.readouterr().out == ""
 
 
 @posix

@@ -141,23 +141,3 @@ def check_written(values: list[float]) -> None:
 
 def significant(text: str) -> str:
     return text.partition("e")[0].replace(".", "").lstrip("-").strip("0")
-
-
-@pytest.mark.slow
-def test_millions_of_decimals():
-    rng = np.random.default_rng(20070807)
-    hard = 0
-    any_bits = rng.integers(0, 2**64, 150_000, dtype=np.uint64).view(np.float64)
-    for value in any_bits[np.isfinite(any_bits)].tolist():
-        assert check(repr(value))
-        assert check(f"{value:.18e}")
-        hard += not check(f"{value:.25e}")
-    for digits, places, exponent in zip(
-        rng.integers(0, 2**63, 200_000).tolist(),
-        rng.integers(0, 19, 200_000).tolist(),
-        rng.integers(-345, 312, 200_000).tolist(),
-        strict=True,
-    ):
-        assert check(f"{digits >> (3 * places)}e{exponent}")
-        assert check(f"{digits % 1000}.{digits % 10**places}e{exponent % 40 - 20}") or places > 16
-    assert hard < 150  # Python is asked once in a thousand times at most

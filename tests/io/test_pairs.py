@@ -161,10 +161,3 @@ def test_parquet_is_the_same_as_text(tmp_path):
     data = (tmp_path / "p.parquet").read_bytes()
     assert table.sha256 == hashlib.sha256(data).hexdigest()
     np.testing.assert_array_equal(read(data, ids=IDS).losers, text.losers)  # known by its bytes
-
-
-@pytest.mark.parametrize("kind", [pa.int8(), pa.uint64(), pa.float64(), pa.string()], ids=str)
-def test_row_numbers_of_any_type(kind):
-    winner, loser = (pa.array(v).cast(kind) for v in ([0, 2, 3], [1, 0, 1]))
-    table = read(parquet(winner=winner, loser=loser), n_items=4)
-    assert (table.winners.tolist(), table.losers.tolist()) == ([0, 2, 3], [1, 0, 1])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankrls.io import load_letor, save_letor
+from rankrls.io import load_letor
 
 pytestmark = pytest.mark.shared_data
 
@@ -59,13 +59,3 @@ def test_parses_with_two_hundred_thousand_features(data_dir):
     X = table.X
     for row, (a, b) in zip(rows, zip(X.indptr, X.indptr[1:], strict=False), strict=True):
         assert dict(zip((X.indices[a:b] + first).tolist(), X.data[a:b].tolist(), strict=True)) == row
-
-
-def test_round_trip(data_dir, tmp_path):
-    table = load_letor(data_dir / "ohsumed_letor1" / "Fold1" / "validationset.txt")
-    save_letor(tmp_path / "copy.txt.gz", table.X, table.y, table.qid, comments=table.comments)
-    copy = load_letor(tmp_path / "copy.txt.gz")
-    assert copy.X.tobytes() == table.X.tobytes()
-    assert copy.y.tobytes() == table.y.tobytes()
-    assert np.array_equal(copy.qid, table.qid)
-    assert copy.comments == table.comments

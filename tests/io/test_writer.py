@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import gzip
-import io
 import os
 from unittest import mock
 
@@ -15,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.refusals import Refusal
 
-from rankrls.io import _atomic, atomic_write, load_letor, save_letor
 from rankrls.io import _writer as writer
+from rankrls.io import atomic_write, load_letor, save_letor
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\v\f\n#\0"), min_size=1, max_size=6)
@@ -137,37 +136,6 @@ def test_comments_that_cannot_be_written(tmp_path):
     with Refusal("1 comments", "2 rows", parameter="comments"):
         save_letor(tmp_path / "x", [[1.0], [2]], [1, 2], comments=[""])
     assert os.listdir(tmp_path) == []
-
-
-class FullDisk(io.FileIO):
-    """A file on a disk that is full after so many bytes."""
-
-    left = 0
-
-    def write(self, data):
-        self.left -= len(data)
-        if self.left < 0:
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return super().write(data)
-
-
-def full_disk(after: int):
-    disk = type("Disk", (FullDisk,), {"left": after})
-    return mock.patch.object(_atomic, "open", lambda handle, *_, **__: disk(handle, "w"), create=True)
-
-
-@pytest.mark.parametrize("name", ["table.txt", "table.txt.gz"])
-@pytest.mark.parametrize("after", [0, 20_000])
-def test_a_disk_that_fills_up(tmp_path, name, after):
-    path = tmp_path / name
-    path.write_bytes(b"old")
-    X = np.random.default_rng(0).standard_normal((3000, 10))
-    refusal = Refusal("No space", "nothing was written", "table", kind=OSError)
-    with full_disk(after), refusal as caught:
-        save_letor(path, X, np.zeros(3000))
-    assert caught.value.errno == errno.ENOSPC
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == [name]
 
 
 def write_new(path, error=None):

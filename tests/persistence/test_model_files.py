@@ -171,13 +171,6 @@ def test_targets_pairs_and_precomputed_kernels(data, tmp_path):
     np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X[:5] @ X.T), model.predict(X[:5] @ X.T))
 
 
-def test_a_pursuit_that_took_no_terms(tmp_path):
-    X, y, qid = np.zeros((60, 3)), np.tile([0.0, 1.0], 30), np.repeat(np.arange(20), 3)
-    model = RankingPursuitCV(5, cv=3).fit(X, y, qid=qid)
-    assert len(model.basis_indices_) == 0
-    np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
-
-
 @pytest.mark.parametrize("ids", [list(range(12)), [f"q{k}\0\ud800é" for k in range(12)], [("u", k) for k in range(12)]])
 def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
     X, y, qid = data
