@@ -6,12 +6,9 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 import pytrec_eval
-from hypothesis import given
-from hypothesis import strategies as st
 
 from rankrls._errors import InputError
 from rankrls.comparison import compare_rankings
-from rankrls.comparison._page import tick_values
 from rankrls.comparison.judgement import Judgement
 from rankrls.metrics import Measure
 
@@ -164,9 +161,8 @@ def test_page_says_where_the_lead_may_be_chance():
     close["b"] = close["b"] + 0.1 * np.random.default_rng(0).normal(size=len(y))
     assert "may be chance" in compare_rankings(y, close, qid=qid, measures=["map"]).to_html()
     same = compare_rankings(y, {"a": scores["a"], "b": scores["a"]}, qid=qid, measures=["map"]).to_html()
-    assert "No query differs." in same
     assert "no ranking is ahead" in same
-    assert "class=strong" not in same
+    assert "dot best" not in same
 
 
 def test_no_winner_is_named_without_its_test():
@@ -179,10 +175,3 @@ def test_no_winner_is_named_without_its_test():
     assert report.measures[0].winner(0.95) is None
     (found,) = compare_rankings(y, scores, qid=qid, measures=["map"]).measures
     assert found.winner(0.95) == "best"
-
-
-@given(st.floats(-1e3, 1e3), st.floats(1e-4, 1e3), st.integers(2, 8))
-def test_ticks_are_few_and_inside(low, span, most):
-    ticks = tick_values(low, low + span, most)
-    assert 1 <= len(ticks) <= most + 1
-    assert all(low - 1e-6 * span <= t <= low + span * (1 + 1e-6) for t in ticks)

@@ -1,10 +1,15 @@
-"""Several rankings of the same items, judged and compared: tables, JSON, and a page to read."""
+"""Several rankings of the same items, evaluated and compared: tables, JSON, and a page to read."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from html import escape
+from importlib.metadata import version
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import numpy as np
@@ -18,6 +23,7 @@ from rankrls.io import atomic_write
 from rankrls.metrics import resolve_measure
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
+_WIDTH = 480  # of a chart
 
 
 @dataclass(frozen=True)
@@ -118,13 +124,6 @@ class RankingReport(Shown):
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
 
-    def changed_cells(self, measure: str, first: str, second: str, *, top: int) -> list[list[str]]:
-        """:meth:`changed` as text: id, items, both values and the difference."""
-        return [
-            [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
-            for c in self.changed(measure, first, second, top=top)
-        ]
-
     def __str__(self) -> str:
         tables = self.tables(top=0)
         return "\n\n".join(f"{title}\n{table_text(columns, rows)}" for title, columns, rows in tables)
@@ -164,7 +163,10 @@ class RankingReport(Shown):
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
         for line in main.comparison:
-            rows = self.changed_cells(main.name, line.first, line.second, top=top)
+            rows = [
+                [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
+                for c in self.changed(main.name, line.first, line.second, top=top)
+            ]
             if rows:
                 columns = ["qid", "items", line.first, line.second, "difference"]
                 out.append((f"Queries whose {main.name} changed most", columns, rows))
@@ -183,9 +185,39 @@ class RankingReport(Shown):
         about : mapping of str to str, optional
             Where the data and the rankings came from, such as paths and hashes.
         """
-        from rankrls.comparison._page import page
+        means, *tables = (f"<h3>{escape(name)}</h3>{_table(*cells)}" for name, *cells in self.tables(top=top))
+        sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, m.winner(self.confidence))}" for m in self.measures]
+        measures = (section + table for section, table in zip(sections, tables, strict=False))
+        return Template(files("rankrls.comparison").joinpath("page.html").read_text("utf-8")).substitute(
+            title=escape(title),
+            rankings=len(self.names),
+            queries=len(self.qid),
+            items=int(self.items.sum()),
+            convention=escape(self.convention),
+            verdict=self._verdict(),
+            means=means,
+            measures="".join(f"<section>{measure}</section>" for measure in measures),
+            changed="".join(tables[len(sections) :]),
+            confidence=f"{self.confidence:.0%}",
+            origin=_table(["", "from"], about.items()) if about else "",
+            version=escape(version("rankrls")),
+            date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        )
 
-        return page(self, title, top, about or {})
+    def _verdict(self) -> str:
+        """One sentence on the main measure, and no more than was tested."""
+        main = self.measures[0]
+        best, p_values = main.best, main.p_values(main.best)
+        others = [name for name in self.names if name != best]
+        equal = [name for name in others if main.intervals[name].estimate == main.intervals[best].estimate]
+        if equal:
+            listed = escape(", ".join([best, *equal]))
+            return f"By {escape(main.name)}, no ranking is ahead of all others: {listed} have the same mean."
+        doubtful = [name for name in others if p_values.get(name, 1.0) >= 1.0 - self.confidence]
+        lead = f"its lead over {escape(', '.join(doubtful))} may be chance, or was not tested"
+        lead = lead if doubtful else "it is better than all others, beyond what chance explains"
+        head = f"By {escape(main.name)}, <strong>{escape(best)}</strong> has the best mean"
+        return f"{head}: {lead} (randomization test, Holm)."
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write :meth:`to_html` to a file, whole or not at all."""
@@ -291,3 +323,29 @@ def compare_rankings(
         reports.append(MeasureReport(name, better, values, intervals, pairs))
     names, ids = tuple(map(str, scores)), tuple(layout.ids.tolist())
     return RankingReport(names, tuple(reports), ids, layout.counts, convention or "letor", confidence)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in HTML."""
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _chart(m: MeasureReport, winner: str | None) -> str:
+    """Means with their intervals as SVG, one row a ranking, with a line at the best mean; a winner is marked."""
+    ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]
+    low, span = min(ends), max(ends) - min(ends) or 1.0
+    x = lambda value: round(14 + (value - low) / span * (_WIDTH - 94), 1)
+    height, best = 40 * len(m.intervals) + 14, x(m.intervals[m.best].estimate)
+    parts = [f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{height - 6}"/>']
+    for k, (name, interval) in enumerate(m.intervals.items()):
+        y, mark = 34 + 40 * k, " best" if name == winner else ""
+        parts += [
+            f'<text x="8" y="{y - 14}">{escape(name)}</text>',
+            f'<line class="whisker{mark}" x1="{x(interval.low)}" y1="{y}" x2="{x(interval.high)}" y2="{y}"/>',
+            f'<circle class="dot{mark}" cx="{x(interval.estimate)}" cy="{y}" r="5"/>',
+            f'<text class="value" x="{_WIDTH - 64}" y="{y + 5}">{interval.estimate:.4f}</text>',
+        ]
+    head = f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Means with confidence intervals">'
+    return f"{head}{''.join(parts)}</svg>"
