@@ -1,17 +1,37 @@
-"""The held-out measure of every regularization value, and which one was chosen."""
+"""Displays of choices, and what all displays share: the held-out measure of every regularization value, propensities.
+
+Matplotlib is imported when something is drawn, not before.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, needed
+from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
-from rankrls.plots._matplotlib import COLOURS, Array, Display, grid_of
 from rankrls.selection.rules import RULES
+
+# Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
+Array = NDArray[np.float64]
+
+
+class Display:
+    """Axes to draw on."""
+
+    ax_: Any
+    figure_: Any
+
+    def _open(self, ax: Any) -> None:
+        """Draw on the axes given, or on those of a new figure; an ImportError says how to install matplotlib."""
+        plt = needed("Drawing", "plots", "matplotlib.pyplot")
+        self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
+        self.figure_ = self.ax_.figure
 
 
 class AlphaSelectionDisplay(Display):
@@ -92,10 +112,10 @@ class AlphaSelectionDisplay(Display):
         self.best, self.one_se = np.nan, np.nan
         if table.ndim == 1:
             goodness = self.values if greater_is_better else -self.values
-            taken = {
-                name: float(self.alphas[rule(goodness, self.errors, np.abs(goodness))]) for name, rule in RULES.items()
-            }
-            self.best, self.one_se = taken["best"], taken["one_se"] if not np.isnan(known).all() else np.nan
+            best, one_se = (
+                float(self.alphas[RULES[name](goodness, self.errors, np.abs(goodness))]) for name in ("best", "one_se")
+            )
+            self.best, self.one_se = best, np.nan if np.isnan(known).all() else one_se
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
@@ -198,3 +218,57 @@ class AlphaSelectionDisplay(Display):
             value = self.values[int(np.argmax(self.alphas == self.chosen)), self.n_iter - 1]
             label = f"chosen: {self.chosen:.3g} after {self.n_iter}"
             self.marks_ += self.ax_.plot([self.n_iter], [value], "o", color="tab:red", label=label, zorder=3)
+
+
+class PropensityDisplay(Display):
+    """The examination of each position, with 95 % intervals if it was estimated.
+
+    Parameters
+    ----------
+    propensities : Propensities
+
+    Attributes
+    ----------
+    bars_ : matplotlib ErrorbarContainer
+        After :meth:`plot`.
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from rankrls.clicks import Propensities
+    >>> from rankrls.plots import PropensityDisplay
+    >>> display = PropensityDisplay(Propensities.known({1: 1.0, 2: 0.6, 3: 0.4}))
+    >>> display.plot().ax_.get_ylabel()  # doctest: +SKIP
+    'examination'
+    """
+
+    def __init__(self, propensities: Propensities) -> None:
+        self.propensities = propensities
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **errorbar_kw: Any) -> Self:
+        """Draw what an estimator, or the last step of a pipeline, found when it was fitted on clicks."""
+        found = getattr(fitted_ranker(estimator), "propensities_", None)
+        if found is None:
+            raise InputError("The estimator was not fitted on clicks: fit it with position.", parameter="estimator")
+        return cls(found).plot(ax=ax, **errorbar_kw)
+
+    def plot(self, ax: Any = None, **errorbar_kw: Any) -> Self:
+        """Draw; ``errorbar_kw`` are passed to ``ax.errorbar``, and a new figure is made if no axes are given."""
+        self._open(ax)
+        found = self.propensities
+        ends = np.nan_to_num(np.abs(found.interval - found.examination))
+        style = {"marker": "o", "capsize": 3, "color": COLOURS[0], **errorbar_kw}
+        self.bars_ = self.ax_.errorbar(found.positions, found.examination, ends, **style)
+        self.ax_.set(xlabel="position", ylabel="examination")
+        self.ax_.set_ylim(bottom=0.0)
+        return self
+
+
+def grid_of(alphas: ArrayLike, least: float = 0.0) -> Array:
+    """A vector of regularization values, all above ``least``."""
+    grid = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
+    if grid.ndim != 1 or not len(grid) or not (grid > least).all():
+        problem = f"alphas must be a sequence of positive numbers, for a logarithmic axis; got {alphas!r}."
+        raise InputError(problem, parameter="alphas")
+    return grid

@@ -1,0 +1,320 @@
+"""Displays of the weights of linear models: the largest of one model, and those of every regularization value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import check_array
+
+from rankrls._checks import check_count, check_finite, vector_of
+from rankrls._errors import InputError
+from rankrls.metrics._scorer import final_step_inputs
+from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
+from rankrls.models.rankrls import RankRLS, RankRLSCV
+from rankrls.plots.choices import COLOURS, Array, Display, grid_of
+
+
+class CoefficientsDisplay(Display):
+    """Bars of the largest weights: those that raise a score above those that lower it, each by magnitude.
+
+    Parameters
+    ----------
+    weights : array-like of shape (n,)
+        One weight a feature.
+    names : sequence of str, optional
+        Names of the features; x0, x1, ... by default.
+    top : int or None, default=20
+        How many to draw at most, the largest by magnitude; None is all. Weights of 0 are never drawn.
+    what : str, default="weight"
+        Name of the numbers, for the axis.
+
+    Attributes
+    ----------
+    weights : ndarray
+        Those drawn, from the top.
+    names : list of str
+        Their names.
+    indices : ndarray of int
+        Their columns.
+    n_features : int
+        How many there were to choose from.
+    bars_ : matplotlib BarContainer
+        After :meth:`plot`.
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from rankrls.plots import CoefficientsDisplay
+    >>> display = CoefficientsDisplay([0.1, -2.0, 0.0, 3.0], ["length", "links", "noise", "title"], top=2)
+    >>> display.names, display.weights.tolist()
+    (['title', 'links'], [3.0, -2.0])
+    >>> display.plot().ax_.get_xlabel()  # doctest: +SKIP
+    'weight (2 of 4 features)'
+    """
+
+    def __init__(
+        self,
+        weights: ArrayLike,
+        names: Sequence[Any] | None = None,
+        *,
+        top: int | None = 20,
+        what: str = "weight",
+    ) -> None:
+        w = vector_of("weights", weights, "one a feature")
+        check_finite("weights", w, "weight")
+        if top is not None:
+            check_count("top", top, none="all")
+        every = names_of(names, len(w))
+        largest = np.argsort(-np.abs(w), kind="stable")[:top]
+        largest = largest[w[largest] != 0.0]
+        self.indices = largest[np.argsort(w[largest] < 0.0, kind="stable")]
+        self.weights, self.names = w[self.indices], [every[j] for j in self.indices]
+        self.n_features, self.what = len(w), what
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any = None,
+        *,
+        qid: Any = None,
+        names: Sequence[Any] | None = None,
+        target: int | None = None,
+        top: int | None = 20,
+        ax: Any = None,
+        **bar_kw: Any,
+    ) -> Self:
+        """Draw the weights of a fitted linear model.
+
+        Parameters
+        ----------
+        estimator : estimator with ``coef_``, or a Pipeline that ends in one
+        X : array-like, sparse matrix or data frame of shape (m, n), optional
+            Items, such as those of training. Each weight is then multiplied by its feature's standard deviation among
+            them, which makes weights of features on different scales comparable. A pipeline's other steps transform
+            them first.
+        qid : array-like of shape (m,), optional
+            One query id per row of X, for a step that scales inside queries.
+        names : sequence of str, optional
+            Of the features that are weighed. By default those of the data frame that the model was fitted on, or those
+            that the pipeline's other steps make.
+        target : int, optional
+            Which target, if there are several.
+        top : int or None, default=20
+            As for the class.
+        ax, bar_kw
+            As for :meth:`plot`.
+
+        Raises
+        ------
+        ValueError
+            If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
+        """
+        needs = "there are no weights of features to draw. Fit with {kernel='linear'}."
+        weights = linear_weights(fitted_ranker(estimator), target, needs)
+        names = names_of_features(estimator, None, len(weights)) if names is None else names
+        what = "weight"
+        if X is not None:
+            Z = check_array(final_step_inputs(estimator, X, qid)[1], accept_sparse="csr", dtype=np.float64)
+            if Z.shape[1] != len(weights):
+                problem = f"X has {Z.shape[1]} features, but the model weighs {len(weights)}."
+                raise InputError(problem, parameter="X")
+            weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(Z).var_)
+            what = "weight × standard deviation of the feature"
+        return cls(weights, names, top=top, what=what).plot(ax=ax, **bar_kw)
+
+    def plot(self, ax: Any = None, **bar_kw: Any) -> Self:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Those of a new figure, as high as the names need, by default.
+        **bar_kw
+            Passed to ``ax.barh``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self._open(ax)
+        n = len(self.weights)
+        if ax is None:
+            self.figure_.set_figheight(max(2.4, 1.0 + 0.22 * n))
+        colours = [COLOURS[int(weight < 0.0)] for weight in self.weights]
+        self.bars_ = self.ax_.barh(np.arange(n), self.weights, **{"color": colours, **bar_kw})
+        self.ax_.set_yticks(np.arange(n), self.names)
+        self.ax_.tick_params(axis="y", length=0)
+        self.ax_.set_ylim(n - 0.4, -0.6)
+        self.ax_.axvline(0.0, color="black", linewidth=0.8)
+        for side in ("top", "right", "left"):
+            self.ax_.spines[side].set_visible(False)
+        some = f" ({n} of {self.n_features} features)" if n < self.n_features else ""
+        self.ax_.set_xlabel(self.what + some)
+        return self
+
+
+class RegularizationPathDisplay(Display):
+    """The weight of each feature against the regularization value, from the simplest model on the left.
+
+    Parameters
+    ----------
+    alphas : array-like of shape (alphas,)
+        Regularization values, all positive, in any order.
+    weights : array-like of shape (alphas, n)
+        The weights of the features for each.
+    names : sequence of str, optional
+        Names of the features; x0, x1, ... by default.
+    alpha : float, optional
+        A value to mark.
+
+    Attributes
+    ----------
+    alphas, weights : ndarray
+        From the largest alpha on.
+    names : list of str
+    lines_ : list of matplotlib Line2D
+        One a feature, after :meth:`plot`.
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from rankrls.plots import RegularizationPathDisplay
+    >>> display = RegularizationPathDisplay([1.0, 0.1], [[0.5, 0.1], [0.9, -0.1]], ["title", "length"])
+    >>> [text.get_text() for text in display.plot(top=1).ax_.get_legend().get_texts()]  # doctest: +SKIP
+    ['title']
+    """
+
+    def __init__(
+        self, alphas: ArrayLike, weights: ArrayLike, names: Sequence[Any] | None = None, *, alpha: float | None = None
+    ) -> None:
+        grid = grid_of(alphas)
+        W: Array = np.asarray(weights, dtype=np.float64)
+        if W.ndim != 2 or len(W) != len(grid):
+            problem = f"weights must have a row for each of {len(grid)} alphas; got shape {W.shape}."
+            raise InputError(problem, parameter="weights")
+        order = np.argsort(-grid, kind="stable")
+        self.alphas, self.weights = grid[order], W[order]
+        self.names, self.alpha = names_of(names, W.shape[1]), alpha
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        *labels: Any,
+        alphas: ArrayLike | None = None,
+        names: Sequence[Any] | None = None,
+        top: int = 10,
+        ax: Any = None,
+        **data: Any,
+    ) -> Self:
+        """Fit to labels or preferences for every alpha, and draw the weights.
+
+        Parameters
+        ----------
+        estimator : RankRLS or RankRLSCV
+            With a linear kernel and one target. It is not changed. A fitted RankRLSCV has its alpha marked.
+        X : as in :meth:`RankRLS.fit`
+            Standardize features on different scales before: weights are drawn as they are.
+        *labels
+            ``y`` as in :meth:`RankRLS.fit`; or ``winners`` and ``losers`` as in :meth:`RankRLS.fit_pairs`.
+        alphas : array-like of float, optional
+            Positive values; the automatic grid of RankRLSCV by default.
+        names : sequence of str, optional
+            By default those of X, if it is a data frame.
+        top, ax
+            As for :meth:`plot`.
+        **data
+            ``qid`` and ``sample_weight`` as in :meth:`RankRLS.fit`; or ``strength`` and ``weight`` as in
+            :meth:`RankRLS.fit_pairs`.
+
+        Raises
+        ------
+        ValueError
+            If the model is not linear.
+
+        Notes
+        -----
+        The price of one fit of RankRLS for each alpha.
+        """
+        fit = lambda model: getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
+        chosen = getattr(estimator, "best_params_", {})
+        given = {**getattr(estimator, "get_params", dict)(), **chosen}
+        if not isinstance(estimator, RankRLS | RankRLSCV) or given["kernel"] != "linear":
+            problem = "A regularization path needs RankRLS or a fitted RankRLSCV with kernel='linear'"
+            raise InputError(f"{problem}; got {estimator!r}.", parameter="estimator")
+        kept = {*RankRLS().get_params()} & {*RankRLSCV().get_params()}
+        given = {name: value for name, value in given.items() if name in kept}
+        if alphas is None:
+            alphas = np.unique(fit(RankRLSCV(**given)).cv_results_["alpha"])
+        grid = grid_of(alphas)
+        models = [fit(RankRLS(alpha=alpha, **given)) for alpha in grid]
+        if models[0].coef_.ndim != 1:
+            raise InputError("A regularization path is that of one target; y has several.", parameter="y")
+        names = getattr(models[0], "feature_names_in_", None) if names is None else names
+        display = cls(grid, [model.coef_ for model in models], names, alpha=chosen.get("alpha"))
+        return display.plot(ax, top=top)
+
+    def plot(self, ax: Any = None, *, top: int = 10, **line_kw: Any) -> Self:
+        """Draw the curves.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Those of a new figure by default.
+        top : int, default=10
+            How many features are coloured and named: the largest by magnitude at the marked alpha, or else at the
+            smallest one. The others are grey.
+        **line_kw
+            Passed to ``ax.plot``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self._open(ax)
+        at = -1 if self.alpha is None else int(np.argmin(np.abs(np.log(self.alphas / self.alpha))))
+        largest = np.argsort(-np.abs(self.weights[at]), kind="stable")[:top].tolist()
+        looks: dict[int, Any] = {
+            j: {"color": COLOURS[k % 7], "linestyle": ("-", "--", ":")[k // 7 % 3], "zorder": 2}
+            for k, j in enumerate(largest)
+        }
+        rest = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
+        self.ax_.axhline(0.0, color="black", linewidth=0.8)
+        self.lines_: list[Any] = []
+        for j, name in enumerate(self.names):
+            self.lines_ += self.ax_.plot(
+                self.alphas, self.weights[:, j], **{"label": name, **looks.get(j, rest), **line_kw}
+            )
+        handles = [self.lines_[j] for j in largest]
+        if self.alpha is not None:
+            label = f"alpha = {self.alpha:.3g}"
+            handles.append(self.ax_.axvline(self.alpha, color="0.4", linestyle=":", label=label, zorder=0))
+        self.ax_.legend(handles=handles, fontsize="small")
+        self.ax_.set(xscale="log", xlabel="alpha (decreasing)", ylabel="weight")
+        if len(self.alphas) > 1:
+            self.ax_.set_xlim(self.alphas[0], self.alphas[-1])
+        return self
+
+
+def names_of(names: Sequence[Any] | None, n: int) -> list[str]:
+    """Names of features; x0, x1, ... by default, as in scikit-learn."""
+    found = [f"x{j}" for j in range(n)] if names is None else [str(name) for name in names]
+    if len(found) != n:
+        raise InputError(f"There are {n} features but names has {len(found)}; each needs one.", parameter="names")
+    return found
