@@ -185,7 +185,7 @@ class RankingReport(Shown):
         about : mapping of str to str, optional
             Where the data and the rankings came from, such as paths and hashes.
         """
-        means, *tables = (f"<h3>{escape(name)}</h3>{_table(*cells)}" for name, *cells in self.tables(top=top))
+        means, *tables = (f"<h3>{escape(name)}</h3>{_table(head, rows)}" for name, head, rows in self.tables(top=top))
         sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, m.winner(self.confidence))}" for m in self.measures]
         measures = (section + table for section, table in zip(sections, tables, strict=False))
         return Template(files("rankrls.comparison").joinpath("page.html").read_text("utf-8")).substitute(

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from rankrls.export._linear import Exported as Exported
     from rankrls.export._linear import positive_offset as positive_offset
-    from rankrls.export.elasticsearch import to_elasticsearch as to_elasticsearch
-    from rankrls.export.elasticsearch import to_opensearch as to_opensearch
+    from rankrls.export.engines import to_elasticsearch as to_elasticsearch
+    from rankrls.export.engines import to_opensearch as to_opensearch
+    from rankrls.export.engines import to_solr as to_solr
     from rankrls.export.onnx_graph import to_onnx as to_onnx
-    from rankrls.export.solr import to_solr as to_solr
 
 # Imported on first use, so that the command line can list the formats without waiting for scientific libraries.
-ENGINES = {
-    "solr": "solr",
-    "elasticsearch": "elasticsearch",
-    "opensearch": "elasticsearch",
-    "onnx": "onnx_graph",
-}
+ENGINES = {"solr": "engines", "elasticsearch": "engines", "opensearch": "engines", "onnx": "onnx_graph"}
 """Each format, and the module with its function ``to_FORMAT``."""
 
 _HOMES = {f"to_{name}": f"{__name__}.{module}" for name, module in ENGINES.items()}

@@ -1,11 +1,13 @@
-"""A linear model and the scalers before it as one sum over named features; the result of an export."""
+"""What exports give; a linear model and the scalers before it as one sum over an engine's features."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from itertools import compress
 from typing import Any
 
@@ -22,6 +24,11 @@ from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStanda
 Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
 _TRAVELS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn travel"
+_NEVER = {
+    "element": "a list's numbers are not seen there",
+    "similarity": "TF-IDF is computed otherwise there",
+    "tfidf": "TF-IDF is computed otherwise there",
+}
 
 
 @dataclass(frozen=True)
@@ -91,59 +98,56 @@ def json_text(value: Any) -> str:
 
 
 @dataclass(frozen=True)
-class LinearScorer:
-    """``score = sum_j weights_j (x_j - centres_j) / spreads_j + constant``.
+class LinearModel:
+    """``score = sum_j weights_j (x_j - centres_j) / spreads_j``, plus a constant that changes no order.
 
     Attributes
     ----------
-    names : tuple of str
-    weights, centres, spreads : ndarray of shape (n,)
-        Spreads are positive.
-    constant : float
-    left_out : int
-        Features of weight 0, which are in none of the arrays.
+    rows : list of tuple
+        Name, weight, centre and spread of each feature; spreads are positive.
+    definitions : list of tuple or None
+        Names and definitions of the features, if the engine defines them.
     encoded : tuple of EncodedFeature
         What the features are made of, for a model behind a TableEncoder; else empty.
+    notes : list of str
+        Facts to know before it is deployed.
     """
 
-    names: tuple[str, ...]
-    weights: Array
-    centres: Array
-    spreads: Array
-    constant: float = 0.0
-    left_out: int = 0
-    encoded: tuple[EncodedFeature, ...] = ()
-
-    def rows(self) -> Iterator[tuple[str, float, float, float]]:
-        """Name, weight, centre and spread of each feature."""
-        return zip(self.names, *(v.tolist() for v in (self.weights, self.centres, self.spreads)), strict=True)
-
-    def with_offset_feature(self) -> LinearScorer:
-        """The constant as the weight of one more feature that is always 1, for engines without an intercept."""
-        if OFFSET_FEATURE in self.names:
-            problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
-            raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
-        return replace(
-            self,
-            names=(*self.names, OFFSET_FEATURE),
-            weights=np.append(self.weights, self.constant),
-            centres=np.append(self.centres, 0.0),
-            spreads=np.append(self.spreads, 1.0),
-            constant=0.0,
-        )
-
-    def notes(self) -> list[str]:
-        """Notes that hold for every engine."""
-        out = ["The engine computes in float32: scores agree with predict to about seven digits."]
-        if self.left_out:
-            out.append(f"{self.left_out} features have weight 0 and are left out: the engine need not compute them.")
-        return out
+    rows: list[tuple[str, float, float, float]]
+    definitions: list[tuple[str, Any]] | None
+    encoded: tuple[EncodedFeature, ...]
+    notes: list[str]
 
 
-def linear_scorer(
-    model: Any, feature_names: Sequence[str] | None, target: int | None, offset: float | None
-) -> LinearScorer:
-    """The model as a sum over named features; errors say which part of a pipeline no engine can compute."""
+@dataclass(frozen=True)
+class Engine:
+    """A search engine whose features are scores of queries, which are never negative.
+
+    Attributes
+    ----------
+    name : str
+    one : object
+        The definition of a feature that is always 1.
+    conditions : mapping of str to str
+        What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them.
+    refused : callable
+        Why a column or a value cannot be named there; empty if it can.
+    define : callable
+        Definitions of a feature, the rules by its kind: of a number or an age the value itself, or its positive part
+        and that of its negative; of a sine or cosine 1 more than it, and 1 where the date is missing.
+    """
+
+    name: str
+    one: Any
+    conditions: Mapping[str, str]
+    refused: Callable[[EncodedFeature], str]
+    define: Callable[[EncodedFeature], list[Any]]
+
+
+def linear_model(
+    model: Any, engine: Engine, feature_names: Sequence[str] | None, target: int | None, offset: float | None
+) -> LinearModel:
+    """The model as a sum over an engine's features; errors say which part of a pipeline no engine can compute."""
     offset = check_offset(offset)
     what = "this format holds one weight for each feature. Fit with kernel='linear', or export to ONNX (to_onnx)."
     weights = linear_weights(fitted_ranker(model), target, what).copy()
@@ -162,8 +166,50 @@ def linear_scorer(
     if not used.any():
         raise InputError("All weights are 0: there is nothing to export.", parameter="model")
     left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in encoded)
-    kept = (weights[used], centres[used], spreads[used])
-    return LinearScorer(tuple(compress(names, used)), *kept, constant, left_out, tuple(compress(encoded, used)))
+    encoded = tuple(compress(encoded, used))
+    rows = list(zip(compress(names, used), *(v[used].tolist() for v in (weights, centres, spreads)), strict=True))
+    notes, definitions = ["The engine computes in float32: scores agree with predict to about seven digits."], None
+    if left_out:
+        notes.append(f"{left_out} features have weight 0 and are left out: the engine need not compute them.")
+    if encoded:
+        kinds = {"": encoded[-1], **{feature.kind: feature for feature in encoded}}
+        found = [(kinds[kind], text) for kind, text in engine.conditions.items() if kind in kinds]
+        notes += [text.format(column=f.column, origin=instant(f.origin)) for f, text in found]
+        rows, definitions, constant = _defined(rows, encoded, engine, constant)
+    if offset is not None:
+        if any(name == OFFSET_FEATURE for name, *_ in rows):
+            problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
+            raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
+        rows.append((OFFSET_FEATURE, constant, 0.0, 1.0))
+        if definitions is not None:
+            definitions.append((OFFSET_FEATURE, engine.one))
+    elif constant != 0.0:
+        problem = f"{engine.name}'s linear model has no intercept: its scores are those of predict"
+        notes.append(f"{problem} {-constant:+.6g}, which changes no order.")
+    return LinearModel(rows, definitions, encoded, notes)
+
+
+def _defined(
+    rows: list[tuple[str, float, float, float]], encoded: Sequence[EncodedFeature], engine: Engine, constant: float
+) -> tuple[list[tuple[str, float, float, float]], list[tuple[str, Any]], float]:
+    """The sum over an engine's own features, with the scalers in the weights, their definitions, and the constant."""
+    why = {f: _NEVER.get(f.kind) or engine.refused(f) for f in encoded}
+    refused = {f.column if f.kind in (*_NEVER, "word") else f.name: (f, text) for f, text in why.items() if text}
+    if refused:
+        listed = "; ".join(f"{name!r} ({text})" for name, (_, text) in refused.items())
+        texts = any(f.kind in ("similarity", "word", "tfidf") for f, _ in refused.values())
+        remedy = "Fit with text_features='matches', or leave" if texts else "Rename or leave"
+        problem = f"{engine.name} cannot compute what the model needs: {listed}. {remedy} the columns out (ignore)."
+        raise InputError(problem, parameter="model", column=next(iter(refused.values()))[0].column)
+    out, definitions = [], []
+    for feature, name, (_, scaled, centre, spread) in zip(encoded, engine_names(encoded), rows, strict=True):
+        weight = scaled / spread
+        constant -= weight * (centre + (feature.kind in ("sine", "cosine")))
+        for end, made, sign in zip(("", "_below_0"), engine.define(feature), (1.0, -1.0), strict=False):
+            if sign > 0.0 or feature.kind == "age" or feature.least < 0.0:
+                definitions.append((name + end, made))
+                out.append((name + end, sign * weight, 0.0, 1.0))
+    return out, definitions, constant
 
 
 def _without_others(encoded: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
@@ -235,6 +281,25 @@ def check_offset(offset: Any) -> float | None:
     if offset is not None and not (isinstance(offset, int | float | np.number) and np.isfinite(offset)):
         raise InputError(f"offset must be a finite number or None; got {offset!r}.", parameter="offset")
     return None if offset is None else float(offset)
+
+
+def engine_names(features: Sequence[EncodedFeature]) -> list[str]:
+    """Names of letters, digits and underscores, all different, that still tell what they name."""
+    out: list[str] = []
+    for feature in features:
+        plain = re.sub(r"[^A-Za-z0-9]+", "_", feature.name).strip("_") or "feature"
+        plain = plain if not plain[0].isdigit() else f"f_{plain}"
+        tried, number = plain, 1
+        while tried in out:
+            number += 1
+            tried = f"{plain}_{number}"
+        out.append(tried)
+    return out
+
+
+def instant(days: float) -> str:
+    """A day, counted from 1970, as ISO 8601 in UTC."""
+    return (datetime(1970, 1, 1) + timedelta(days=days)).isoformat(timespec="milliseconds") + "Z"
 
 
 def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:

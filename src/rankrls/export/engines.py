@@ -1,0 +1,311 @@
+"""Linear models in search engines: Solr, and the learning-to-rank plugins of Elasticsearch and OpenSearch."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from rankrls.export._linear import OFFSET_FEATURE, Engine, Exported, instant, json_text, linear_model
+from rankrls.preprocessing import EncodedFeature
+
+_SOLR = "org.apache.solr.ltr"
+_QUERY_TEXT = "query_text"
+"""What the text of the query is called that an engine puts into definitions."""
+_MS = 86_400_000  # of a day
+_ALL: dict[str, Any] = {"match_all": {}}
+
+
+def to_solr(
+    model: Any,
+    name: str = "rankrls",
+    *,
+    feature_names: Sequence[str] | None = None,
+    store: str | None = None,
+    offset: float | None = None,
+    target: int | None = None,
+) -> Exported:
+    """A linear model for Solr's learning-to-rank module.
+
+    The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a StandardNormalizer is ``(x - avg) / std``.
+
+    Parameters
+    ----------
+    model : fitted linear estimator of rankrls, or a Pipeline that ends in one
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder.
+    name : str, default="rankrls"
+        The model's name in Solr.
+    feature_names : sequence of str, optional
+        The features' names in Solr's feature store, one a column. Those of the data frame by default.
+    store : str, optional
+        The feature store; Solr's default store if None.
+    offset : float, optional
+        A constant to add to every score, as the weight of a feature ``rankrls_offset`` that has to be defined as the
+        constant 1 (see the notes of the result). See :func:`positive_offset`.
+    target : int, optional
+        Which target, for a model of several.
+
+    Returns
+    -------
+    Exported
+        JSON to upload to ``/schema/model-store``; of a model behind a TableEncoder also ``definitions``, JSON to upload
+        to ``/schema/feature-store`` first.
+
+    Raises
+    ------
+    ValueError
+        For a model that is not linear, scaling by query, missing or repeated names.
+
+    References
+    ----------
+    Apache Solr reference guide, Learning To Rank; javadoc of ``LinearModel`` and ``StandardNormalizer``: weights are
+    JSON numbers with a decimal point, the normalizers' parameters strings.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import to_solr
+    >>> model = RankRLS(alpha=2.0).fit([[0.0, 1.0], [2.0, 1.0]], [0, 4])
+    >>> to_solr(model, "toy", feature_names=["bm25_title", "is_new"]).json()["params"]
+    {'weights': {'bm25_title': 1.0}}
+    """
+    linear = linear_model(model, SOLR, feature_names, target, offset)
+    gapless = [f.column for f in linear.encoded if f.kind == "number" and not f.gaps and f.fill]
+    if gapless:
+        listed = ", ".join(map(repr, gapless))
+        linear.notes.append(f"A document without {listed} counts as 0 there, as the filled value in predict.")
+    if offset is not None and linear.definitions is None:
+        feature = json.dumps({"name": OFFSET_FEATURE, **SOLR.one})
+        linear.notes.append(f"Define {OFFSET_FEATURE} in the feature store: {feature}.")
+    place = {} if store is None else {"store": store}
+    features, weights = [], {}
+    for feature, weight, centre, spread in linear.rows:
+        norm = _class("norm.StandardNormalizer", avg=repr(centre), std=repr(spread))
+        features.append({"name": feature, **({} if (centre, spread) == (0.0, 1.0) else {"norm": norm})})
+        weights[feature] = weight
+    head = {"class": f"{_SOLR}.model.LinearModel", "name": name, **place}
+    text = json_text({**head, "features": features, "params": {"weights": weights}})
+    if linear.definitions is None:
+        return Exported("solr", text, tuple(linear.notes))
+    store_text = json_text([{"name": feature, **place, **made} for feature, made in linear.definitions])
+    return Exported("solr", text, tuple(linear.notes), store_text)
+
+
+def _class(kind: str, **params: Any) -> dict[str, Any]:
+    return {"class": f"{_SOLR}.{kind}", "params": params}
+
+
+def _function(text: str) -> dict[str, Any]:
+    return _class("feature.SolrFeature", q="{!func}" + text)
+
+
+def _solr_refuses(feature: EncodedFeature) -> str:
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", feature.column):
+        return "this is no name of a field there"
+    return "${ stands for a parameter there" if "${" in feature.value else ""
+
+
+def _solr_features(feature: EncodedFeature) -> list[dict[str, Any]]:
+    """Solr's feature classes and function queries."""
+    column, fill = feature.column, repr(feature.fill)
+    age = f"div(ms({instant(feature.origin)},{column}),86400000)"
+    match feature.kind:
+        case "number" if not feature.gaps:
+            return [_class("feature.FieldValueFeature", field=column)]
+        case "number" | "age":
+            known = f"def({column},{fill})" if feature.kind == "number" else f"if(exists({column}),{age},{fill})"
+            return [_function(f"max(0,{known})"), _function(f"max(0,sub(0,{known}))")]
+        case "sine" | "cosine":
+            wave = f"{feature.kind[:3]}(product({age},{2.0 * math.pi / feature.days!r}))"
+            return [_function(f"if(exists({column}),sum(1,{wave}),1)")]
+        case "missing" | "none":
+            return [_function(f"if(exists({column}),0,1)")]
+        case "matches":
+            return [_class("feature.SolrFeature", q=f"{{!dismax qf={column} mm=0}}${{{_QUERY_TEXT}}}")]
+    return [_class("feature.SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"])]
+
+
+SOLR = Engine(
+    "Solr",
+    _class("feature.ValueFeature", value=1),
+    {
+        "": "The definitions name each field as the table names its column; numbers and dates need docValues.",
+        "category": "Fields of categories are strings that are not analysed, with the cells' text as in the table.",
+        "age": "Ages count from {origin}, not from today: this changes no order.",
+        "matches": f"Give the query's text with each request, efi.{_QUERY_TEXT}='red shoes'; the field {{column!r}} "
+        "needs BooleanSimilarityFactory, by which each word of the query that it has counts 1.",
+    },
+    _solr_refuses,
+    _solr_features,
+)
+
+
+def to_elasticsearch(
+    model: Any,
+    name: str = "rankrls",
+    *,
+    feature_names: Sequence[str] | None = None,
+    offset: float | None = None,
+    target: int | None = None,
+) -> Exported:
+    """A linear model for the learning-to-rank plugin of Elasticsearch.
+
+    The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a standard normalizer is ``(x - mean) /
+    standard_deviation``. A feature whose query does not match a document has the value 0 there, before it is
+    normalized.
+
+    Parameters
+    ----------
+    model : fitted linear estimator of rankrls, or a Pipeline that ends in one
+        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
+        of all there may be a TableEncoder.
+    name : str, default="rankrls"
+        The model's name in Elasticsearch.
+    feature_names : sequence of str, optional
+        The features' names in the feature set, one a column. Those of the data frame by default.
+    offset : float, optional
+        A constant to add to every score, because Elasticsearch refuses negative ones: as the weight of a feature
+        ``rankrls_offset`` that has to be defined as the constant 1 (see the notes of the result). See
+        :func:`positive_offset`.
+    target : int, optional
+        Which target, for a model of several.
+
+    Returns
+    -------
+    Exported
+        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``; of a model behind a TableEncoder also
+        ``definitions``, JSON to post to ``_ltr/_featureset/<feature set>`` first.
+
+    Raises
+    ------
+    ValueError
+        For a model that is not linear, scaling by query, missing or repeated names.
+
+    References
+    ----------
+    Elasticsearch Learning to Rank, Uploading A Trained Model: linear models, feature normalization.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import to_elasticsearch
+    >>> model = RankRLS(alpha=2.0).fit([[0.0, 1.0], [2.0, 1.0]], [0, 4])
+    >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
+    {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
+    """
+    linear = linear_model(model, ELASTICSEARCH, feature_names, target, offset)
+    linear.notes.append("A feature of the feature set that the model does not name silently has weight 0.")
+    if offset is None:
+        linear.notes.append("Scores must not be negative there: an offset makes them positive.")
+    elif linear.definitions is None:
+        template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ALL})
+        linear.notes.append(f"Define {OFFSET_FEATURE} in the feature set: {template}.")
+    weights, normalizers = {}, {}
+    for feature, weight, centre, spread in linear.rows:
+        weights[feature] = weight
+        if (centre, spread) != (0.0, 1.0):
+            normalizers[feature] = {"standard": {"mean": centre, "standard_deviation": spread}}
+    inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
+    if normalizers:
+        inner["feature_normalizers"] = normalizers
+    text = json_text({"model": {"name": name, "model": inner}})
+    if linear.definitions is None:
+        return Exported("elasticsearch", text, tuple(linear.notes))
+    features = [
+        {
+            "name": feature,
+            "params": [_QUERY_TEXT] if "match" in template else [],
+            "template_language": "mustache",
+            "template": template,
+        }
+        for feature, template in linear.definitions
+    ]
+    return Exported("elasticsearch", text, tuple(linear.notes), json_text({"featureset": {"features": features}}))
+
+
+def to_opensearch(
+    model: Any,
+    name: str = "rankrls",
+    *,
+    feature_names: Sequence[str] | None = None,
+    offset: float | None = None,
+    target: int | None = None,
+) -> Exported:
+    """A linear model for the learning-to-rank plugin of OpenSearch, whose format is that of Elasticsearch's.
+
+    Parameters
+    ----------
+    model, name, feature_names, offset, target : as for :func:`to_elasticsearch`
+
+    Returns
+    -------
+    Exported
+        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``.
+
+    Raises
+    ------
+    ValueError
+        As :func:`to_elasticsearch`.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import to_opensearch
+    >>> model = RankRLS(alpha=2.0).fit([[0.0], [2.0]], [0, 4])
+    >>> to_opensearch(model, "toy", feature_names=["bm25_title"], offset=3).notes[-1]
+    'Define rankrls_offset in the feature set: {"name": "rankrls_offset", "params": [], "template": {"match_all": {}}}.'
+    """
+    same = to_elasticsearch(model, name, feature_names=feature_names, offset=offset, target=target)
+    return replace(same, format="opensearch")
+
+
+def _script(feature: EncodedFeature, source: str) -> dict[str, Any]:
+    given = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
+    used = {name: value for name, value in given.items() if f"params.{name}" in source}
+    script = {"lang": "painless", "source": source, "params": used}
+    return {"function_score": {"query": _ALL, "script_score": {"script": script}}}
+
+
+def _elasticsearch_refuses(feature: EncodedFeature) -> str:
+    return "{{ stands for a parameter there" if "{{" in feature.value or "{{" in feature.column else ""
+
+
+def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
+    """Queries whose scores are features, with Painless scripts."""
+    column = feature.column
+    age = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+    match feature.kind:
+        case "number" if feature.least >= 0.0:
+            factor = {"field": column, "missing": feature.fill}
+            return [{"function_score": {"query": _ALL, "field_value_factor": factor}}]
+        case "number" | "age":
+            known = "doc[params.field].value" if feature.kind == "number" else age
+            known = f"doc[params.field].size() == 0 ? params.fill : {known}"
+            return [_script(feature, f"Math.max(0.0, {value})") for value in (known, f"-({known})")]
+        case "sine" | "cosine":
+            wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({age}))"
+            return [_script(feature, f"doc[params.field].size() == 0 ? 1.0 : {wave}")]
+        case "missing" | "none":
+            return [{"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": column}}}}}}]
+        case "matches":
+            return [{"match": {column: f"{{{{{_QUERY_TEXT}}}}}"}}]
+    return [{"constant_score": {"filter": {"term": {column: feature.value}}}}]
+
+
+ELASTICSEARCH = Engine(
+    "Elasticsearch",
+    _ALL,
+    {
+        "": "The definitions name each field as the table names its column.",
+        "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",
+        "age": "Ages count from {origin}, not from today: this changes no order.",
+        "matches": f"Give the query's text with each request, as the parameter {_QUERY_TEXT}; the field {{column!r}} "
+        'needs "similarity": "boolean", by which each word of the query that it has counts 1.',
+    },
+    _elasticsearch_refuses,
+    _elasticsearch_queries,
+)
