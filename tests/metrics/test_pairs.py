@@ -11,7 +11,7 @@ from sklearn.metrics import roc_auc_score
 from tests.refusals import Refusal
 
 from rankrls.metrics import Measure
-from rankrls.metrics._pairs import count_pairs
+from rankrls.metrics._loops import count_pairs
 from rankrls.metrics._table import Chunk
 
 TOLERANCE = 64 * np.finfo(float).eps

@@ -14,7 +14,7 @@ from rankrls._queries import query_layout
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import ColumnTable, LetorTable, PairTable
 from rankrls.metrics import Measure, preference_accuracy, resolve_measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._values import mean_and_error
 
 _DRAWS = 2000
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")

@@ -1,8 +1,7 @@
 """Measures of a ranking's quality, per query and averaged, in the conventions of the tools that people compare with."""
 
-from rankrls.metrics._evaluate import evaluate
+from rankrls.metrics._evaluate import evaluate, preference_accuracy
 from rankrls.metrics._measure import Measure, resolve_measure
-from rankrls.metrics._preferences import preference_accuracy
 from rankrls.metrics._scorer import RankingScorer, make_ranking_scorer
 
 __all__ = [

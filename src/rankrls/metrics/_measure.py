@@ -14,10 +14,18 @@ from rankrls._checks import check_count, check_finite, vector_of
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.metrics._averages import mean_of_judged
-from rankrls.metrics._checks import check_scores, check_weights
-from rankrls.metrics._conventions import DEFAULTS, Array, Discount, Gain
-from rankrls.metrics._table import BY_NAME, Chunk, Definition, disagreement, pair_accuracy
+from rankrls.metrics._table import (
+    BY_NAME,
+    DEFAULTS,
+    Array,
+    Chunk,
+    Definition,
+    Discount,
+    Gain,
+    disagreement,
+    pair_accuracy,
+)
+from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
 _TIED = 64.0 * float(np.finfo(np.float64).eps)
@@ -218,7 +226,10 @@ class Measure:
     @property
     def not_judged(self) -> str:
         """Why there may be no query that has a value."""
-        return self._definition.not_judged
+        if not self._definition.over_pairs:
+            return "every query is skipped"
+        both = " and two different scores" if self.name == "kendall_tau" else ""
+        return f"no query has an ordered pair, that is two items with different labels{both}"
 
     def values(
         self,
@@ -269,10 +280,11 @@ class Measure:
         """The mean (columns,) of the values (queries, columns) of queries; NaN if no query has a value."""
         if self.choices.average == "query":
             return mean_of_judged(values)
-        from rankrls.metrics._pairs import pair_weights
+        from rankrls.metrics._loops import pair_weights
 
         chunk = Chunk(y[None], y, weights, starts, None, None, np.zeros(1), None, self.choices)
-        return mean_of_judged(values, pair_weights(chunk))
+        ordered, tied = pair_weights(chunk)
+        return mean_of_judged(values, ordered + (self.choices.tied_labels == "half") * tied)
 
     def jackknife(self, scores: Array, y: Array, weights: Array | None = None) -> Array:
         """Standard errors (columns,) of one ranking with scores (columns, rows), over its items.
@@ -282,10 +294,9 @@ class Measure:
         """
         if self._definition.compute not in (disagreement, pair_accuracy) or self.choices.tied_labels == "half":
             return np.full(len(scores), np.nan)
-        from rankrls.metrics._pairs import jackknife
+        from rankrls.metrics._loops import jackknife
 
-        starts = np.array([0, len(y)])
-        return jackknife(Chunk(scores, y, weights, starts, None, None, np.zeros(len(scores)), None, self.choices))
+        return jackknife(scores, y, weights)
 
     def judge(
         self,

@@ -10,8 +10,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
-from rankrls.metrics._checks import scored_rows
 from rankrls.metrics._measure import Measure, resolve_measure
+from rankrls.metrics._values import scored_rows
 
 
 class RankingScorer:

@@ -1,4 +1,4 @@
-"""The table of measures: a formula of whole queries, and what a user may choose about it."""
+"""The table of measures: a formula of whole queries, and what a user or a tool's convention chooses about it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,103 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.metrics._averages import ratio
-from rankrls.metrics._conventions import CONVENTIONS, DEFAULTS, Array, check_choice, discounts_of, gains_of
+from rankrls.metrics._values import ratio
+
+Array = NDArray[np.float64]
+Gain = str | tuple[float, ...] | Callable[[Array], Any]
+Discount = str | Callable[[Array], Any]
+
+
+DEFAULTS: dict[str, Any] = {
+    "gain": "exp2",
+    "discount": "log2",
+    "empty": 0.0,
+    "ties": "row",
+    "relevant": 1.0,
+    "denominator": "nominal",
+    "single_scores": False,
+    "tied_labels": "ignore",
+    "average": "query",
+    "highest": 4.0,
+}
+"""The choices that a measure leaves open, which :class:`rankrls.metrics.Measure` explains."""
+
+CONVENTIONS: dict[str, dict[str, Any]] = {
+    "letor": {"discount": "letor"},
+    "trec": {"gain": "positive", "ties": "docno", "single_scores": True},
+    "sklearn": {"gain": "linear", "ties": "average"},
+    "lightgbm": {"empty": 1.0, "denominator": "reachable"},
+    "xgboost": {"empty": 1.0, "denominator": "reachable", "single_scores": True},
+    "ranklib": {"denominator": "reachable"},
+}
+"""What each evaluation tool means by its measures, where that is not the default."""
+
+_WORDS = {
+    "gain": ("exp2", "linear", "positive"),
+    "discount": ("log2", "letor"),
+    "empty": ("skip",),
+    "denominator": ("nominal", "reachable"),
+    "tied_labels": ("ignore", "half"),
+    "average": ("query", "pair"),
+}
+
+
+def check_choice(measure: str, name: str, value: Any, ties: tuple[str, ...], bounds: tuple[float, float]) -> None:
+    """Refuse a value that a choice cannot have; ``ties`` and ``bounds`` are those of the measure."""
+    number = isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+    words = ties if name == "ties" else _WORDS.get(name, ())
+    others = {
+        "gain": ("a tuple of gains or a function", callable(value) or isinstance(value, tuple)),
+        "discount": ("a function", callable(value)),
+        "empty": (f"a number from {bounds[0]:g} to {bounds[1]:g}", number and bounds[0] <= value <= bounds[1]),
+        "relevant": ("a finite label", number),
+        "highest": ("a finite label", number),
+        "single_scores": ("True or False", isinstance(value, bool | np.bool_)),
+    }
+    other, allowed = others.get(name, ("", False))
+    if not allowed and not (isinstance(value, str) and value in words):
+        listed = " or ".join(filter(None, (", ".join(map(repr, words)), other)))
+        raise InputError(f"{name} of {measure} must be {listed}; got {value!r}.", parameter=name)
+
+
+def gains_of(gain: Gain, y: Array) -> Array:
+    """What each label is worth; a label that has no gain is an error."""
+    if gain == "positive":
+        return np.maximum(y, 0.0)
+    if isinstance(gain, tuple):
+        known = (y >= 0) & (y < len(gain)) & (y == np.floor(y))
+        _check_labels(known, y, f"has none of the {len(gain)} gains: labels must be integers from 0 to {len(gain) - 1}")
+        gains = np.asarray(gain, dtype=np.float64)[y.astype(np.intp)]
+    elif callable(gain):
+        gains = np.asarray(gain(y), dtype=np.float64)
+        if gains.shape != y.shape:
+            raise InputError(f"gain(labels) must return shape {y.shape}; got {gains.shape}.", parameter="gain")
+    else:
+        remedy = "has no gain. Shift the labels, or choose gain='positive' (negative counts as 0) or a gain of your own"
+        _check_labels(y >= 0, y, remedy)
+        with np.errstate(over="ignore"):
+            gains = y if gain == "linear" else np.exp2(y) - 1.0
+    good = np.isfinite(gains) & (gains >= 0)
+    _check_labels(good, y, "has a gain that is not finite or negative. Choose another one, such as gain='linear'")
+    return gains
+
+
+def _check_labels(good: NDArray[np.bool_], y: Array, problem: str) -> None:
+    if not good.all():
+        raise InputError(f"the label {y[np.argmin(good)]:g} {problem}.", parameter="gain")
+
+
+def discounts_of(discount: Discount, depth: int) -> Array:
+    """What positions 1 to ``depth`` are worth."""
+    positions = np.arange(1, depth + 1, dtype=np.float64)
+    if isinstance(discount, str):
+        return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
+    values = np.asarray(discount(positions), dtype=np.float64)
+    if values.shape != positions.shape or not (np.isfinite(values) & (values >= 0)).all():
+        raise InputError(
+            "discount(positions) must return one finite number, not negative, for each position.", parameter="discount"
+        )
+    return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +128,7 @@ class Chunk:
     norms : ndarray of shape (columns,)
     k : int or None
     choices : namespace
-        Every choice of :data:`~rankrls.metrics._conventions.DEFAULTS`.
+        Every choice of :data:`~rankrls.metrics._table.DEFAULTS`.
     """
 
     scores: Array
@@ -81,8 +176,8 @@ class Chunk:
         return rows, self.sums(rows)
 
     def walk(self, kind: str, values: Array, discounts: Array | None = None, depths: Any = None) -> Array:
-        """What :func:`~rankrls.metrics._position_loops.walk_down` gives down to k, or to each query's own depth."""
-        from rankrls.metrics import _position_loops as loops
+        """What :func:`~rankrls.metrics._loops.walk_down` gives down to k, or to each query's own depth."""
+        from rankrls.metrics import _loops as loops
 
         out = np.zeros((self.n_queries, len(self.scores)))
         depths = np.full(self.n_queries, self.depth) if depths is None else depths.astype(np.intp)
@@ -131,8 +226,6 @@ class Definition:
         Whether k may be given.
     bounds : tuple of two floats
         The smallest and the largest value there can be.
-    not_judged : str
-        Why there may be no query that has a value.
     """
 
     name: str
@@ -146,7 +239,6 @@ class Definition:
     greater_is_better: bool = True
     depth: str = "any"
     bounds: tuple[float, float] = (0.0, 1.0)
-    not_judged: str = "every query is skipped"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -225,10 +317,12 @@ def _expected_reciprocal_rank(chunk: Chunk) -> Array:
 
 
 def disagreement(chunk: Chunk) -> Array:
-    from rankrls.metrics._pairs import count_pairs
+    from rankrls.metrics._loops import count_pairs
 
-    counts = count_pairs(chunk, same=chunk.choices.tied_labels == "half")
-    return ratio(0.5 * (counts.above + counts.not_below + counts.apart), counts.pairs(chunk.choices)[:, None])
+    half = chunk.choices.tied_labels == "half"
+    counts = count_pairs(chunk, same=half)
+    pairs = counts.ordered + half * counts.tied
+    return ratio(0.5 * (counts.above + counts.not_below + counts.apart), pairs[:, None])
 
 
 def pair_accuracy(chunk: Chunk) -> Array:
@@ -240,7 +334,7 @@ def _auc(chunk: Chunk) -> Array:
 
 
 def _kendall_tau(chunk: Chunk) -> Array:
-    from rankrls.metrics._pairs import count_pairs
+    from rankrls.metrics._loops import count_pairs
 
     # Concordant minus discordant, over the geometric mean of the pairs not tied in y and not tied in scores.
     counts = count_pairs(chunk, same=True)
@@ -266,15 +360,14 @@ def _pair_squared_error(chunk: Chunk) -> Array:
 
 _OF_POSITIONS = ("empty", "ties", "single_scores")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
-_NO_PAIR = "no query has an ordered pair, that is two items with different labels"
 _NOTHING: Mapping[str, Mapping[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
-_PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none", "not_judged": _NO_PAIR}
+_PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none"}
 _ERROR = ("tied_labels", "average")
 
 MEASURES = (
     Definition("disagreement", disagreement, _ERROR, "", ("disagreement_error",), greater_is_better=False, **_PAIRS),
     Definition("pair_accuracy", pair_accuracy, _ERROR, aliases=("accuracy",), **_PAIRS),
-    Definition("auc", _auc, ("relevant",), **_PAIRS | {"not_judged": "no query has relevant and other items"}),
+    Definition("auc", _auc, ("relevant",), **_PAIRS),
     Definition(
         "kendall_tau",
         _kendall_tau,
@@ -283,14 +376,14 @@ MEASURES = (
         ("kendall",),
         own={"": {"empty": "skip"}},
         bounds=(-1.0, 1.0),
-        **_PAIRS | {"not_judged": "no query has both two different labels and two different scores"},
+        **_PAIRS,
     ),
     Definition(
         "pair_squared_error",
         _pair_squared_error,
         greater_is_better=False,
         bounds=(0.0, np.inf),
-        **_PAIRS | {"not_judged": "no query has two items"},
+        **_PAIRS,
     ),
     Definition("ndcg", _ndcg, (*_OF_POSITIONS, "gain", "discount")),
     Definition(

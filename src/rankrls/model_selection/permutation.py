@@ -16,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
 from rankrls.metrics import resolve_measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV

@@ -16,7 +16,7 @@ from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._averages import mean_and_error, mean_of_judged
+from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.models import fitting
 from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
 from rankrls.models.inputs.parameters import (

@@ -25,7 +25,7 @@ from rankrls._rows import check_finite_features
 from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
-from rankrls.metrics._checks import check_weights as check_row_weights
+from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.inputs.parameters import check_alphas, combinations, options
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.krylov import Status

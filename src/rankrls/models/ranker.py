@@ -16,7 +16,7 @@ from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._checks import scored_rows
+from rankrls.metrics._values import scored_rows
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, signs_of
 from rankrls.numerics.scorer import Scorer

@@ -16,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.inputs.basis import basis_size, generator
 from rankrls.models.inputs.parameters import options

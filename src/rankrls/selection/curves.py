@@ -17,8 +17,8 @@ from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices
 from rankrls.metrics import Measure
-from rankrls.metrics._averages import mean_and_error, mean_of_judged, ratio
-from rankrls.metrics._preferences import right_order
+from rankrls.metrics._evaluate import right_order
+from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
 from rankrls.numerics.holdout import HeldOut
 from rankrls.selection.rules import scale_of
 

@@ -26,7 +26,7 @@ from rankrls._rows import offset_columns, shift_columns
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of

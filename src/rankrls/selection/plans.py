@@ -16,7 +16,7 @@ from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.concordance import (
     CONFIDENCE,
     concordance_interval,

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.metrics._averages import mean_and_error
+from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.krylov import KrylovRun, MultiShiftCG, Status
 from rankrls.selection.curves import Curve
 from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches, scale_of

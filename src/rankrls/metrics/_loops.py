@@ -1,24 +1,97 @@
-"""Counts of the pairs of each query that scores put in the wrong order, of many columns of scores at once.
+"""The compiled loops behind the measures: walks down a ranking, and counts of the pairs in the wrong order.
 
-In the compiled loops row i with score s_i and tolerance t_i stands for the interval from ``low = s - t`` to ``high = s
-+ t``: two rows are tied if their intervals meet.
+In the loops over pairs, row i with score s_i and tolerance t_i stands for the interval from ``low = s - t`` to
+``high = s + t``: two rows are tied if their intervals meet.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.jit import compiled
-from rankrls.metrics._conventions import Array
-from rankrls.metrics._table import Chunk
+from rankrls.metrics._table import Array, Chunk
 
+SUM, PRECISIONS, FIRST, CASCADE = 0, 1, 2, 3
+"""Sum of value times discount; of the precisions at rows of value 1; discount of the first row of value 1; sum of value
+times discount times the product of one minus the values before."""
+ROW, AVERAGE, THRESHOLD = 0, 1, 2
+"""Equal scores come in the order of the rows; the mean over their orders; all at the end of their group."""
 LONGEST, LONGEST_WEIGHTED = 1500, 400
 """Up to so many rows of a query all pairs are compared, in a loop without branches; above, scores are sorted. Pairs of
 weight 1 are counted in whole numbers, several at once."""
+
+
+@compiled
+def walk_down(kind, ties, scores, tolerance, norms, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[q, column]``, walking down each column of each query to the query's depth.
+
+    ``tolerance[row] * norms[column]`` is what each score may be off: a run of scores that differ from the first of them
+    by no more than both may be off together is tied.
+    """
+    one = np.uint64(1)
+    for q in range(len(starts) - 1):
+        a = np.uint64(starts[q])
+        n = np.uint64(starts[q + 1]) - a
+        cut = min(n, np.uint64(depths[q]))
+        for column in range(scores.shape[0]):
+            downwards = -scores[column, a : a + n]
+            rows = np.argsort(downwards, kind="mergesort").astype(np.uint64)  # which is stable
+            keys, norm = downwards[rows], norms[column]
+            if norm > 0.0:
+                head, merged = np.uint64(0), False
+                for i in range(one, n):
+                    if keys[i] - keys[head] <= norm * (tolerance[a + rows[head]] + tolerance[a + rows[i]]):
+                        merged |= keys[i] != keys[head]
+                        keys[i] = keys[head]
+                    else:
+                        head = i
+                if merged:  # tied rows back into their order
+                    for i in range(n):
+                        downwards[rows[i]] = keys[i]
+                    rows = np.argsort(downwards, kind="mergesort").astype(np.uint64)
+                    keys = downwards[rows]
+            result, hits, reached = 0.0, 0.0, 1.0
+            start = np.uint64(0)
+            while start < cut:
+                stop = start + one
+                while ties != ROW and stop < n and keys[stop] == keys[start]:
+                    stop += one
+                inside = 0.0
+                for i in range(start, stop):
+                    inside += values[a + rows[i]]
+                size = np.float64(stop - start)
+                end = min(stop, cut)
+                if kind == SUM:
+                    weight = 0.0
+                    for i in range(start, end):
+                        weight += discounts[i]
+                    result += weight * (inside / size)
+                elif kind == CASCADE:
+                    result += reached * inside * discounts[start]
+                    reached *= 1.0 - inside
+                elif kind == PRECISIONS:
+                    if ties == THRESHOLD:
+                        result += inside * (hits + inside) / np.float64(stop)
+                    elif inside > 0.0:
+                        # A relevant item at place i of the group meets (i - 1)(r - 1)/(size - 1) others before it.
+                        slope = (inside - 1.0) / (size - 1.0) if size > 1.0 else 0.0
+                        for i in range(start, end):
+                            before = hits + slope * np.float64(i - start)
+                            result += (inside / size) * (before + 1.0) / np.float64(i + one)
+                    hits += inside
+                elif inside > 0.0:
+                    # The first of r relevant items among the group's places.
+                    missed = 1.0
+                    for i in range(start, end):
+                        found = min(inside / (size - np.float64(i - start)), 1.0)
+                        result += missed * found * discounts[i]
+                        missed *= 1.0 - found
+                    break
+                start = stop
+            out[q, column] = result
 
 
 @compiled
@@ -54,6 +127,23 @@ def compare_pairs(low, high, y, w, unit, same, starts, longest, out):  # type: i
                 for j in range(first, i if same else first):
                     apart += w[a + i] * w[a + j] * ((lo[j] > top) | (hi[j] < bottom))
             out[q, k, 0], out[q, k, 1], out[q, k, 2] = above, not_below, apart
+
+
+@compiled
+def weigh_pairs(y, w, starts, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[0, q]`` and ``out[1, q]`` with the weight of the pairs with different labels, and with equal ones.
+
+    Rows are sorted by label inside each query.
+    """
+    for q in range(len(starts) - 1):
+        below, level = 0.0, 0.0  # the weight of the rows before: of lower labels, and of the same one
+        for i in range(starts[q], starts[q + 1]):
+            if i > starts[q] and y[i] != y[i - 1]:
+                below += level
+                level = 0.0
+            out[0, q] += w[i] * below
+            out[1, q] += w[i] * level
+            level += w[i]
 
 
 @compiled
@@ -115,10 +205,6 @@ class PairCounts:
     not_below: Array
     apart: Array
 
-    def pairs(self, choices: Any) -> Array:
-        """The weight of the pairs that count, (queries,)."""
-        return self.ordered + self.tied if choices.tied_labels == "half" else self.ordered
-
 
 def count_pairs(chunk: Chunk, *, same: bool, longest: int | None = None) -> PairCounts:
     """Count the pairs of each query of a chunk; ``same`` asks for pairs with equal labels too.
@@ -144,53 +230,35 @@ def count_pairs(chunk: Chunk, *, same: bool, longest: int | None = None) -> Pair
             bottom, top = low[k, rows], high[k, rows]
             counts[q, k] = [w[rows] @ c for c in count_by_rows(bottom, bottom if low is high else top, label, w[rows])]
     counts[..., 2] *= same
-    return PairCounts(*_weights_of_pairs(chunk, w), counts[..., 0], counts[..., 1], counts[..., 2])
+    return PairCounts(*pair_weights(chunk), counts[..., 0], counts[..., 1], counts[..., 2])
 
 
-def pair_weights(chunk: Chunk) -> Array:
-    """The weight of the pairs of each query that count, (queries,)."""
+def pair_weights(chunk: Chunk) -> tuple[Array, Array]:
+    """The weights of the pairs of each query with different labels and with equal ones, (queries,) each."""
     chunk = chunk.in_order(chunk.y)
-    ordered, tied = _weights_of_pairs(chunk, np.ones(len(chunk.y)) if chunk.weights is None else chunk.weights)
-    return ordered + tied if chunk.choices.tied_labels == "half" else ordered
+    out = np.zeros((2, chunk.n_queries))
+    weigh_pairs(chunk.y, np.ones(len(chunk.y)) if chunk.weights is None else chunk.weights, chunk.starts, out)
+    return out[0], out[1]
 
 
-def jackknife(chunk: Chunk) -> Array:
+def jackknife(scores: Array, y: Array, weights: Array | None) -> Array:
     """Standard errors (columns,) of the share of wrong pairs of one ranking, over its items.
 
     From the shares without each item in turn (Efron and Stein 1981). O(columns m log m).
     """
-    chunk = chunk.in_order(chunk.y)
-    m = len(chunk.y)
-    w = np.ones(m) if chunk.weights is None else chunk.weights
-    label = np.cumsum(np.diff(chunk.y, prepend=chunk.y[:1]) != 0)
+    order = np.argsort(y, kind="stable")
+    w = np.ones(len(y)) if weights is None else weights[order]
+    label = np.unique(y[order], return_inverse=True)[1]
     pairs = w * (w.sum() - np.bincount(label, w)[label])
     left = 0.5 * pairs.sum() - pairs
-    out = np.empty(len(chunk.scores))
-    for k, s in enumerate(chunk.scores):
-        off = 0.0 if chunk.sizes is None else chunk.norms[k] * chunk.sizes
-        above, not_below, _ = count_by_rows(s - off, s + off, label, w)
+    good = left > 1e-13 * pairs.sum()
+    out, n = np.full(len(scores), np.nan), int(good.sum())
+    for k, s in enumerate(scores[:, order] if n > 1 else ()):
+        above, not_below, _ = count_by_rows(s, s, label, w)
         # what should be above row i and is not: the same of the ranking upside down
-        turned = count_by_rows(-(s + off)[::-1], -(s - off)[::-1], label[-1] - label[::-1], w[::-1].copy())
+        down = -s[::-1]
+        turned = count_by_rows(down, down, label[-1] - label[::-1], w[::-1].copy())
         errors = 0.5 * w * (above + not_below + (turned[0] + turned[1])[::-1])
-        good = left > 1e-13 * pairs.sum()
         values = (0.5 * errors.sum() - errors)[good] / left[good]
-        n = len(values)
-        out[k] = np.sqrt((n - 1.0) / n * ((values - values.mean()) ** 2).sum()) if n > 1 else np.nan
+        out[k] = np.sqrt((n - 1.0) / n * ((values - values.mean()) ** 2).sum())
     return out
-
-
-def _weights_of_pairs(chunk: Chunk, w: Array) -> tuple[Array, Array]:
-    """Weights of the pairs of each query with different labels, and with equal ones; exactly 0 where there are none."""
-    m, first = len(chunk.y), chunk.starts[:-1][np.diff(chunk.starts) > 0]
-    new = np.zeros(m, dtype=bool)
-    new[1:] = chunk.y[1:] != chunk.y[:-1]
-    new[first] = True
-    heads = np.flatnonzero(new)
-    if not m:
-        return np.zeros(chunk.n_queries), np.zeros(chunk.n_queries)
-    of_label = np.zeros(m)
-    of_label[heads] = np.add.reduceat(w, heads)
-    labels, rows = chunk.sums((of_label > 0).astype(float)), chunk.sums((w > 0).astype(float))
-    whole, same = chunk.sums(w) ** 2, chunk.sums(of_label**2)
-    ordered = np.where(labels > 1, 0.5 * (whole - same), 0.0)
-    return ordered, np.where(rows > labels, 0.5 * (same - chunk.sums(w**2)), 0.0)
