@@ -22,10 +22,8 @@ from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import (
     balanced_blocks,
-    limited_threads,
     map_threads,
     n_threads,
-    one_blas_thread,
 )
 from tests.refusals import Refusal
 
@@ -87,18 +85,6 @@ def test_results_come_in_order(no_limits):
     assert {*map_threads(lambda _: both.wait(), [1, 2], threads=2)} == {0, 1}  # they run at the same time
 
 
-def test_a_limit_holds_in_the_threads_of_its_block_too(no_limits):
-    no_limits.setenv("RANKRLS_NUM_THREADS", "4")
-    with limited_threads(2):
-        assert map_threads(lambda _: n_threads(), range(3)) == [2] * 3
-        assert set(blas_threads()) == {2}
-        with limited_threads(1):
-            assert n_threads() == 1
-            assert set(blas_threads()) == {1}
-    assert n_threads() == 4
-    assert set(blas_threads()) == {3}
-
-
 def test_the_first_error_is_raised(no_limits):
     no_limits.setenv("RANKRLS_NUM_THREADS", "3")
     done = []
@@ -150,17 +136,6 @@ def test_blocks_of_whole_queries(sizes, n_blocks):
 
 def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-
-
-def test_blas_is_limited_while_anybody_is_inside():
-    before = blas_threads()
-    assert set(before) == {3}
-    with one_blas_thread():
-        assert set(blas_threads()) == {1}
-        with one_blas_thread():
-            assert set(blas_threads()) == {1}
-        assert set(blas_threads()) == {1}
-    assert blas_threads() == before
 
 
 def some_data(m=600, n=12):
@@ -258,19 +233,6 @@ def fork(action):
         finally:
             os._exit(status)
     return child
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_while_the_limit_is_held():
-    """The child must neither wait for a lock that its parent held nor stay limited by it for ever."""
-
-    def limit():
-        with one_blas_thread():
-            pass
-
-    with one_blas_thread(), threads_module._BLAS.lock:
-        assert ends_well(fork(limit), 30)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")

@@ -5,11 +5,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-import pytrec_eval
 
 from rankrls._errors import InputError
 from rankrls.comparison import compare_rankings
-from rankrls.comparison.judgement import Judgement
 from rankrls.metrics import Measure
 
 AWKWARD = 'b & <script>alert("x")</script>'
@@ -71,26 +69,6 @@ def test_json_holds_everything(report):
     assert len(pair["changed_most"]) == 3
     assert pair["wins"] + pair["ties"] + pair["losses"] == pair["n_queries"] == 30
     assert pair["p_randomization"] <= pair["p_randomization_holm"] <= 1.0
-
-
-def test_trec_breaks_ties_by_document_id_as_trec_eval_does():
-    y, scores, qid = rankings(queries=8)
-    scores = {name: np.round(column) for name, column in scores.items()}
-    docno = np.array([f"d{k}" for k in np.random.default_rng(1).permutation(len(y))])
-    report = compare_rankings(y, scores, qid=qid, measures=["map"], convention="trec", docno=docno, n_resamples=10)
-    qrel, run = {}, {}
-    for q, d, label, score in zip(qid, docno, y, scores["a"], strict=True):
-        qrel.setdefault(q, {})[d] = int(label)
-        run.setdefault(q, {})[d] = float(score)
-    theirs = pytrec_eval.RelevanceEvaluator(qrel, {"map"}).evaluate(run)
-    np.testing.assert_allclose(report.measures[0].per_query["a"], [theirs[q]["map"] for q in report.qid], atol=1e-12)
-
-
-def test_an_interval_ends_where_the_measure_does():
-    values = np.array([1.0, 1.0, 1.0, 0.6])
-    low, high = Judgement(values.mean(), 0.1, 4, values).interval()
-    assert 0.6 < low < high == 1.0
-    assert Judgement(0.99, 0.01, 5, None, unit="preferences").interval() == (0.99 - 0.0196, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -54,35 +54,6 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_no_prompt_is_learnt_from_and_judged(example, folder, monkeypatch):
-    votes = example.read_votes(folder)
-    learnt, judged, fit, vocabulary = [], [], example.RankRLSCV.fit_pairs, []
-
-    def fit_pairs(self, X, winners, losers, *, groups, strength):
-        learnt.append((set(votes.prompt[winners]) | set(votes.prompt[losers]), set(strength)))
-        assert np.array_equal(groups, votes.prompt[winners])
-        return fit(self, X, winners, losers, groups=groups, strength=strength)
-
-    def share_right(votes, scores, prompt, judge=example.share_right):
-        judged.append(prompt)
-        return judge(votes, scores, prompt)
-
-    def words(votes, known, make=example.words):
-        vocabulary.append(set(votes.prompt[known]))
-        return make(votes, known)
-
-    monkeypatch.setattr(example.RankRLSCV, "fit_pairs", fit_pairs)
-    monkeypatch.setattr(example, "share_right", share_right)
-    monkeypatch.setattr(example, "words", words)
-    everything = set(range(5))
-    for ties, strengths in (("dropped", {1.0}), ("strength 0", {0.0, 1.0})):
-        learnt.clear(), judged.clear(), vocabulary.clear()
-        example.held_out(votes, ["form", "words"], ties=ties)
-        assert judged == list(range(5))
-        assert learnt == [(everything - {prompt}, strengths) for prompt in judged]
-        assert vocabulary == [everything - {prompt} for prompt in judged]
-
-
 def test_all_of_it(example, folder, capsys):
     picture = folder / "picture.png"
     shares, display = example.main(folder, picture)

@@ -1,7 +1,5 @@
 """Posteriors against dense formulas, another tool's Gaussian process, and data drawn from what is assumed."""
 
-import pickle
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -19,10 +17,6 @@ from rankrls.inspection import pair_posterior, posterior
 X, Y, QID = ranking_data(3, queries=9, longest=9, n=4)
 NEW = np.random.default_rng(5).normal(size=(12, 4))
 A, B = NEW[:6], NEW[6:]
-
-
-def gram(model, U, V):
-    return kernel_matrix(model.kernel, U, V)
 
 
 def dense(model, L, y, K, K_a, K_b, prior, alpha, noise):
@@ -161,41 +155,6 @@ def test_evidence_is_the_density_of_the_labels(setting):
     assert again.noise_variance == pytest.approx(found.noise_variance, rel=1e-3)  # they agree where it is largest
 
 
-@pytest.mark.parametrize("preferences", [False, True], ids=["labels", "preferences"])
-def test_probabilities_hold_on_data_drawn_from_the_model(preferences):
-    """Of the pairs that have probability p, the share p stands so; intervals cover as often as they say."""
-    rng = np.random.default_rng(8)
-    hits, chances, covered, observed = [], [], [], []
-    for _ in range(60):
-        n, sizes = 4, rng.integers(2, 14, 12)
-        Z, qid = rng.normal(size=(sizes.sum(), n)), np.repeat(np.arange(12), sizes)
-        w = rng.normal(0.0, 0.5, n)  # s = 1: alpha = 1 / 0.25
-        a, b = rng.normal(size=(2, 40, n))
-        if preferences:
-            i, j = rng.integers(len(Z), size=(2, 80))
-            i, j = i[i != j], j[i != j]
-            strength = (Z[i] - Z[j]) @ w + rng.normal(size=len(i))
-            found = pair_posterior(RankRLS(alpha=4.0), Z, i, j, strength=strength)
-            noise = rng.normal(size=40)
-        else:
-            y = Z @ w + rng.normal(size=len(Z)) + 10 * rng.normal(size=12)[qid]
-            found = posterior(RankRLS(alpha=4.0), Z, y, qid=qid)
-            noise = rng.normal(size=40) - rng.normal(size=40)
-        mean, std = found.difference(a, b)
-        chances.append(found.probability(a, b))
-        hits.append((a - b) @ w > 0)
-        covered.append(np.abs(mean - (a - b) @ w) < 1.96 * std)
-        observed.append(((a - b) @ w + noise > 0) - found.probability(a, b, of="labels"))
-    hits, chances = np.concatenate(hits), np.concatenate(chances)
-    assert np.mean(covered) == pytest.approx(0.95, abs=0.02)
-    for low in (0.0, 0.2, 0.4, 0.6, 0.8):
-        inside = (chances >= low) & (chances < low + 0.2)
-        assert inside.sum() > 50
-        assert hits[inside].mean() == pytest.approx(chances[inside].mean(), abs=0.06)
-    assert np.mean(observed) == pytest.approx(0.0, abs=0.03)
-    assert np.mean(np.abs(np.concatenate(observed))) < 0.5
-
-
 def test_sizes_and_scales_do_not_matter():
     """One query: every balance is the same model, up to alpha, and so is the posterior. Units of y scale it."""
     y, m = np.random.default_rng(0).normal(size=25), 25
@@ -260,29 +219,6 @@ def test_objects_with_a_kernel_of_their_own():
     expected = posterior(RankRLS(), member, [0, 1, 2, 0, 1, 3])
     for got, other in zip(found.difference(["abc"], ["c"]), expected.difference([[1, 1, 1]], [[0, 0, 1]]), strict=True):
         np.testing.assert_allclose(got, other, rtol=1e-8)
-
-
-def test_its_text_is_what_it_found():
-    found = repr(posterior(RankRLS(), X, Y, qid=QID))
-    assert "alpha 1, noise variance" in found
-    assert "_problem" not in found and "array" not in found and " at 0x" not in found  # noqa: PT018
-
-
-@pytest.mark.parametrize(
-    ("model", "features"),
-    [
-        (RankRLS(), X),
-        (RankRLS(), sparse.csr_array(X)),
-        (RankRLS(alpha=1e-9, kernel="rbf"), X),
-        (SparseRankRLS(kernel="rbf", n_basis=5), X),
-    ],
-    ids=["primal", "sparse", "rbf", "basis"],
-)
-def test_it_can_be_pickled(model, features):
-    """Processes of joblib pass it on."""
-    for found in (posterior(model, features, Y, qid=QID, alpha="evidence"), posterior(model, features, Y, qid=QID)):
-        again = pickle.loads(pickle.dumps(found))
-        np.testing.assert_array_equal(again.difference(A, B), found.difference(A, B))
 
 
 def test_what_is_refused():

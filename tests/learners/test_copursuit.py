@@ -61,15 +61,6 @@ def test_is_the_greedy_search_by_dense_systems(M, shared, nu, backfit):
         np.testing.assert_allclose(path.view_losses[-1, v], own[0], rtol=1e-7, atol=1e-9 * losses[0])
 
 
-@pytest.mark.parametrize("sizes", [(9, 4), (3, 9)])
-def test_views_may_have_different_columns(sizes):
-    case = Case(2, seed=5, sizes=sizes)
-    path = co_pursue(case.views, 3, 0.3, shared=False)
-    taken, _, losses = case.greedy(3, 0.3, shared=False)
-    np.testing.assert_array_equal(path.indices, taken)
-    np.testing.assert_allclose(path.losses, losses, rtol=1e-8, atol=1e-9 * losses[0])
-
-
 @pytest.mark.parametrize("backfit", [True, False])
 def test_without_agreement_the_views_are_on_their_own(backfit):
     case = Case(3, seed=2)

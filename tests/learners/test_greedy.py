@@ -107,20 +107,6 @@ def test_preferences_are_left_out_one_by_one_or_by_groups(grouped):
     assert path.indices.tolist() == taken
 
 
-def test_products_of_preferences_by_items_are_those_of_rows():
-    rng = np.random.default_rng(0)
-    X, i, j = rng.normal(size=(9, 5)), *rng.permuted(np.tile(np.arange(9), (40, 1)), axis=1)[:, :2].T
-    scale, starts, t = rng.uniform(0.5, 2.0, 40), np.array([0, 3, 4, 20, 40]), rng.normal(size=40)
-    F = sparse.csr_array(scale[:, None] * (np.eye(9)[i] - np.eye(9)[j]))
-    held, by_items = BlockRows(F @ X, starts), BlockRows(X, starts, F)
-    for a, b in ((held.products(t), by_items.products(t)), (held.squares, by_items.squares)):
-        np.testing.assert_allclose(a, b, atol=1e-12)
-    np.testing.assert_allclose(held.some(starts[:3]), by_items.some(starts[:3]))
-    paths = [take_forward(rows, t, 0.3, 4) for rows in (held, by_items)]
-    assert paths[0].indices.tolist() == paths[1].indices.tolist()
-    np.testing.assert_allclose(paths[0].held_out, paths[1].held_out)
-
-
 @pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_items_of_one_ranking_are_left_out_as_a_refit_would(balance, weighted):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls.learners.dictionaries import Dictionary
-from rankrls.learners.pursuit import OrthonormalColumns, pursue
+from rankrls.learners.pursuit import pursue
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
 from tests.oracles import gaussian
@@ -164,34 +164,6 @@ def test_stops_when_nothing_improves():
     full = pursue(Dictionary(X, g), g.target[:, 0], 3)
     np.testing.assert_allclose(coefficients[-1][np.argsort(taken)], full.coefficients[-1][np.argsort(full.indices)])
     assert pursue(Dictionary(np.ones_like(X), g), g.target[:, 0], 3).n_stages == 0
-
-
-def test_merged_adds_up_what_came_twice():
-    path = pursue(
-        Dictionary(np.eye(3), LabelledGraph.build(np.zeros(3), regression_weight=1.0)),
-        np.array([3.0, 2.0, 1.0]),
-        3,
-        backfit=False,
-    )
-    twice = type(path)(np.array([2, 0, 2, 1]), np.tril(np.tile([1.0, 10.0, 100.0, 1000.0], (4, 1))), np.zeros(5))
-    taken, coefficients = twice.merged()
-    assert taken.tolist() == [2, 0, 1]
-    np.testing.assert_array_equal(coefficients, [[1, 0, 0], [1, 10, 0], [101, 10, 0], [101, 10, 1000]])
-    assert twice.sizes.tolist() == [1, 2, 2, 3]
-    assert twice.at(2).indices.tolist() == [2, 0]
-    assert twice.at(2).losses.shape == (3,)
-
-
-@pytest.mark.parametrize("spread", [1e-7, 0.03, 0.2, 1.0])  # orthogonalised twice, twice, once, once
-def test_nearly_dependent_columns_stay_orthonormal(spread):
-    rng = np.random.default_rng(0)
-    base = rng.normal(size=60)
-    columns = OrthonormalColumns(60, 20, 1e-20)
-    kept = [base + spread * rng.normal(size=60) for _ in range(20)]
-    Q = np.array([columns.add(c) for c in kept])
-    np.testing.assert_allclose(Q @ Q.T, np.eye(20), atol=1e-13)
-    np.testing.assert_allclose(columns._R.T @ Q, kept, atol=1e-13)
-    np.testing.assert_allclose(columns.inverse() @ columns._R, np.eye(20), atol=1e-6)
 
 
 @settings(max_examples=40, deadline=None)

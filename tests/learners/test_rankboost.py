@@ -109,22 +109,6 @@ def test_preferences_weigh_what_enumeration_says(problem, seed):
         assert_round(stumps, t, f, theta, alpha, bound)
 
 
-@given(problems())
-def test_the_best_stump_of_sparse_columns_is_that_of_dense_ones(problem):
-    X, *_ = problem
-    potential = np.random.default_rng(0).normal(size=len(X))
-    potential -= potential.mean()
-    found = [CodedColumns(Z).best(potential) for Z in (X, sparse.csr_array(X), X.astype(np.float32))]
-    for one in found[1:]:
-        if found[0] is None:
-            assert one is None
-            continue
-        assert one[0] == found[0][0]
-        assert one[1:3] == pytest.approx(found[0][1:3], rel=1e-6)
-        np.testing.assert_array_equal(one[3], found[0][3])
-        np.testing.assert_array_equal(one[3], X[:, one[0]] > found[0][1])
-
-
 def test_neighbouring_numbers_are_told_apart():
     for low in (0.0, 1.0, np.nextafter(1.0, 2.0), -1.0, 1e300, -1e308, 5e-324):  # halfway rounds to either side
         high = np.nextafter(low, np.inf)

@@ -98,40 +98,6 @@ def data():
     return X, pairs, Spectrum.of(graph, X)
 
 
-class CountedX:
-    """Products with X, counted."""
-
-    def __init__(self, X):
-        self.X, self.shape, self.n = X, X.shape, 0
-        self.T = self
-
-    def __matmul__(self, w):
-        self.n += 1
-        return (self.X if len(w) == self.shape[1] else self.X.T) @ w
-
-
-def test_scales_and_correlations_cost_nothing(data):
-    X, pairs, spectrum = data
-    ours, plain = CountedX(X), CountedX(X)
-    a = minimise(ours, pairs, 500.0, spectrum=spectrum)
-    b = minimise(plain, pairs, 500.0)
-    assert a.status == b.status == "converged"
-    assert a.value == pytest.approx(b.value, rel=2e-6)
-    assert ours.n < 120
-    assert plain.n > 4 * ours.n
-
-
-def test_a_start_at_the_minimum_of_the_next_c_saves_products(data):
-    X, pairs, spectrum = data
-    cold, warm, w = CountedX(X), CountedX(X), None
-    for C in 2.0 ** np.arange(-1, 3, 0.5):
-        alone = minimise(cold, pairs, C, spectrum=spectrum)
-        along = minimise(warm, pairs, C, spectrum=spectrum, start=w)
-        assert along.value == pytest.approx(alone.value, rel=2e-6)
-        w = along.w
-    assert warm.n < cold.n
-
-
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 def test_the_gap_bounds_the_distance_to_the_minimum(data, max_iter):
     X, pairs, spectrum = data

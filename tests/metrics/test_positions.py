@@ -2,11 +2,9 @@
 
 from itertools import pairwise, permutations
 
-import ir_measures
 import numpy as np
 import pytest
 import pytrec_eval
-from ir_measures import AP, RR, P, R, Rprec, Success, nDCG
 from sklearn.metrics import average_precision_score, ndcg_score, roc_auc_score
 from tests.refusals import Refusal
 
@@ -133,18 +131,6 @@ def test_trec_convention_is_trec_evals(seed):
     for ours, name in names.items():
         expected = [theirs[str(q)][name] for q in dict.fromkeys(qid.tolist())]
         np.testing.assert_allclose(found[ours], expected, atol=1e-12, err_msg=ours)
-
-
-def test_trec_convention_is_ir_measures_average():
-    y, f, qid, docno = random_judgements(11)
-    qrels = [ir_measures.Qrel(str(q), d, int(label)) for q, d, label in zip(qid, docno, y, strict=True)]
-    run = [ir_measures.ScoredDoc(str(q), d, s) for q, d, s in zip(qid, docno, f, strict=True)]
-    theirs = {"ndcg@10": nDCG @ 10, "map": AP, "map@5": AP @ 5, "p@5": P @ 5, "mrr": RR}
-    theirs |= {"recall@5": R @ 5, "success@5": Success @ 5, "rprec": Rprec}
-    values = ir_measures.calc_aggregate([*theirs.values()], qrels, run)
-    found = evaluate(y, f, qid=qid, docno=docno, measures=list(theirs), convention="trec")
-    for ours, measure in theirs.items():
-        assert found[ours] == pytest.approx(values[measure], abs=1e-12), ours
 
 
 # Six queries, one without relevant items, two of one item, ties. The figures below were printed by the tools for

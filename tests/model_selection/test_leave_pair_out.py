@@ -93,18 +93,6 @@ def test_an_automatic_grid_is_that_of_rankrlscv(kind):
     assert leave_pair_out(RankRLS(), X, Y, alphas=ALPHAS).alpha.tolist() == ALPHAS
 
 
-@pytest.mark.parametrize("options", [{}, {"balance": "pairs"}], ids=str)
-def test_the_sparse_learner_equals_refits(options):
-    make = lambda: SparseRankRLS(0.6, kernel="rbf", gamma=0.3, basis_indices=[0, 3, 4, 9], **options)
-    result = leave_pair_out(make(), X, Y, pairs=pairs_of(Y))
-    basis = X[[0, 3, 4, 9]]
-    K = np.exp(-0.3 * ((X[:, None] - basis) ** 2).sum(axis=2))
-    whitening = np.linalg.inv(np.linalg.cholesky(K[[0, 3, 4, 9]])).T
-    plain = leave_pair_out(RankRLS(0.6, **options), K @ whitening, Y, pairs=pairs_of(Y))
-    np.testing.assert_allclose(result.differences, plain.differences, atol=1e-9)
-    assert result.score == plain.score
-
-
 def test_rows_of_weight_zero_play_no_part():
     w = W.copy()
     w[[2, 5]] = 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from rankrls import RankRLS, RankRLSCV, SparseRankRLS
+from rankrls import RankRLS, RankRLSCV
 from rankrls.model_selection import leave_preference_out
 from tests.refusals import Refusal
 
@@ -55,14 +55,3 @@ def test_refusals(arguments, refusal):
     given = {"estimator": RankRLS(), **arguments}
     with refusal:
         leave_preference_out(given.pop("estimator"), RNG.normal(size=(10, 2)), i, j, **given)
-
-
-def test_the_sparse_learner_equals_refits():
-    X = RNG.normal(size=(20, 3))
-    i, j, s, _ = preferences(20)
-    options = {"kernel": "rbf", "basis_indices": [1, 5, 9, 13]}
-    lead = leave_preference_out(SparseRankRLS(0.5, **options), X, i, j, strength=s)
-    for e in (0, 7, 30):
-        rest = np.arange(P) != e
-        f = SparseRankRLS(0.5, **options).fit_pairs(X, i[rest], j[rest], strength=s[rest]).predict(X)
-        assert lead[e] == pytest.approx(f[i[e]] - f[j[e]], rel=1e-6)

@@ -294,16 +294,6 @@ def test_an_interrupt_keeps_the_best_model_so_far():
         assert model.interrupted_
         assert model.validation_surface_.shape == (21, 5)
         assert Measure("disagreement")(labels, model.predict(Z @ features.T)) == pytest.approx(model.best_score_)
-    # Before the first iteration there is nothing to keep, nor is an older model.
-    fitted = CGRankRLS(kernel="precomputed", random_state=0).fit(features @ features.T, y)
-
-    def interrupt(v):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        fitted.fit(LinearOperator((120, 120), matvec=interrupt, dtype=float), y)
-    assert not hasattr(fitted, "interrupted_")
-    assert not hasattr(fitted, "dual_coef_")
 
 
 def test_warnings_where_the_model_is_not_what_was_asked_for():

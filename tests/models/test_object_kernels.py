@@ -107,14 +107,6 @@ def test_leave_query_out_equals_refits(as_array):
     )
 
 
-def test_validation_objects():
-    model = RankRLSCV(ALPHAS, kernel=random_walk_kernel)
-    model.fit(PARSES, Y, qid=QID, X_val=NEW, y_val=[0, 1, 2, 0, 1], qid_val=[1, 1, 1, 2, 2])
-    matrix = RankRLSCV(ALPHAS, kernel="precomputed")
-    matrix.fit(K, Y, qid=QID, X_val=K_NEW, y_val=[0, 1, 2, 0, 1], qid_val=[1, 1, 1, 2, 2])
-    np.testing.assert_allclose(model.cv_results_["mean_score"], matrix.cv_results_["mean_score"])
-
-
 def test_grid_search():
     cv, params = GroupKFold(3), {"qid": QID, "groups": QID}
     with config_context(enable_metadata_routing=True):

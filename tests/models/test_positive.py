@@ -17,7 +17,6 @@ from rankrls.io import load_letor
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
 from rankrls.models.inputs.parameters import signs_of
-from rankrls.preprocessing import QueryMinMaxScaler
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, laplacian, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -233,34 +232,3 @@ def test_real_data(data_dir):
     train = table.qid != table.qid[0]
     refit = RankRLS(model.alpha_, positive=True).fit(table.X[train], table.y[train], qid=table.qid[train])
     np.testing.assert_allclose(model.held_out_scores_[~train], refit.predict(table.X[~train]), rtol=1e-7)
-
-
-@pytest.mark.slow
-@pytest.mark.shared_data
-@pytest.mark.parametrize(
-    ("folder", "parts", "free", "constrained"),
-    [
-        ("mq2008_letor4", ("train", "test"), (0.4757, 0.5151, 0.7803, 40), (0.4708, 0.5116, 0.7714, 17)),
-        ("ohsumed_letor1", ("trainingset", "testset"), (0.4476, 0.4493, 0.6243, 19), (0.4440, 0.4387, 0.6219, 13)),
-    ],
-)
-def test_what_the_guide_says_it_costs(folder, parts, free, constrained, data_dir):
-    found = {False: [], True: []}
-    for fold in range(1, 6):
-        train, test = (load_letor(data_dir / folder / f"Fold{fold}" / f"{part}.txt") for part in parts)
-        X_train, X_test = train.X, test.X
-        if folder == "ohsumed_letor1":
-            X_train, X_test = (QueryMinMaxScaler().fit_transform(t.X, qid=t.qid) for t in (train, test))
-        for positive, rows in found.items():
-            model = RankRLSCV(scoring="map", positive=positive).fit(X_train, train.y, qid=train.qid)
-            scores = model.predict(X_test)
-            judged = (
-                Measure("average_precision", convention="letor")(test.y, scores, qid=test.qid),
-                Measure("ndcg", k=10, convention="letor")(test.y, scores, qid=test.qid),
-            )
-            right = 1.0 - Measure("disagreement")(test.y, scores, qid=test.qid)
-            rows.append((*judged, right, np.count_nonzero(model.coef_)))
-    for positive, said in ((False, free), (True, constrained)):
-        mean = np.mean(found[positive], axis=0)
-        np.testing.assert_allclose(mean[:3], said[:3], atol=2e-4)
-        assert round(mean[3]) == said[3]

@@ -64,17 +64,6 @@ def test_one_query_by_name_is_one_global_ranking(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_leave_pair_out_of_weighted_rows(kind):
-    w = RNG.random(len(Y)) + 0.5
-    model = RankRLSCV(ALPHAS, **kind).fit(X, Y, sample_weight=w)
-    assert model.selection_ == "leave-pair-out over 12 items"
-    for k, alpha in enumerate(model.cv_results_["alpha"]):
-        mean, error = left_out_pairs(Y, lambda a=alpha: RankRLS(a, **kind), weights=w)
-        assert model.cv_results_["mean_score"][k] == pytest.approx(mean)
-        assert model.cv_results_["standard_error"][k] == pytest.approx(error)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
 def test_pairs_with_equal_features_are_half_an_error(balance, kind):
     features = RNG.integers(0, 2, size=(12, 3)).astype(float)

@@ -92,30 +92,6 @@ def test_a_basis_of_all_rows_is_the_kernel_model(basis, weighted):
     assert not hasattr(b, "basis_indices_")
 
 
-def test_over_a_basis_no_other_labels_do_better():
-    """The cross-validated error by exact leave-query-out of the sparse estimator, whose basis stays the same."""
-    alpha, penalty = 0.8, 0.6
-    options = {**GAUSSIAN, "basis_indices": SOME}
-    model = TransductiveRankRLS(alpha, penalty=penalty, **options).fit(X, PARTLY, qid=QID)
-    plain = SparseRankRLS(alpha, **options)
-    rest = SparseRankRLS(alpha, **GAUSSIAN, basis_indices=np.searchsorted(np.flatnonzero(~HIDDEN), SOME))
-    supervised = rest.fit(X[~HIDDEN], Y[~HIDDEN], qid=QID[~HIDDEN]).predict(X[HIDDEN])
-
-    def objective(y):
-        return cross_validated_error(plain, y, None) + penalty * ((y[HIDDEN] - supervised) ** 2).sum()
-
-    least = objective(model.transduction_)
-    step = np.where(HIDDEN, np.random.default_rng(3).normal(size=len(Y)), 0.0)
-    up, down = objective(model.transduction_ + step), objective(model.transduction_ - step)
-    assert least < min(up, down)
-    assert up - least == pytest.approx(down - least, rel=1e-6)  # the gradient vanishes
-    again = plain.fit(X, model.transduction_, qid=QID)
-    np.testing.assert_allclose(model.predict(NEW), again.predict(NEW), atol=1e-9)
-    large = TransductiveRankRLS(alpha, penalty=1e12, **options).fit(X, PARTLY, qid=QID)
-    np.testing.assert_allclose(large.transduction_[HIDDEN], supervised, atol=1e-8)
-    np.testing.assert_allclose(large.predict(NEW), rest.predict(NEW), atol=1e-8)
-
-
 def test_a_basis_in_every_kind_of_kernel():
     scored = TransductiveRankRLS(n_basis=20, **GAUSSIAN).fit(X, Y, qid=QID)
     np.testing.assert_allclose(

@@ -10,7 +10,6 @@ from scipy import sparse
 from rankrls.numerics.chunks import chunks, left_fold, map_chunks
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.numerics.cases import cases
-from tests.oracles import explicit_laplacian
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -26,20 +25,6 @@ def test_operators_of_a_labelled_graph_are_those_of_the_explicit_laplacian(case)
     np.testing.assert_allclose(graph.transposed(np.eye(m)), F[:, graph.rows].T, **CLOSE)
     np.testing.assert_allclose(graph.target[:, 0], F @ case.y, **CLOSE)
     assert graph.n_observations == np.linalg.matrix_rank(L, tol=1e-9)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("beta", [0.0, 0.3, 1.0])
-@pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
-@pytest.mark.parametrize("ties", ["include", "exclude"])
-def test_every_setting_has_its_laplacian(ties, balance, beta, weighted):
-    y, q = np.array([2.0, 0, 1, 1, 0, 0, 3, 3, 5]), np.array([0, 0, 0, 0, 1, 1, 2, 2, 2])
-    w = np.linspace(0.5, 2.0, 9) if weighted else None
-    graph = LabelledGraph.build(y, q, weights=w, ties=ties, balance=balance, regression_weight=beta)
-    wanted = explicit_laplacian(y, q, w, ties=ties, balance=balance, beta=beta)
-    np.testing.assert_allclose(graph.laplacian(np.eye(9)), wanted[np.ix_(graph.rows, graph.rows)], **CLOSE)
-    F = graph.factor_rows(np.eye(9))
-    np.testing.assert_allclose(F.T @ F, wanted, **CLOSE)
 
 
 @given(cases(offset=1e7))

@@ -5,7 +5,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn import config_context
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -13,7 +12,6 @@ from tests.refusals import Refusal
 
 from rankrls import RankRLS, RankSVM
 from rankrls.plots import CoefficientsDisplay
-from rankrls.preprocessing import QueryStandardScaler
 
 
 @pytest.fixture(scope="module")
@@ -90,17 +88,6 @@ def test_a_pipeline_names_what_its_steps_make(data):
     assert set(labels(CoefficientsDisplay.from_estimator(nameless))) == {f"x{j}" for j in range(5)}
     alone = make_pipeline(RankRLS()).fit(X, y)
     assert set(labels(CoefficientsDisplay.from_estimator(alone, X))) == set(X.columns)
-
-
-def test_a_scaler_inside_queries_is_given_them(data):
-    X, y, qid = data
-    Z = QueryStandardScaler().fit_transform(X, qid=qid)
-    with config_context(enable_metadata_routing=True):
-        model = make_pipeline(QueryStandardScaler(), RankRLS())
-        model.fit(X, y, qid=qid)
-    display = CoefficientsDisplay.from_estimator(model, X, qid=qid)
-    wanted = dict(zip(X.columns, model[-1].coef_ * np.asarray(Z).std(axis=0), strict=True))
-    assert {name: pytest.approx(w) for name, w in zip(labels(display), widths(display), strict=True)} == wanted
 
 
 def test_several_targets(data):

@@ -65,15 +65,6 @@ def test_the_simplest_machine_has_the_smallest_c(data):
     assert np.all(np.diff(display.alphas) > 0)
 
 
-def test_one_mark_where_the_rules_agree_and_one_rule_without_errors():
-    display = AlphaSelectionDisplay([1.0, 10.0], [0.3, 0.2], errors=[0.01, 0.01], chosen=10.0).plot()
-    assert [m.get_label() for m in display.marks_] == ["best and one standard error: alpha = 10, chosen"]
-    display = AlphaSelectionDisplay([1.0, 100.0, 10.0], [0.3, 0.4, 0.2], chosen=100.0).plot()
-    assert display.alphas.tolist() == [100.0, 10.0, 1.0]
-    assert np.isnan(display.one_se)
-    assert [mark(m) for m in display.marks_] == [(10.0, 0.2), (100.0, 0.4)]
-
-
 def test_a_surface_over_iterations():
     figure, ax = plt.subplots()
     display = AlphaSelectionDisplay([8.0, 0.5, 0.0], SURFACE[::-1], chosen=0.5, n_iter=2).plot(ax=ax, linewidth=3)
