@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from rankrls.io._decimal import BAD, FINE, HARD, parse_number
-from rankrls.io._writer import lines
+from rankrls.io.writing import lines
 
 
 def bits(value: float) -> bytes:

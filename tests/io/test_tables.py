@@ -115,7 +115,7 @@ def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size
     rows = [(a, b, f"q{text}".translate(dict.fromkeys(map(ord, drop))).strip(BLANKS)) for a, b, text in rows]
     writer.writerows([(a, q, b, f"{q}\n" * 40) for a, b, q in rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.tables.opened._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
+        patch.setattr("rankrls.io.opened._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
         table = read(file.getvalue(), ignore=["junk"])
     np.testing.assert_array_equal(table.y, [a for a, _, _ in rows])
     np.testing.assert_array_equal(table.X[:, 0], [b for _, b, _ in rows])
@@ -213,11 +213,11 @@ class TestRoles:
             ({}, Refusal("Say which one holds the labels", column="label", parameter="label")),
             ({"label": "relevence"}, Refusal("'relevance'", column="relevence", parameter="label")),
             ({"qid": "QUERY"}, Refusal("'query'", column="QUERY", parameter="qid")),
-            ({"id": "zzz"}, Refusal("item's id", column="zzz", parameter="id")),
+            ({"id": "zzz"}, Refusal("(id)", column="zzz", parameter="id")),
             ({"features": ["prise", "clicks"]}, Refusal("'price'", column="prise", parameter="features")),
-            ({"features": ["z*"]}, Refusal("called like", column="z*", parameter="features")),
-            ({"features": ["relevance"]}, Refusal("both a feature and the label", column="relevance")),
-            ({"qid": "relevance"}, Refusal("both the label and the query id", column="relevance")),
+            ({"features": ["z*"]}, Refusal("'z*'", column="z*", parameter="features")),
+            ({"features": ["relevance"]}, Refusal("both features and label", column="relevance")),
+            ({"qid": "relevance"}, Refusal("both label and qid", column="relevance")),
             ({"ignore": ["ulr"]}, Refusal("'url'", column="ulr", parameter="ignore")),
             ({"ignore": ["*"]}, Refusal("no column is left", parameter="features")),
         ],
@@ -282,7 +282,7 @@ def test_what_is_no_table(text, refusal):
 
 
 def test_rows_are_counted_over_blocks(monkeypatch):
-    monkeypatch.setattr("rankrls.io.tables.opened._BLOCK", 1000)
+    monkeypatch.setattr("rankrls.io.opened._BLOCK", 1000)
     lines = ["1,q,2"] * 5_000
     for wrong, column in (("1,q,x", "a"), ("1,,2", "qid"), ("1,q,2,3", None)):
         lines[4_321] = wrong
@@ -320,7 +320,7 @@ class TestParquet:
         assert table.sha256 == hashlib.sha256(file.getvalue()).hexdigest()
 
     def test_batches(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("rankrls.io.tables.opened._BATCH_CELLS", 7)
+        monkeypatch.setattr("rankrls.io.opened._BATCH_CELLS", 7)
         X = np.random.default_rng(1).normal(size=(11, 2))
         frame = pd.DataFrame(X, columns=["p.q", "p"]).assign(label=np.arange(11.0), qid=np.arange(11) // 2)
         frame.to_parquet(tmp_path / "t.parquet", row_group_size=4)
@@ -439,7 +439,7 @@ class TestLists:
 
     @pytest.mark.parametrize("kind", LISTS)
     def test_each_number_is_a_feature(self, kind, monkeypatch):
-        monkeypatch.setattr("rankrls.io.tables.opened._BATCH_CELLS", 12)
+        monkeypatch.setattr("rankrls.io.opened._BATCH_CELLS", 12)
         E = np.random.default_rng(0).integers(-8, 8, size=(7, 3)) / 4
         file = parquet(a=np.arange(7.0), emb=LISTS[kind](E.tolist()), b=np.arange(7) + 0.5, label=range(7))
         table = load_table(file, format="parquet")
@@ -546,7 +546,7 @@ class TestWriting:
     def test_sparse_and_many_blocks(self, tmp_path, monkeypatch):
         from scipy import sparse
 
-        monkeypatch.setattr("rankrls.io.tables.writing._BLOCK_CELLS", 10)
+        monkeypatch.setattr("rankrls.io.writing._BLOCK_CELLS", 10)
         X = sparse.random_array((17, 3), density=0.4, rng=0, format="csr")
         for ending in ("csv", "parquet"):
             save_table(tmp_path / f"t.{ending}", X, np.arange(17))
@@ -555,7 +555,7 @@ class TestWriting:
     @pytest.mark.parametrize(
         ("arguments", "refusal"),
         [
-            ({"X": [[np.nan]]}, Refusal("nan", parameter="X", row=0, column="f1")),
+            ({"X": [[np.nan]]}, Refusal("NaN", parameter="X", row=0, column=0)),
             ({"X": np.empty((0, 2))}, Refusal("nothing", parameter="X")),
             ({"y": [1, 2]}, Refusal("rows", "shape (2,)", parameter="y")),
             ({"qid": [1, 2]}, Refusal("shape (2,)", parameter="qid")),

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.refusals import Refusal
 
-from rankrls.io import _writer as writer
 from rankrls.io import atomic_write, load_letor, save_letor
+from rankrls.io import writing as writer
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\v\f\n#\0"), min_size=1, max_size=6)
@@ -42,7 +42,7 @@ def tables(draw):
 def test_round_trip(tmp_path_factory, table, zero_based, suffix, block):
     X, y, qid, comments = table
     path = tmp_path_factory.mktemp("letor") / f"table.txt{suffix}"
-    with mock.patch.object(writer, "_BLOCK_ENTRIES", block):
+    with mock.patch.object(writer, "_BLOCK_CELLS", block):
         save_letor(path, X, y, qid, comments=comments, zero_based=zero_based)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") is (suffix == ".gz")
     back = load_letor(path, dense=True)
@@ -69,7 +69,7 @@ def test_round_trip_of_sparse(tmp_path_factory, table, zero_based, block):
     X, y, _, _ = table
     path = tmp_path_factory.mktemp("letor") / "table.txt"
     sparse = sp.csr_array(X)
-    with mock.patch.object(writer, "_BLOCK_ENTRIES", block):
+    with mock.patch.object(writer, "_BLOCK_CELLS", block):
         save_letor(path, sparse, y, zero_based=zero_based)
     back = load_letor(path, dense=False).X
     assert back.shape == X.shape
@@ -106,11 +106,11 @@ def test_the_same_table_gives_the_same_gzip(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        (([[1.0, np.nan]], [1]), Refusal("nan", parameter="X", row=0, column=1)),
+        (([[1.0, np.nan]], [1]), Refusal("NaN", parameter="X", row=0, column=1)),
         ((sp.csr_array([[0, 0, 1.0], [0, np.inf, 0]]), [1, 2]), Refusal("inf", parameter="X", row=1, column=1)),
         (([[1.0], [2.0]], [1, np.inf]), Refusal("inf", parameter="y", row=1)),
         (([[1.0]], [1, 2]), Refusal("rows", "shape (2,)", parameter="y")),
-        (([1.0], [1]), Refusal("two dimensions", parameter="X")),
+        (([1.0], [1]), Refusal("rows and features", parameter="X")),
         ((np.zeros((0, 2)), []), Refusal("nothing", parameter="X")),
         ((np.zeros((2, 0)), [1, 2]), Refusal("nothing", parameter="X")),
         (([[1.0]], [1], [1, 2]), Refusal("shape (2,)", parameter="qid")),

@@ -18,8 +18,8 @@ from rankrls.cli._report import Report, Result
 from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_dataset
 from rankrls.io.data import ReadOptions, Rows
 from rankrls.io.items import read_scores
-from rankrls.io.tables.opened import table_format
-from rankrls.io.tables.writing import write_blocks
+from rankrls.io.opened import table_format
+from rankrls.io.writing import write_blocks
 from rankrls.models.inputs.encoded import encoder_of_items
 from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.survival import survival_pairs

@@ -3,13 +3,12 @@
 from rankrls.io._atomic import atomic_write
 from rankrls.io._letor import load_letor
 from rankrls.io._table import LetorError, LetorTable
-from rankrls.io._writer import save_letor
+from rankrls.io.columns import TableError
 from rankrls.io.dataset import Dataset, open_dataset
 from rankrls.io.preferences import PairsError, PairTable, VoteTable, load_pairs, load_votes
 from rankrls.io.shards import write_shards
-from rankrls.io.tables.columns import TableError
-from rankrls.io.tables.reading import ColumnTable, load_table
-from rankrls.io.tables.writing import save_table
+from rankrls.io.tables import ColumnTable, load_table
+from rankrls.io.writing import save_letor, save_table
 
 __all__ = [
     "ColumnTable",

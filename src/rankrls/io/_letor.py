@@ -18,7 +18,7 @@ from rankrls._compiled.threads import map_threads, stream_threads
 from rankrls._compiled.threads import n_threads as usual_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
-from rankrls.io._rows import Growing, Ids, float_type, is_whole
+from rankrls.io._rows import Growing, Ids, float_type
 from rankrls.io._source import Text
 from rankrls.io._table import NO_ID, LetorError, LetorTable, Options, beyond, described
 
@@ -115,12 +115,11 @@ def load_letor(
 
 
 class Shape(NamedTuple):
-    """Rows and features of a file, and whether features are counted from 0, query ids are numbers, a table is dense."""
+    """Rows and features of a file, and whether features are counted from 0, and a table is dense."""
 
     rows: int
     columns: int
     zero_based: bool
-    whole_ids: bool
     dense: bool
 
 
@@ -187,14 +186,14 @@ def letor_shape(path: Source) -> Shape:
     return _shape_of(_parsed(text, options), text.name, options)
 
 
-def letor_tables(path: Source, *, n_features: int, zero_based: bool, dense: bool) -> Iterator[LetorTable]:
-    """The rows of a file as tables of about a megabyte of text each, in the file's order; memory is a few of them.
+def letor_tables(path: Source, *, n_features: int, zero_based: bool) -> Iterator[LetorTable]:
+    """The rows of a file as sparse tables of about a megabyte of text each, in order; memory is a few of them.
 
     The arguments are as :func:`letor_shape` finds them. A query may go on in the next table.
     """
     text, options = Text(path, LetorError), Options(np.dtype(np.float64), n_features, zero_based, usual_threads())
     for block in _parsed(text, options):
-        yield _joined([block], text, options, dense)
+        yield _joined([block], text, options, dense=False)
 
 
 def _parsed(text: Text, options: Options) -> Iterator[_Block]:
@@ -313,9 +312,8 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: Options) -> Shape:
         If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
         feature that is beyond those that are given because the text names feature 0 too.
     """
-    rows, entries, least, largest, whole = 0, 0, NO_ID, -1, True
+    rows, entries, least, largest = 0, 0, NO_ID, -1
     for block in blocks:
-        whole = whole and all(map(is_whole, block.qids))
         rows, entries = rows + len(block.y), entries + len(block.values)
         least, largest = min(least, block.least), max(largest, block.largest)
     zero_based = least == 0 if options.zero_based == "auto" else options.zero_based
@@ -330,7 +328,7 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: Options) -> Shape:
         problem = f"feature {largest} makes {columns} columns, most of them empty: pass n_features if that is right."
         raise LetorError(problem, file=name, parameter="n_features", column=largest)
     columns = given or columns
-    return Shape(rows, columns, zero_based, whole, entries >= _DENSE_FROM * rows * columns)
+    return Shape(rows, columns, zero_based, entries >= _DENSE_FROM * rows * columns)
 
 
 def _add_qids(ids: Ids, block: _Block) -> None:

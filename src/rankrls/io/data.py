@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -18,13 +19,11 @@ from rankrls.io._atomic import atomic_write
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
 from rankrls.io._rows import few, objects
 from rankrls.io._table import LetorTable
-from rankrls.io._writer import packed, save_letor
+from rankrls.io.columns import ColumnRoles, TableError, matching, plan_columns
 from rankrls.io.inputs import sizes_beside
-from rankrls.io.tables.arrays import read_arrays
-from rankrls.io.tables.columns import ColumnRoles, TableError, matching, plan_columns
-from rankrls.io.tables.opened import open_table, table_format
-from rankrls.io.tables.reading import ColumnTable, read_raw, read_table
-from rankrls.io.tables.writing import save_table, write_tables
+from rankrls.io.opened import open_table, table_format
+from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
+from rankrls.io.writing import packed, save_letor, save_table, write_tables
 
 Rows = LetorTable | ColumnTable
 _PARTS = (".train", ".vali", ".valid", ".test")
@@ -262,7 +261,7 @@ def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[i
 
 @dataclass(frozen=True)
 class Records:
-    """Rows of a file.
+    """Rows of a file as they are, which can be written again.
 
     Attributes
     ----------
@@ -270,18 +269,45 @@ class Records:
         Query id of each row; None if the file has none.
     ending : str
         What the names of such files end in.
-    write : callable
-        ``write(path, rows)`` writes some of them, in their order, as a file of the same kind; if a file beside the rows
-        says how many each query has, with one too.
     """
 
-    qid: Sequence[Any] | None
+    path: Path
+    format: str
+    qid: list[Any] | None
+    n_rows: int
     ending: str
-    write: Callable[[Path, Sequence[int]], None]
+    sizes_ending: str | None = None
+
+    def write(self, target: Path, rows: Sequence[int]) -> None:
+        """Write some rows as a file of the same kind, reading it again: only blocks of it are held.
+
+        If a file beside the rows says how many each query has, one is written too.
+        """
+        kept = np.zeros(self.n_rows, dtype=bool)
+        kept[[*rows]] = True
+        if self.format == "letor":
+            with atomic_write(target) as file, packed(file, str(target)) as sink:
+                sink.writelines(compress(letor_lines(self.path), kept))
+        else:
+            with open_table(self.path, self.format, TableError) as table:
+                write_tables(target, _filtered(table.stored(), kept), self.format)
+        if self.sizes_ending is not None and self.qid is not None:
+            with atomic_write(f"{target}{self.sizes_ending}", "w") as file:
+                file.writelines(f"{count}\n" for count in Counter(compress(self.qid, kept)).values())
+
+
+def _filtered(batches: Iterable[Any], kept: NDArray[np.bool_]) -> Iterator[Any]:
+    """Some of the rows of batches."""
+    import pyarrow as pa
+
+    first = 0
+    for batch in batches:
+        yield pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])
+        first += batch.num_rows
 
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
-    """Read a file's rows as they are; ``note`` is told where their queries come from, if that is another file.
+    """The query ids of a file's rows; ``note`` is told where they come from, if that is another file.
 
     Raises
     ------
@@ -295,40 +321,15 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     suffix = Path(path.name[: len(path.name) - len(gzip)]).suffix
     if suffix.lower() in _PARTS or not suffix + gzip:
         suffix = {"letor": ".txt"}.get(kind, f".{kind}")
-    qid, n_rows, write = _letor(path) if kind == "letor" else _table(path, options, kind)
+    if kind == "letor":
+        n_rows, qid = letor_query_ids(path)
+    else:
+        with open_table(path, kind, TableError) as table:
+            roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
+            found = read_arrays(table, plan_columns(table, roles))
+            n_rows, qid = len(found.X), found.texts.get("qid")
+    records = Records(path, kind, None if qid is None else qid.tolist(), n_rows, suffix + gzip)
     sizes = sizes_beside(path, options.sizes, str(path), n_rows, qid is not None, note)
     if sizes is None:
-        return Records(qid, suffix + gzip, write)
-    queries = group_to_qid(sizes[0]).tolist()
-
-    def write_both(target: Path, rows: Sequence[int]) -> None:
-        write(target, rows)
-        with atomic_write(f"{target}{sizes[1]}", "w") as file:
-            file.writelines(f"{count}\n" for count in Counter(queries[row] for row in rows).values())
-
-    return Records(queries, suffix + gzip, write_both)
-
-
-def _letor(path: Path) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
-    """The text is read again for each file that is written, and only blocks of it are held."""
-    n_rows, qid = letor_query_ids(path)
-
-    def write(target: Path, chosen: Sequence[int]) -> None:
-        kept = np.zeros(n_rows, dtype=bool)
-        kept[[*chosen]] = True
-        with atomic_write(target) as file, packed(file, str(target)) as sink:
-            sink.writelines(line for line, wanted in zip(letor_lines(path), kept, strict=True) if wanted)
-
-    return None if qid is None else qid.tolist(), n_rows, write
-
-
-def _table(
-    path: Path, options: ReadOptions, kind: str
-) -> tuple[list[Any] | None, int, Callable[[Path, Sequence[int]], None]]:
-    with open_table(path, kind, TableError) as table:
-        roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
-        plan = plan_columns(table, roles)
-        rows = table.whole().combine_chunks()
-        found = read_arrays(table, plan, batches=[(0, batch) for batch in rows.to_batches()]).texts.get("qid")
-    ids = None if found is None else found.tolist()
-    return ids, rows.num_rows, lambda target, chosen: write_tables(target, [rows.take([*chosen])], kind)
+        return records
+    return replace(records, qid=group_to_qid(sizes[0]).tolist(), sizes_ending=sizes[1])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
+from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, plan_columns
 from rankrls.io.inputs import Paths, expanded_paths, has_data_ending
-from rankrls.io.tables.arrays import feature_type, read_arrays
-from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
-from rankrls.io.tables.opened import Table, table_format
-from rankrls.io.tables.reading import ColumnTable
+from rankrls.io.opened import Table, table_format
+from rankrls.io.tables import ColumnTable, feature_type, holds_integers, read_arrays
 
 _PART_BYTES = 1 << 26
 SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars, or write them by rankrls convert."
@@ -89,22 +88,10 @@ class Part:
         OSError
             If the file cannot be read.
         """
-        plan = self.plan
         with self.file.opened() as table:
-            found = read_arrays(table, plan, self.dtype, table.batches(plan.stored, self.groups))
-        return ColumnTable(
-            X=found.X,
-            y=np.full(self.n_rows, np.nan) if found.y is None else found.y,
-            qid=found.texts["qid"],
-            ids=found.texts.get("id"),
-            sample_weight=found.numbers.get("weight"),
-            feature_names=plan.features,
-            label=plan.label,
-            qid_name=plan.texts["qid"],
-            id_name=plan.texts.get("id"),
-            path=self.file.path,
-            sha256="",
-        )
+            found = read_arrays(table, self.plan, self.dtype, table.batches(self.plan.stored, self.groups))
+        rows = found.rows(self.plan, self.file.path)
+        return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -245,53 +232,57 @@ def open_dataset(
             message = "only Parquet can be read a part at a time. Write Parquet files: rankrls convert DATA FOLDER."
             raise InputError(message, file=name, parameter="path")
     files = [File.of(name) for name in paths]
-    plan, dtype = _common_columns(files, roles)
+    plan, dtype, _ = common_columns((file.opened() for file in files), roles)
     most = rows_per_part or max(_PART_BYTES // (8 * max(len(plan.features), 1)), 1)
-    parts = tuple(replace(part, plan=plan, dtype=dtype) for part in _parts(files, plan.texts["qid"], most))
+    parts = tuple(_parts(files, plan, dtype, most))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
     named = [path] if isinstance(path, str) or hasattr(path, "__fspath__") else path
     return Dataset(parts, ", ".join(map(str, named)))
 
 
-def _common_columns(files: Sequence[File], roles: ColumnRoles) -> tuple[ReadPlan, np.dtype[Any]]:
-    """The columns of the first file, which all have to have, and the type of the features."""
-    plans, types = list[ReadPlan](), []
-    for file in files:
-        with file.opened() as table:
-            plans.append(plan_columns(table, roles))
-            types.append(feature_type(table, plans[-1]))
-            if "qid" not in plans[-1].texts:
+def common_columns(
+    tables: Iterable[AbstractContextManager[Table]], roles: ColumnRoles
+) -> tuple[ReadPlan, np.dtype[Any], frozenset[str]]:
+    """The columns of the first table, which all have to have; the type of the features, and which ids are integers."""
+    plans, names, types, whole = list[ReadPlan](), [], [], []
+    for opened in tables:
+        with opened as table:
+            plan = plan_columns(table, roles)
+            if "qid" not in plan.texts:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
                 raise table.refuse(message, column=name, parameter="qid")
-            if odd := {*plans[0].stored} ^ {*plans[-1].stored}:
+            plans.append(plan)
+            names.append(table.name)
+            types.append(feature_type(table, plan))
+            whole.append({role for role, name in plan.texts.items() if holds_integers(table.types[name])})
+            if odd := {*plans[0].stored} ^ {*plan.stored}:
                 has = "has no" if (name := min(odd)) in plans[0].stored else "has a"
-                message = (
-                    f"it {has} column {name!r}, unlike {files[0].path}: all files need the same columns (features)."
-                )
+                message = f"it {has} column {name!r}, unlike {names[0]}: all files need the same columns (features)."
                 raise table.refuse(message, column=name)
-    return plans[0], max(types)
+    return plans[0], max(types), frozenset(set.intersection(*whole))
 
 
-def _parts(files: Sequence[File], qid: str, most: int) -> Iterator[Part]:
-    """Row groups together, up to so many rows, but to the end of a query; their columns are not known yet."""
-    plan, queries, first_row = ReadPlan(texts={"qid": qid}), Queries(qid), 0
+def _parts(files: Sequence[File], plan: ReadPlan, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
+    """Row groups together, up to so many rows, but to the end of a query."""
+    ids_only, first_row = ReadPlan(texts={"qid": plan.texts["qid"]}), 0
+    queries = Queries(plan.texts["qid"])
     for file in files:
         with file.opened() as table:
-            row, part, sizes = 0, Part(file, range(0), 0, 0, first_row, plan, np.dtype(np.float64)), table.group_sizes
+            row, part = 0, Part(file, range(0), 0, 0, first_row, plan, dtype)
             queries.last = None  # no query goes on in the next file
-            for group in (k for k, size in enumerate(sizes) if size):
-                found = read_arrays(table, plan, batches=table.batches([qid], range(group, group + 1)))
-                ids = found.texts["qid"]
-                begins = queries.begin(ids, file.path, row)
-                goes_on = not len(begins) or begins[0] > 0
-                if part.n_rows and not goes_on and part.n_rows + len(ids) > most:
+            for group, size in enumerate(table.group_sizes):
+                if not size:
+                    continue
+                batches = table.batches(ids_only.stored, range(group, group + 1))
+                begins = queries.begin(read_arrays(table, ids_only, batches=batches).texts["qid"], file.path, row)
+                if part.n_rows and begins[:1].tolist() == [0] and part.n_rows + size > most:
                     yield part
                     part = replace(part, groups=range(group, group), n_rows=0, n_queries=0, first_row=first_row)
-                groups, rows = range(part.groups.start, group + 1), part.n_rows + len(ids)
+                groups, rows = range(part.groups.start, group + 1), part.n_rows + size
                 part = replace(part, groups=groups, n_rows=rows, n_queries=part.n_queries + len(begins))
-                row, first_row = row + len(ids), first_row + len(ids)
+                row, first_row = row + size, first_row + size
             if part.n_rows:
                 yield part
 

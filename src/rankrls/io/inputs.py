@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io._atomic import is_written_in_place
 from rankrls.io._rows import quoted
-from rankrls.io.tables.opened import table_format
+from rankrls.io.opened import table_format
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike]

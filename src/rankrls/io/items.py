@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls.io._rows import quoted
+from rankrls.io.columns import ColumnRoles
 from rankrls.io.data import ReadOptions, Rows
+from rankrls.io.opened import Source, table_format
 from rankrls.io.preferences import PairTable, load_pairs
-from rankrls.io.tables.columns import ColumnRoles
-from rankrls.io.tables.opened import Source, table_format
-from rankrls.io.tables.reading import read_table
+from rankrls.io.tables import read_table
 from rankrls.ranking import Ranking, rank_scores
 
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.io._rows import coded, few, is_whole, objects, quoted
-from rankrls.io.tables.arrays import read_arrays
-from rankrls.io.tables.columns import ReadPlan, TableError, matching
-from rankrls.io.tables.opened import Source, Table, open_table
+from rankrls.io.columns import ReadPlan, TableError, matching
+from rankrls.io.opened import Source, Table, open_table
+from rankrls.io.tables import read_arrays
 
 Names = str | Sequence[str]
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")

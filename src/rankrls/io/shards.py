@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +17,13 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io._atomic import new_folder
 from rankrls.io._letor import letor_shape, letor_tables
-from rankrls.io._rows import is_whole, objects
-from rankrls.io.dataset import Queries
+from rankrls.io._rows import objects
+from rankrls.io.columns import ColumnRoles, TableError
+from rankrls.io.dataset import Queries, common_columns
 from rankrls.io.inputs import Paths, expanded_paths
-from rankrls.io.tables.arrays import converted, feature_type
-from rankrls.io.tables.columns import ColumnRoles, ReadPlan, TableError, plan_columns
-from rankrls.io.tables.opened import open_table, table_format
-from rankrls.io.tables.writing import check_names
+from rankrls.io.opened import open_table, table_format
+from rankrls.io.tables import converted
+from rankrls.io.writing import check_names
 
 _GROUP_BYTES = 1 << 26
 _MOST_COLUMNS = 20_000
@@ -86,8 +86,8 @@ def write_shards(
 
     Notes
     -----
-    O(cells). A first pass sees whether ids are whole numbers, and how many features LETOR text has. Memory: a few row
-    groups, and some 60 bytes a query. A query is held as a whole.
+    O(cells). Of LETOR text a first pass sees how many features there are. Memory: a few row groups, and some 60 bytes a
+    query. A query is held as a whole. Ids of text stay text.
 
     Examples
     --------
@@ -103,6 +103,8 @@ def write_shards(
     {'files': 2, 'rows': 3, 'queries': 2, 'features': 2}
     [[[0.5, 1.0], [2.0, 4.0]], [[0.25, 3.0]]]
     """
+    from pyarrow import parquet
+
     roles = ColumnRoles.checked(label, qid, id, features, ignore, "optional")
     check_count("rows_per_file", rows_per_file)
     files = expanded_paths(path)
@@ -120,13 +122,43 @@ def write_shards(
         message = f"{len(names)} features are more columns than Parquet is good for. Fit the text itself in memory."
         raise InputError(message, file=files[0], parameter="features")
     source = replace(source, features=names, dtype=np.dtype(np.float32) if float32 else source.dtype)
+    check_names([*source.coded, *names])
     queries = Queries(source.ids["qid"])
+    tables = ((source.table(rows), queries.begin(rows.ids["qid"], rows.file, rows.first_row)) for rows in source.rows)
+    most = min(max(_GROUP_BYTES // (8 * max(len(names), 1)), 1), int(rows_per_file))
+    writer: Any = None
+    n_files = n_rows = in_file = 0
     with new_folder(Path(folder), _OURS, force=force) as new, ExitStack() as opened:
-        writer = _Writer(new, source, int(rows_per_file), opened)
-        for rows in source.rows:
-            writer.add(source.table(rows), queries.begin(rows.ids["qid"], rows.file, rows.first_row))
-        writer.finish()
-    return {"files": writer.files, "rows": writer.rows, "queries": len(queries.seen), "features": len(names)}
+        for group in _row_groups(tables, most):
+            if writer is None or in_file + group.num_rows > rows_per_file:
+                opened.close()
+                sample = group.slice(0, _SAMPLE)
+                few = [name for name in names if len(sample.column(name).unique()) <= _FEW]
+                how: dict[str, Any] = {"use_dictionary": [*source.coded, *few], "write_statistics": False}
+                part = new / f"part-{n_files:05d}.parquet"
+                writer = opened.enter_context(parquet.ParquetWriter(part, group.schema, **how))
+                n_files, in_file = n_files + 1, 0
+            writer.write_table(group, row_group_size=group.num_rows)
+            in_file, n_rows = in_file + group.num_rows, n_rows + group.num_rows
+    return {"files": n_files, "rows": n_rows, "queries": len(queries.seen), "features": len(names)}
+
+
+def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> Iterator[Any]:
+    """Rows of whole queries, at most so many unless a query has more.
+
+    Tables come with the rows at which queries begin in them.
+    """
+    import pyarrow as pa
+
+    waiting, cuts = None, np.zeros(0, dtype=np.intp)
+    for table, begins in tables:
+        cuts = np.append(cuts, begins + (0 if waiting is None else waiting.num_rows))
+        waiting, cuts = table if waiting is None else pa.concat_tables([waiting, table]), cuts[cuts > 0]
+        while waiting.num_rows > most and len(cuts):
+            stop = int(cuts[max(int(np.searchsorted(cuts, most, side="right")) - 1, 0)])
+            yield waiting.slice(0, stop)
+            waiting, cuts = waiting.slice(stop), cuts[cuts > stop] - stop
+    yield waiting
 
 
 class _Rows(NamedTuple):
@@ -143,7 +175,7 @@ class _Rows(NamedTuple):
 class _Source:
     """What is written: names of the columns, those of ids by what they are, and the rows, a few at a time.
 
-    ``whole`` are the ids that are whole numbers in all rows.
+    ``whole`` are the ids that are whole numbers.
     """
 
     features: list[str]
@@ -154,7 +186,7 @@ class _Source:
     rows: Iterator[_Rows]
 
     @property
-    def codes(self) -> list[str]:
+    def coded(self) -> list[str]:
         """The columns before the features."""
         return [*([] if self.label is None else [self.label]), *self.ids.values()]
 
@@ -173,24 +205,12 @@ class _Source:
             name, at = self.features[k], rows.first_row + row
             message = f"the value {X[row, k]} of column {name!r} is too large for float32."
             raise InputError(message, file=rows.file, row=at, column=name, parameter="float32")
-        return pa.table([*columns, *map(pa.array, by_column)], names=[*self.codes, *self.features])
+        return pa.table([*columns, *map(pa.array, by_column)], names=[*self.coded, *self.features])
 
 
 def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
     """Files of tables with the same columns."""
-    with open_table(files[0], format, TableError) as table:
-        plan = plan_columns(table, roles)
-        if "qid" not in plan.texts:
-            message = "there is no column of query ids: name it (qid). One ranking of all rows needs one too."
-            raise table.refuse(message, parameter="qid")
-        dtype = feature_type(table, plan)
-    whole = {*plan.texts}
-    for file in files:
-        with open_table(file, format, TableError) as table:
-            for part in converted(table, ReadPlan(texts=plan.texts), dtype):
-                for role, (texts, _) in part.texts.items():
-                    if texts is not None and not (table.textual and all(map(is_whole, texts))):
-                        whole.discard(role)
+    plan, dtype, whole = common_columns((open_table(file, format, TableError) for file in files), roles)
 
     def rows() -> Iterator[_Rows]:
         for file in files:
@@ -202,15 +222,14 @@ def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Sou
                     yield _Rows(file, first, part.X, part.y, ids)
                     first += len(part.X)
 
-    return _Source([*plan.features], plan.label, dict(plan.texts), frozenset(whole), dtype, rows())
+    return _Source([*plan.features], plan.label, dict(plan.texts), whole, dtype, rows())
 
 
 def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
     """Files of LETOR text; what their comments call docid are the items' ids."""
     shapes = [letor_shape(file) for file in files]
     n_features = roles.count(files[0]) or max(shape.columns for shape in shapes)
-    zero_based, dense = any(shape.zero_based for shape in shapes), all(shape.dense for shape in shapes)
-    how: Any = {"n_features": n_features, "zero_based": zero_based, "dense": dense}
+    how: Any = {"n_features": n_features, "zero_based": any(shape.zero_based for shape in shapes)}
     ids = {"qid": "qid"} | ({} if next(letor_tables(files[0], **how)).docids is None else {"id": "docid"})
 
     def rows() -> Iterator[_Rows]:
@@ -221,70 +240,13 @@ def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
                 found: dict[str, Any] = {"qid": table.qid, "id": table.docids}
                 missing = next((role for role in ids if found[role] is None), None)
                 if missing is not None:
-                    message = (
-                        f"every line needs a query id{' and a docid in its comment, as others have' * (len(ids) > 1)}."
-                    )
-                    raise InputError(message, file=file, parameter=missing)
+                    what = f"a query id{' and a docid in its comment, as others have' * (len(ids) > 1)}"
+                    raise InputError(f"every line needs {what}.", file=file, parameter=missing)
                 for start in range(0, table.n_rows, step):
                     part = slice(start, start + step)
                     held = {role: found[role][part] for role in ids}
                     yield _Rows(file, first + start, table.X[part], table.y[part], held)
                 first += table.n_rows
 
-    whole = frozenset(["qid"] * all(shape.whole_ids for shape in shapes))
-    return _Source([f"f{k}" for k in range(1, n_features + 1)], "label", ids, whole, np.dtype(np.float64), rows())
-
-
-class _Writer:
-    """Row groups of whole queries, in files of at most so many rows unless a query has more."""
-
-    def __init__(self, folder: Path, source: _Source, rows_per_file: int, opened: ExitStack) -> None:
-        check_names([*source.codes, *source.features])
-        self.files = self.rows = 0
-        self._folder, self._source, self._most = folder, source, rows_per_file
-        self._group = min(max(_GROUP_BYTES // (8 * max(len(source.features), 1)), 1), rows_per_file)
-        self._waiting: list[Any] = []
-        self._begins = np.zeros(0, dtype=np.intp)  # of queries among the rows that wait
-        self._n_waiting = self._in_file = 0
-        self._open = opened
-        self._writer: Any = None
-
-    def finish(self) -> None:
-        """Write the rows that wait."""
-        self._write(np.append(self._begins, self._n_waiting))
-
-    def add(self, table: Any, begins: NDArray[np.intp]) -> None:
-        """More rows, and where queries begin among them."""
-        self._waiting.append(table)
-        self._begins = np.append(self._begins, self._n_waiting + begins)
-        self._n_waiting += table.num_rows
-        if self._n_waiting > self._group:
-            self._write(self._begins)
-
-    def _write(self, ends: NDArray[np.intp]) -> None:
-        """Rows that wait as row groups, up to the last of the places at which queries end."""
-        import pyarrow as pa
-
-        table, start = pa.concat_tables(self._waiting), 0
-        while start < ends[-1]:
-            fits = ends[(ends > start) & (ends <= start + self._group)]
-            stop = int(fits[-1] if len(fits) else ends[np.argmax(ends > start)])
-            self._write_group(table.slice(start, stop - start))
-            start = stop
-        self._waiting, self._n_waiting = [table.slice(start)], table.num_rows - start
-        self._begins = self._begins[self._begins >= start] - start
-
-    def _write_group(self, table: Any) -> None:
-        from pyarrow import parquet
-
-        if self._writer is None or self._in_file + table.num_rows > self._most:
-            self._open.close()
-            sample, codes = table.slice(0, _SAMPLE), self._source.codes
-            codes += [name for name in self._source.features if len(sample.column(name).unique()) <= _FEW]
-            path = self._folder / f"part-{self.files:05d}.parquet"
-            how: dict[str, Any] = {"use_dictionary": codes, "write_statistics": False}
-            self._writer = self._open.enter_context(parquet.ParquetWriter(path, table.schema, **how))
-            self.files, self._in_file = self.files + 1, 0
-        self._writer.write_table(table, row_group_size=table.num_rows)
-        self._in_file += table.num_rows
-        self.rows += table.num_rows
+    names = [f"f{k}" for k in range(1, n_features + 1)]
+    return _Source(names, "label", ids, frozenset(), np.dtype(np.float64), rows())

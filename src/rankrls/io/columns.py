@@ -11,23 +11,16 @@ from typing import Any, Literal
 from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
 from rankrls.io._rows import few
-from rankrls.io.tables.opened import Table
+from rankrls.io.opened import Table
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
-_WORDS = {
-    "label": "the label",
-    "qid": "the query id",
-    "id": "the item's id",
-    "event": "the event",
-    "weight": "the weight",
-    "position": "the position",
-    "impressions": "the impressions",
-}
+_NUMBERS = ("weight", "event", "position", "impressions")
+_SINGLE = ("label", "qid", "id", *_NUMBERS)
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
-_PART = re.compile(r"(.*)\[\d+\]", re.DOTALL)
+_PART = re.compile(r"\[\d+\]\Z")
 
 
 class TableError(InputError):
@@ -137,56 +130,42 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     InputError
         For a column that is asked for and not there, or that has two roles, and where no feature is left.
     """
-    ignored = {*_all_matching(table, roles.ignore, "ignore")}
-    found = _single_columns(table, roles)
+    ignored = _all_matching(table, roles.ignore, "ignore")
+    asked = dict.fromkeys(roles.features or (), "features")
+    for role in _SINGLE:
+        if (name := getattr(roles, role)) is None:
+            continue
+        if name not in table.columns:
+            raise table.refuse(
+                f"there is no column {name!r} ({role}).{_near(table, name)}", column=name, parameter=role
+            )
+        if name in asked:
+            message = f"the column {name!r} cannot be both {asked[name]} and {role}."
+            raise table.refuse(message, column=name, parameter=role)
+        asked[name] = role
+    usual = {role: name for role, name in roles.usual_names.items() if name in table.columns and name not in asked}
+    found = {role: name for role in _SINGLE if (name := getattr(roles, role) or usual.get(role))}
     if roles.labels in ("required", "partly") and "label" not in found:
-        usual = roles.usual_names["label"]
-        message = f"there is no column {usual!r}{_listed(table)} Say which one holds the labels (label)."
-        raise table.refuse(message, column=usual, parameter="label")
+        name = roles.usual_names["label"]
+        message = f"there is no column {name!r}. Say which one holds the labels (label).{_near(table, '')}"
+        raise table.refuse(message, column=name, parameter="label")
     named = table.columns if roles.features is None else _all_matching(table, roles.features, "features")
-    taken = {*found.values()} | ignored
+    taken = {*found.values(), *ignored}
     chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
     if "" in chosen:
         at = table.columns.index("")
-        message = (
-            f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so unless told not to."
-        )
+        message = f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so."
         raise table.refuse(message, column=at)
     if not chosen and roles.features != ():
-        message = f"no column is left for the features{_listed(table)} See features and ignore."
+        message = f"no column is left for the features. See features and ignore.{_near(table, '')}"
         raise table.refuse(message, parameter="features")
     return ReadPlan(
         features=tuple(chosen),
         label=None if roles.labels == "ignored" else found.get("label"),
-        numbers={role: found[role] for role in ("weight", "event", "position", "impressions") if role in found},
+        numbers={role: found[role] for role in _NUMBERS if role in found},
         texts={role: found[role] for role in ("qid", "id") if role in found},
         may_miss=roles.labels in ("partly", "optional"),
     )
-
-
-def _single_columns(table: Table, roles: ColumnRoles) -> dict[str, str]:
-    """The column of each role that has one; the usual name of a role if it has no other."""
-    asked = dict.fromkeys(roles.features or (), "a feature")
-    for role, words in _WORDS.items():
-        name = getattr(roles, role)
-        if name is None:
-            continue
-        if name not in table.columns:
-            message = f"there is no column {name!r} for {words}{_hint(table, name)}"
-            raise table.refuse(message, column=name, parameter=role)
-        if name in asked:
-            message = f"the column {name!r} cannot be both {asked[name]} and {words}."
-            raise table.refuse(message, column=name, parameter=role)
-        asked[name] = words
-    found = {}
-    for role in _WORDS:
-        name = getattr(roles, role)
-        usual = roles.usual_names.get(role)
-        if name is None and usual in table.columns and usual not in asked:
-            name = usual
-        if name is not None:
-            found[role] = name
-    return found
 
 
 def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
@@ -194,24 +173,14 @@ def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[st
     found = {word: matching(word, table.columns) for word in words}
     missing = [word for word, names in found.items() if not names]
     if missing:
-        like = "called like " * _is_pattern(missing[0])
-        message = f"there is no column {like}{few([*map(repr, missing)], _SHOWN)}{_hint(table, missing[0])}"
+        message = f"there is no column {few([*map(repr, missing)], _SHOWN)}.{_near(table, missing[0])}"
         raise table.refuse(message, column=missing[0], parameter=parameter)
     return [*dict.fromkeys(name for names in found.values() for name in names)]
 
 
-def _hint(table: Table, name: str) -> str:
-    """The end of a message about a column that is not there."""
-    near = did_you_mean(name, table.columns[:_COMPARED])
-    return f".{near}" if near else _listed(table)
-
-
-def _listed(table: Table) -> str:
-    return f" (columns: {few(table.columns, _SHOWN)})."
-
-
-def _is_pattern(name: str) -> bool:
-    return "*" in name or "?" in name
+def _near(table: Table, name: str) -> str:
+    """The end of a message about a column that is not there: a similar one, or the first columns."""
+    return did_you_mean(name, table.columns[:_COMPARED]) or f" (Columns: {few(table.columns, _SHOWN)}.)"
 
 
 def matching(word: str, names: Sequence[str]) -> list[str]:
@@ -221,10 +190,5 @@ def matching(word: str, names: Sequence[str]) -> list[str]:
     """
     if word in names:
         return [word]
-    pattern = re.compile(fnmatch.translate(word.replace("[", "[[]")) if _is_pattern(word) else re.escape(word) + r"\Z")
-
-    def fits(name: str) -> bool:
-        column = _PART.fullmatch(name) if name.endswith("]") else None
-        return bool(pattern.match(name) or (column and pattern.match(column.group(1))))
-
-    return [name for name in names if fits(name)]
+    pattern = re.compile(fnmatch.translate(word.replace("[", "[[]")))
+    return [name for name in names if pattern.match(name) or pattern.match(_PART.sub("", name))]

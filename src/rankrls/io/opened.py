@@ -97,7 +97,7 @@ class Table:
     """
 
     def __init__(self, name: str, source: Any, format: str, kind: type[InputError]) -> None:
-        self.name, self.format, self.textual = name, format, format == "csv"
+        self.name, self._format, self.textual = name, format, format == "csv"
         self.refuse: Callable[..., InputError] = partial(kind, file=name)
         self._source = source
         self.columns: list[str] = []
@@ -121,35 +121,31 @@ class Table:
     @property
     def sha256(self) -> str:
         """Of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
-        if self.textual or self.format == "frame":
+        if self.textual or self._format == "frame":
             return self._data.text.sha256 if self.textual else ""
         self._source.seek(0)
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
+    def stored(self, names: Sequence[str] = (), step: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:
+        """Rows as they are stored, some at a time: of some columns or all, and of all row groups of Parquet or some."""
+        with self._understood():
+            for batch in self._data.batches([*names] or self._data.schema.names, step, groups):
+                if self._format in ("parquet", "arrow"):
+                    batch.validate(full=True)  # offsets and codes of a file may point anywhere
+                yield batch
+
     def batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
-        """Some columns, some rows at a time behind the number of the first; of Parquet all row groups or some."""
+        """Some columns, those of lists one by one, some rows at a time behind the number of the first."""
         names = names or self.columns[:1]  # which counts the rows
-        stored = [*dict.fromkeys(self._places[name][0] for name in names)]
+        stored = dict.fromkeys(self._places[name][0] for name in names)
         step = max(_BATCH_CELLS // len(names), 1)
         first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
-        with self._understood():
-            for batch in self._data.batches(stored, step, groups):
-                if self.format in ("parquet", "arrow"):
-                    batch.validate(full=True)  # offsets and codes of a file may point anywhere
-                for start in range(0, batch.num_rows, step):
-                    yield row, self._flat(batch.slice(start, step), names, row)
-                    row += min(step, batch.num_rows - start)
+        for batch in self.stored([*stored], step, groups):
+            for start in range(0, batch.num_rows, step):
+                yield row, self._flat(batch.slice(start, step), names, row)
+                row += min(step, batch.num_rows - start)
         if row == first:
             raise self.refuse("the table has no rows.")
-
-    def whole(self) -> Any:
-        """All rows and columns as they are stored."""
-        import pyarrow as pa
-
-        with self._understood():
-            table = pa.Table.from_batches([*self._data.batches(self._data.schema.names, _BATCH_CELLS, None)])
-            table.validate(full=True)
-        return table
 
     @property
     def group_sizes(self) -> list[int]:
@@ -174,9 +170,9 @@ class Table:
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        for stored in batch.schema.names:
-            size = self._sizes.get(stored)
-            lengths = [] if size is None else pc.list_value_length(batch.column(stored)).to_pylist()
+        for stored in filter(self._sizes.get, batch.schema.names):
+            size = self._sizes[stored]
+            lengths = pc.list_value_length(batch.column(stored)).to_pylist()
             k = next((row + k for k, length in enumerate(lengths) if length != size), None)
             if k is not None:
                 message = f"row {k}, counted from 0: column {stored!r} holds no list of {size} numbers, as others do."
@@ -199,7 +195,7 @@ class Table:
             remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
             found = _ROW.search(line)
             row = int(found[1]) - 2 if self.textual and found else None  # behind the line of names, and from 0
-            message = f"this is no {_CALLED[self.format]}, or it is damaged ({line}){remedy}"
+            message = f"this is no {_CALLED[self._format]}, or it is damaged ({line}){remedy}"
             raise self.refuse(message, row=row) from None
 
 

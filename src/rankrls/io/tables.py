@@ -1,0 +1,381 @@
+"""Tables with named columns to arrays: the same for every format, checked, and refused by row and column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rankrls._checks import MISSING, check_word, number
+from rankrls.io._rows import Growing, Ids, float_type, objects, quoted
+from rankrls.io._table import FileTable
+from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, plan_columns
+from rankrls.io.opened import FORMATS, Source, Table, is_number, open_table
+
+_EXACT = 2.0**53
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ColumnTable(FileTable):
+    """Rows of a table with named columns.
+
+    Attributes
+    ----------
+    X : ndarray of shape (m, n), C-contiguous
+        Features.
+    y : ndarray of shape (m,), float64, or None
+        Labels; None where there is no such column, or none was asked for.
+    qid : ndarray of shape (m,) or None
+        Query ids: int64 if every id is a whole number, otherwise an object array of strings, each different one of
+        which is held once. None if there is no such column.
+    ids : ndarray of shape (m,) or None
+        The items' ids, likewise.
+    feature_names : tuple of str
+        Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
+    label, qid_name, id_name : str or None
+        Names of the columns of ``y``, ``qid`` and ``ids``.
+    path : str
+        Where the table came from, as errors name it.
+    sha256 : str
+        Of the file's bytes as they lie on disk; empty for a data frame.
+    event : ndarray of shape (m,), float64, or None
+        Of right-censored times, if a column was asked for: 1 where the event was observed.
+    sample_weight : ndarray of shape (m,), float64, or None
+        Weights of the rows, if a column was asked for.
+    position, impressions : ndarray of shape (m,), float64, or None
+        Where each row was shown and how often, if columns were asked for; ``y`` are then clicks.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[np.float64] | None
+    qid: NDArray[Any] | None
+    ids: NDArray[Any] | None
+    feature_names: tuple[str, ...]
+    label: str | None
+    qid_name: str | None
+    id_name: str | None
+    path: str
+    sha256: str
+    event: NDArray[np.float64] | None = None
+    sample_weight: NDArray[np.float64] | None = None
+    position: NDArray[np.float64] | None = None
+    impressions: NDArray[np.float64] | None = None
+
+    comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
+
+    @property
+    def feature_ids(self) -> list[str]:
+        """What the file calls the columns of ``X``."""
+        return [*self.feature_names]
+
+    @property
+    def docids(self) -> NDArray[Any] | None:
+        """The items' ids, as text."""
+        return None if self.ids is None else objects(map(str, self.ids.tolist()))
+
+
+def load_table(
+    path: Source,
+    *,
+    label: str | None = None,
+    qid: str | None = None,
+    id: str | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    labels: Literal["required", "optional", "ignored"] = "required",
+    format: Literal["auto", "csv", "parquet", "arrow"] = "auto",
+    dtype: DTypeLike = np.float64,
+) -> ColumnTable:
+    r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
+
+    Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
+    is a finite number in every row: a column that holds anything else has to be ignored by name, and a missing value
+    is an error that names its row and column, for what should stand there is not for a reader to guess. ``true`` and
+    ``false`` are 1 and 0.
+
+    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each place in
+    the lists is then a feature: of a column "emb" they are called ``emb[0]``, ``emb[1]``, and so on.
+
+    Parameters
+    ----------
+    path : path, binary file object or data frame
+        Read to its end. Text is UTF-8, plain or gzip (known by its first bytes). Between its cells stand commas,
+        semicolons, tabs or bars: what the first line uses most, or tabs if the file's name ends in ``.tsv``. A data
+        frame is that of pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
+    label, qid, id : str, optional
+        Names of columns. By default "label", "qid" and "docid", where there are such columns. The rows of a query may
+        lie anywhere.
+    features : sequence of str, optional
+        Names of the feature columns, in the order that ``X`` shall have. ``*`` stands for any text in a name and ``?``
+        for one sign, and such a pattern for all columns it fits, in the file's order. A column of lists is named by its
+        own name or those of its features. Other columns are not looked at.
+    ignore : sequence of str, default=()
+        Columns that are no features, by names or patterns.
+    labels : {"required", "optional", "ignored"}, default="required"
+        Whether every row needs a label. "optional": an empty one is NaN, as
+        :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
+    format : {"auto", "csv", "parquet", "arrow"}, default="auto"
+        "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
+        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first bytes say.
+    dtype : dtype, default=float64
+        Of ``X``: float64 or float32. Labels are float64.
+
+    Returns
+    -------
+    ColumnTable
+        With ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
+
+    Raises
+    ------
+    TableError
+        A ValueError: a column that is not there, with a similar name; a name that is there twice; a cell that is
+        missing or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of
+        numbers; a row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of
+        names) and ``column`` say where; of quotes that do not match, ``line``.
+    OSError
+        If the file cannot be read.
+
+    Notes
+    -----
+    O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
+    numbers: the peak of memory is little more than the arrays. The first line names the columns; blank lines, CRLF line
+    ends, a byte order mark and a missing last line end do not matter; cells may be quoted; blanks around a cell are no
+    part of it. A number is what Python's ``float`` makes of it, to the last bit; decimal commas and underscores are
+    refused. Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankrls.io import load_table
+    >>> text = b"query,clicks,url,bm25,grade\nred shoes,3,/a,7.5,2\nred shoes,0,/b,1e-3,0\n"
+    >>> table = load_table(io.BytesIO(text), label="grade", qid="query", ignore=["url"])
+    >>> table.feature_names
+    ('clicks', 'bm25')
+    >>> table.X
+    array([[3.0e+00, 7.5e+00],
+           [0.0e+00, 1.0e-03]])
+    >>> table.y, table.qid
+    (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
+    """
+    return read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, dtype)
+
+
+def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> ColumnTable:
+    """:func:`load_table`, its arguments about columns checked."""
+    check_word("format", format, ("auto", *FORMATS))
+    with open_table(source, format, TableError) as table:
+        plan = plan_columns(table, roles)
+        found = read_arrays(table, plan, float_type(dtype))
+        return found.rows(plan, table.name, table.sha256)
+
+
+def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None) -> ColumnTable:
+    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
+
+    Parameters
+    ----------
+    source, roles, format : as for :func:`read_table`
+    names : sequence of str or None
+        The columns that are wanted of those that are there; None for all that ``roles`` makes features. The column of
+        query ids is held too.
+    """
+    import pyarrow as pa
+
+    with open_table(source, format, TableError) as table:
+        plan = plan_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
+        if names is not None:
+            plan = replace(plan, features=tuple(name for name in names if name in table.columns))
+        batches = [*table.batches(plan.stored)]
+        found = read_arrays(table, replace(plan, features=()), batches=batches)
+        held = [*dict.fromkeys([*plan.features, *(name for role, name in plan.texts.items() if role == "qid")])]
+        X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
+        return replace(found, X=X).rows(plan, table.name, table.sha256)
+
+
+@dataclass(frozen=True, eq=False)
+class Arrays:
+    """The columns of a plan: features, labels, and further numbers and ids by what they are.
+
+    ``texts`` of some rows are the different texts and each row's number among them, or None and whole numbers; of all
+    rows they are arrays.
+    """
+
+    X: Any
+    y: NDArray[np.float64] | None
+    numbers: dict[str, NDArray[np.float64]]
+    texts: dict[str, Any]
+
+    def rows(self, plan: ReadPlan, path: str, sha256: str = "") -> ColumnTable:
+        """All rows, with the names of their columns."""
+        return ColumnTable(
+            X=self.X,
+            y=self.y,
+            qid=self.texts.get("qid"),
+            ids=self.texts.get("id"),
+            feature_names=plan.features,
+            label=plan.label,
+            qid_name=plan.texts.get("qid"),
+            id_name=plan.texts.get("id"),
+            path=path,
+            sha256=sha256,
+            sample_weight=self.numbers.get("weight"),
+            **{name: self.numbers.get(name) for name in ("event", "position", "impressions")},
+        )
+
+
+def read_arrays(
+    table: Table,
+    plan: ReadPlan,
+    dtype: DTypeLike = np.float64,
+    batches: Iterable[tuple[int, Any]] | None = None,
+) -> Arrays:
+    """Read the columns of a table, or of some of its rows; memory is that of the arrays and of a few batches.
+
+    Parameters
+    ----------
+    table : Table
+    plan : ReadPlan
+    dtype : dtype
+        Of the features.
+    batches : iterable, optional
+        Some of its batches, perhaps with further columns.
+    """
+    held: dict[str, Growing] = {}
+    ids = {role: Ids() for role in plan.texts}
+    for part in converted(table, plan, dtype, batches):
+        for name, values in {"X": part.X, "y": part.y, **part.numbers}.items():
+            if values is not None:
+                held.setdefault(name, Growing(values.shape[1:], values.dtype)).append(values)
+        for role, (different, codes) in part.texts.items():
+            ids[role].append(different, codes)
+    texts = {role: column.finish(numbers=table.textual) for role, column in ids.items()}
+    numbers: dict[str, Any] = {name: column.finish() for name, column in held.items()}
+    return Arrays(numbers.pop("X"), numbers.pop("y", None), numbers, texts)
+
+
+def converted(
+    table: Table, plan: ReadPlan, dtype: DTypeLike, batches: Iterable[tuple[int, Any]] | None = None
+) -> Iterator[Arrays]:
+    """Some rows after others, as :func:`read_arrays` reads all."""
+    for row, batch in table.batches(plan.stored) if batches is None else batches:
+        part = _Batch(table, batch, row)
+        yield Arrays(
+            X=part.features(plan.features, np.dtype(dtype)),
+            y=None if plan.label is None else part.numbers(plan.label, "label", may_miss=plan.may_miss),
+            numbers={what: part.numbers(name, what) for what, name in plan.numbers.items()},
+            texts={role: part.ids(name, may_be_empty=role in plan.may_be_empty) for role, name in plan.texts.items()},
+        )
+
+
+def holds_integers(kind: Any) -> bool:
+    """Whether ids of a type are int64, also as pandas stores them beside missing ones, and no texts."""
+    import pyarrow as pa
+
+    return bool((pa.types.is_integer(kind) and not pa.types.is_uint64(kind)) or pa.types.is_floating(kind))
+
+
+def feature_type(table: Table, plan: ReadPlan) -> np.dtype[Any]:
+    """float32 if all columns of features are single precision, else float64."""
+    kinds = {str(table.types[name]) for name in plan.features}
+    return np.dtype(np.float32 if kinds <= {"float", "halffloat"} else np.float64)
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """Columns of some rows, the first of which is row ``start`` of the table."""
+
+    table: Table
+    batch: Any
+    start: int
+
+    def features(self, names: tuple[str, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+        import pyarrow as pa
+
+        if not names:
+            return np.empty((self.batch.num_rows, 0), dtype)
+        # pyarrow turns columns into rows several times faster than numpy
+        columns = [pa.array(self.numbers(name, "feature", dtype)) for name in names]
+        rows: NDArray[Any] = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
+        return rows
+
+    def numbers(self, name: str, what: str, dtype: DTypeLike = np.float64, *, may_miss: bool = False) -> NDArray[Any]:
+        """A column of finite numbers, weights not negative; NaN for a label that may be missing."""
+        import pyarrow as pa
+
+        column = self.batch.column(name)
+        kind = column.type
+        remedy = " Fill it, or leave the column out (ignore)." if what == "feature" else ""
+        if self.table.textual:
+            found = _parsed(column)
+        elif not is_number(kind) and not pa.types.is_null(kind):
+            raise self.table.refuse(f"column {name!r} ({what}) holds {kind}, not numbers.{remedy}", column=name)
+        else:
+            if pa.types.is_decimal(kind):
+                column = column.cast(pa.string())  # rounds once; the direct cast rounds twice
+            if not pa.types.is_floating(kind):
+                column = column.cast(pa.float64(), safe=False)
+            found = column.to_numpy(zero_copy_only=False)
+            if pa.types.is_integer(kind):
+                found = np.where(np.abs(found) >= _EXACT, np.inf, found)
+        with np.errstate(over="ignore"):
+            out: NDArray[Any] = found.astype(dtype, copy=False)
+        bad = np.isinf(out) if may_miss else ~np.isfinite(out)
+        if what == "weight":
+            bad |= out < 0
+        if bad.any():
+            k = int(np.argmax(bad))
+            cell = self.batch.column(name)[k].as_py()
+            shown = "nothing" if cell is None or cell == "" else quoted(str(cell).strip())
+            sign = ", not negative" * (what == "weight")
+            message = f"column {name!r} ({what}) holds {shown}: it needs finite numbers of {out.dtype}{sign}."
+            raise self._refused(k, name, message + remedy)
+        return out
+
+    def ids(self, name: str, *, may_be_empty: bool) -> tuple[list[str] | None, NDArray[Any]]:
+        """Ids as different texts and their numbers, or as whole numbers."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        column = self.batch.column(name)
+        try:
+            if pa.types.is_floating(column.type):  # how pandas stores whole numbers beside a missing one
+                column = column.cast(pa.int64())
+                pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may be rounded
+            if holds_integers(column.type) and not column.null_count:
+                return None, column.cast(pa.int64()).to_numpy()
+            coded = column.dictionary_encode()
+            different = pc.fill_null(coded.dictionary.cast(pa.string()), "").to_pylist()
+        except pa.ArrowException as error:
+            message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
+            raise self.table.refuse(message, column=name) from None
+        codes = pc.fill_null(coded.indices, len(different)).to_numpy(zero_copy_only=False)
+        different += [""] * bool(coded.indices.null_count)
+        empty = np.isin(codes, [code for code, text in enumerate(different) if not text])
+        if empty.any() and not may_be_empty:
+            raise self._refused(int(np.argmax(empty)), name, f"column {name!r} is empty: every row needs an id.")
+        return different, codes
+
+    def _refused(self, k: int, name: str, message: str) -> Exception:
+        row = self.start + k
+        return self.table.refuse(f"row {row}, counted from 0: {message}", row=row, column=name)
+
+
+def _parsed(cells: Any) -> NDArray[np.float64]:
+    """Numbers of cells: NaN where nothing stands, infinity for what is no number."""
+    import pyarrow as pa
+
+    try:
+        found: NDArray[np.float64] = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        if np.isfinite(found).all():
+            return found
+    except pa.ArrowInvalid:
+        pass
+    coded = cells.dictionary_encode()
+    values = []
+    for text in coded.dictionary.to_pylist():
+        value = number(text.encode())
+        values.append(value if value is not None else np.nan if text.strip().lower() in MISSING else np.inf)
+    return np.array(values)[coded.indices.to_numpy()]

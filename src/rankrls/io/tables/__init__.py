@@ -1,1 +1,0 @@
-"""Tables with named columns: delimited text, Parquet and Arrow to arrays, and back."""

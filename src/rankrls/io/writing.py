@@ -1,0 +1,376 @@
+"""Arrays to LETOR text, and to tables with named columns."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from rankrls._checks import check_finite
+from rankrls._compiled.threads import stream_threads
+from rankrls._errors import InputError
+from rankrls._rows import check_finite_features, row_slices
+from rankrls.io._atomic import atomic_write
+from rankrls.io._rows import BLANKS, coded, is_utf8
+from rankrls.io.opened import table_format
+
+_BLOCK_CELLS = 1 << 18
+_BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]|^$")
+_QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
+"""The cells that stand in quotes."""
+
+
+def save_letor(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    comments: Sequence[str] | None = None,
+    zero_based: bool = False,
+) -> None:
+    """Write learning-to-rank data as LETOR text, which :func:`load_letor` reads back bit for bit.
+
+    ``label qid:ID 1:value 2:value ... # comment``, one row a line. Numbers are the shortest decimals that are the same
+    float64; float32 values are written as the float64 that equals them, so that they come back the same as either. The
+    file is written under another name and renamed when it is complete and on disk: it is there as a whole, or what was
+    there before is.
+
+    Parameters
+    ----------
+    path : path
+        Compressed with gzip where it ends in ``.gz``.
+    X : array-like or sparse array of shape (m, n)
+        Features. Of a sparse one the stored entries are written. Where columns at the end (or, with ``zero_based``,
+        column 0) would be in no line, the first line names the last (first) one with value 0, so that the shape comes
+        back too.
+    y : array-like of shape (m,)
+        Labels.
+    qid : array-like of shape (m,), optional
+        Whole numbers or strings, as they shall stand in the file: strings without blanks, ``#`` and NUL. (Strings all
+        of which look like whole numbers are read back as such.)
+    comments : sequence of m str, optional
+        Go behind ``#``, without blanks at their ends; an empty one is left out.
+    zero_based : bool, default=False
+        Call column 0 feature 0 instead of 1.
+
+    Raises
+    ------
+    ValueError
+        Where lengths differ, a value is NaN or infinite, or a qid or comment cannot be written. Nothing is left behind.
+    OSError
+        Where the file cannot be written, the disk being full for one. The target keeps its old content.
+
+    Notes
+    -----
+    O(entries), formatted by pyarrow on all threads; memory is a few blocks of text.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rankrls.io import load_letor, save_letor
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "train.txt")
+    ...     save_letor(path, [[0.5, 1e-9], [0, 4]], [2, 0], qid=[7, 7], comments=["docid = 12", ""])
+    ...     with open(path) as file:
+    ...         print(file.read(), end="")
+    2 qid:7 1:0.5 2:1e-9 # docid = 12
+    0 qid:7 1:0 2:4
+    """
+    features = _features(X, None)
+    rows, columns = features.shape
+    labels = _vector("y", y, rows, np.float64)
+    check_finite("y", labels, "label")
+    ids = None if qid is None else _qid_texts(_vector("qid", qid, rows))
+    notes = None if comments is None else _comment_texts(comments, rows)
+    first_id, step = int(not zero_based), max(1, _BLOCK_CELLS // (features.size // rows + 5))
+    if sparse.issparse(features):
+        features = _named_columns(features, [columns - 1] if first_id else sorted({0, columns - 1}))
+
+    def block(here: slice) -> bytes:
+        part: Any = features[here]
+        if sparse.issparse(part):
+            entries = part.indptr, part.indices + first_id, part.data
+        else:
+            ends = np.arange(len(part) + 1) * columns
+            entries = ends, np.tile(np.arange(first_id, first_id + columns), len(part)), part.ravel()
+        return lines(*entries, labels[here], ids and ids[here], notes and notes[here])
+
+    with atomic_write(path) as file, packed(file, os.fspath(path)) as sink:
+        for text in stream_threads(block, row_slices(0, rows, step)):
+            sink.write(text)
+
+
+def save_table(
+    path: str | os.PathLike[str],
+    X: Any,
+    y: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+    *,
+    ids: ArrayLike | None = None,
+    feature_names: Sequence[str] | None = None,
+    label: str = "label",
+    qid_name: str = "qid",
+    id_name: str = "docid",
+) -> None:
+    """Write learning-to-rank data as a table that :func:`load_table` reads back: CSV, TSV, Parquet or Arrow.
+
+    The columns are the label, the query id, the item's id, as far as they are given, and then the features. The file
+    is written under another name and renamed when it is complete and on disk.
+
+    Parameters
+    ----------
+    path : path
+        Ends in ``.csv``, ``.tsv``, either with ``.gz``, ``.parquet``, ``.arrow`` or ``.feather``.
+    X : array-like or sparse array of shape (m, n)
+        Features; of a sparse one the zeros are written too.
+    y : array-like of shape (m,), optional
+        Labels; NaN is an empty cell.
+    qid, ids : array-like of shape (m,), optional
+        Whole numbers or strings: any text of UTF-8 that is not empty and holds no NUL.
+    feature_names : sequence of n str, optional
+        By default f1, f2, ...
+    label, qid_name, id_name : str
+        Names of those columns.
+
+    Raises
+    ------
+    ValueError
+        If the path's ending is none of these, lengths differ, a feature is NaN or infinite, an id is empty, holds a NUL
+        or is not UTF-8, or two columns have the same name. Nothing is left behind.
+    OSError
+        If the file cannot be written. The target keeps its old content.
+
+    Notes
+    -----
+    O(m n). Numbers of text are the shortest decimals that are the same float64. Memory is a block of rows. Strings all
+    of which look like whole numbers are read back from text as such.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rankrls.io import save_table
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "train.csv")
+    ...     save_table(path, [[0.5, 1e-9], [0, 4]], [2, 0], qid=["a b", "c"], feature_names=["bm25", "age"])
+    ...     with open(path) as file:
+    ...         print(file.read(), end="")
+    label,qid,bm25,age
+    2,a b,0.5,1e-9
+    0,c,0,4
+    """
+    names = None if feature_names is None else [*map(str, feature_names)]
+    features = _features(X, names)
+    rows, n = features.shape
+    names = [f"f{k}" for k in range(1, n + 1)] if names is None else names
+    leading: list[tuple[str, NDArray[Any]]] = []
+    given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
+    for what, name, values in given:
+        if values is not None:
+            texts = any(isinstance(value, str) for value in values)  # an array of fixed width would cut them off
+            dtype = np.float64 if what == "y" else object if texts else None
+            leading.append((name, _vector(what, values, rows, dtype)))
+
+    def block(part: slice) -> list[NDArray[Any]]:
+        values = features[part].toarray() if sparse.issparse(features) else features[part]
+        if table_format(path) == "csv":
+            values = np.asarray(values, np.float64)  # the shortest decimals of a float32 are those of another float64
+        return [*(column[part] for _, column in leading), *values.T]
+
+    step = max(_BLOCK_CELLS // (len(leading) + n), 1)
+    write_blocks(path, [*(name for name, _ in leading), *names], map(block, row_slices(0, rows, step)))
+
+
+def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[NDArray[Any]]]) -> None:
+    """Write columns that come some rows at a time as the table that the path's ending says.
+
+    Parameters
+    ----------
+    path : path
+    names : sequence of str
+    blocks : iterable
+        The columns of the first rows, of the next ones, and so on.
+    """
+    import pyarrow as pa
+
+    check_names(names)
+
+    def tables() -> Iterator[Any]:
+        row = 0
+        for block in blocks:
+            columns = [_column(name, values, row) for name, values in zip(names, block, strict=True)]
+            yield pa.Table.from_arrays(columns, names=[*names])
+            row += len(block[0])
+
+    write_tables(path, tables())
+
+
+def write_tables(path: str | os.PathLike[str], tables: Iterable[Any], format: str = "auto") -> None:
+    """Write tables of pyarrow, one behind the other, in a format, or that which the path's ending says."""
+    from pyarrow import ipc, parquet
+
+    path = os.fspath(path)
+    kind = table_format(path) if format == "auto" else format
+    if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
+        message = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
+        raise InputError(message, file=path)
+    with atomic_write(path) as file:
+        if kind == "csv":
+            with packed(file, path) as sink:
+                _write_text(path, sink, tables)
+            return
+        tables = iter(tables)
+        first = next(tables)
+        open_writer: Any = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
+        with open_writer(file, first.schema) as writer:
+            for table in chain([first], tables):
+                writer.write_table(table)
+
+
+def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
+    """Delimited text in the shortest decimals, with quotes if there are cells that need them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    header: list[str] = []
+    for table in tables:
+        if not header:
+            header = table.column_names
+            sink.write((delimiter.join(map(_cell, header)) + "\n").encode())
+        texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
+        for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
+            if text != text.strip(BLANKS) or "\0" in text:
+                message = f"{text!r} has a blank at an end or a NUL, which text does not keep. Write Parquet instead."
+                raise InputError(message)
+        odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
+        how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
+        csv.write_csv(table, sink, how)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse names of columns that are there twice."""
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise InputError(f"two columns are called {twice!r}; names must differ.", column=twice)
+
+
+def packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+    """A file, or one that packs what is written to it if the name ends in ``.gz``."""
+    if name.endswith(".gz"):
+        # no name and no time inside: the same table gives the same file
+        return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)  # type: ignore[return-value]
+    return nullcontext(file)
+
+
+def _features(X: Any, names: Sequence[str] | None) -> Any:
+    """Finite features to write; of a sparse array each entry once."""
+    if hasattr(X, "tocsr"):
+        X = sparse.csr_array(X)
+        if X.ndim == 2 and not X.has_canonical_format:
+            X = X.copy()
+            X.sum_duplicates()
+    else:
+        X = np.asarray(X)
+    if X.ndim != 2 or 0 in X.shape:
+        raise InputError(f"X needs rows and features; there is nothing to write in shape {X.shape}.", parameter="X")
+    if names is not None and len(names) != X.shape[1]:
+        problem = f"feature_names has {len(names)} names, but X has {X.shape[1]} columns."
+        raise InputError(problem, parameter="feature_names")
+    check_finite_features(X, names)
+    return X
+
+
+def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> NDArray[Any]:
+    """An array of one value for each row."""
+    out = np.asarray(values, dtype=dtype)
+    if out.shape != (rows,):
+        problem = f"{name} has shape {out.shape}, but X has {rows} rows: it needs one value per row."
+        raise InputError(problem, parameter=name)
+    return out
+
+
+def _named_columns(X: Any, columns: list[int]) -> Any:
+    """Sparse features whose first row names the columns that no row does, as 0, so that the shape comes back."""
+    missing = np.setdiff1d(columns, X.indices)
+    starts = X.indptr + len(missing) * (np.arange(len(X.indptr)) > 0)
+    values, at = np.append(np.zeros(len(missing), X.dtype), X.data), np.append(missing, X.indices)
+    named = sparse.csr_array((values, at, starts), shape=X.shape)
+    named.sort_indices()
+    return named
+
+
+def lines(
+    indptr: NDArray[Any],
+    ids: NDArray[Any],
+    values: NDArray[Any],
+    labels: NDArray[np.float64],
+    qids: list[bytes] | None = None,
+    notes: list[bytes] | None = None,
+) -> bytes:
+    """Rows as text: each one's label, query id, entries and comment."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    decimals = lambda numbers: pa.array(numbers).cast(pa.large_string())
+    blank, colon, nothing = (pa.scalar(text, pa.large_string()) for text in (" ", ":", ""))
+    entries = pc.binary_join_element_wise(blank, decimals(ids), colon, decimals(values.astype(np.float64)), nothing)
+    rows = pa.LargeListArray.from_arrays(indptr.astype(np.int64), entries)
+    parts = [decimals(labels), pc.binary_join(rows, nothing)]
+    parts = [part.cast(pa.large_binary()) for part in parts]
+    if qids is not None:
+        parts.insert(1, pa.array([b" qid:" + qid for qid in qids], pa.large_binary()))
+    if notes is not None:
+        parts.append(pa.array([b" # " + note if note else b"" for note in notes], pa.large_binary()))
+    ends = (pa.scalar(text, pa.large_binary()) for text in (b"\n", b""))
+    return b"".join(pc.binary_join_element_wise(*parts, *ends).to_pylist())
+
+
+def _qid_texts(ids: NDArray[Any]) -> list[bytes]:
+    different, codes = coded(ids.tolist())
+    for k, value in enumerate(different):
+        if isinstance(value, bool) or not isinstance(value, str | int) or _BREAKS_A_QID.search(str(value)):
+            row = int(np.argmax(codes == k))
+            rule = "it must be a whole number or a string, not empty and without blanks, # and NUL."
+            raise InputError(f"qid is {value!r} in row {row}: {rule}", parameter="qid", row=row)
+    out = [str(value).encode("utf-8", "surrogateescape") for value in different]
+    return [out[code] for code in codes.tolist()]
+
+
+def _comment_texts(comments: Sequence[str], rows: int) -> list[bytes]:
+    if len(comments) != rows:
+        raise InputError(f"There are {len(comments)} comments, but X has {rows} rows.", parameter="comments")
+    row = next((row for row, comment in enumerate(comments) if "\n" in comment), None)
+    if row is not None:
+        problem = f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comments[row]!r}."
+        raise InputError(problem, parameter="comments", row=row)
+    return [comment.strip(BLANKS).encode("utf-8", "surrogateescape") for comment in comments]
+
+
+def _column(name: str, values: NDArray[Any], start: int) -> Any:
+    """Some rows of a column for pyarrow."""
+    import pyarrow as pa
+
+    if values.dtype.kind not in "UTO":
+        return pa.array(np.ascontiguousarray(values), from_pandas=True)
+    texts = [*map(str, values.tolist())]
+    for row, text in enumerate(texts, start):
+        if not text or not is_utf8(text):
+            message = f"the text {text!r} in row {row}, column {name!r}, is empty or not UTF-8."
+            raise InputError(message, row=row, column=name)
+    return pa.array(texts, pa.string())
+
+
+def _cell(text: str) -> str:
+    """A text as a cell: in quotes if it would be read otherwise without."""
+    return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text
