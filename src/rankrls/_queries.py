@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._arrays import to_host
 from rankrls._cached import cached_property
 from rankrls._checks import numbers_of
 from rankrls._errors import InputError
@@ -192,7 +193,7 @@ def _may_be_sizes(ids: NDArray[Any], n_rows: int) -> bool:
 
 def _as_id_array(qid: Any) -> NDArray[Any]:
     if not isinstance(qid, (list, tuple)):
-        return np.asarray(qid)
+        return to_host(qid)
     kinds = {type(v) for v in qid}
     cut = kinds == {str} and any(v.endswith("\0") for v in qid)  # numpy's texts lose NUL at their end
     if len(kinds) == 1 and kinds <= {str, float, bool} and not cut:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import on_device, taken
 from rankrls._compiled.threads import blas_threads_for
 from rankrls._errors import InputError
 
@@ -22,6 +23,8 @@ _LARGE = 100.0
 
 def take_items(X: Any, rows: Any) -> Any:
     """Rows of a matrix, or items of a sequence, by numbers or a slice."""
+    if on_device(X):
+        return X[rows, :] if isinstance(rows, slice) else taken(X, rows)
     if not isinstance(X, list):
         return X[rows]
     return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]

@@ -26,17 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import as_floats, chunk_values, device_of, namespace, on_device
 from rankrls._cached import cached_property
 from rankrls._checks import check_count
 from rankrls._compiled.threads import map_blocks
 from rankrls._errors import InputError
-from rankrls._rows import mirror, offset_columns, row_slices, shift_columns
+from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
 _TILE = 1024
 _GIB = 2.0**30
-_EPS = float(np.finfo(np.float64).eps)
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
 
@@ -44,6 +44,7 @@ _CACHED = 1 << 17
 _MOST = 1e150
 """Values from here on have squares that overflow."""
 
+_STANDARD = {"power": "pow"}  # the array API's other names
 OPERATIONS = {"multiply": "Mul", "add": "Add", "power": "Pow", "exp": "Exp", "tanh": "Tanh"}
 """What a kernel's numbers may be put through: functions of numpy, and the operators of ONNX that are the same."""
 
@@ -74,18 +75,24 @@ class Formula:
 
     def finish(self, block: Any, kernel: Any) -> None:
         """Turn the numbers of some pairs into the kernel's values, in place."""
-        steps = self.steps(kernel)
+        steps, xp = self.steps(kernel), namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
             for operation, *numbers in steps:
-                getattr(np, operation)(block, *numbers, out=block)
-            if ("power" not in {step[0] for step in steps}) or float(np.abs(block).max(initial=0.0)) < _MOST:
+                if xp is np:
+                    getattr(np, operation)(block, *numbers, out=block)
+                else:
+                    block[...] = getattr(xp, _STANDARD.get(operation, operation))(block, *numbers)
+            if "power" not in {step[0] for step in steps} or 0 in block.shape:
+                return
+            largest = float(xp.max(xp.abs(block)))
+            if largest < _MOST:
                 return
         given = [name for name in ("degree", "gamma") if name in self.parameters]
         at = " at " + ", ".join(f"{name}={getattr(kernel, name):g}" for name in given) if given else ""
         lower = f", or lower {' or '.join(given)}" if given else ""
         raise InputError(
             f"Values of the {self.names[0]} kernel are too large to be multiplied: "
-            f"{float(np.abs(block).max()):.1g}{at}. Scale the features{lower}.",
+            f"{largest:.1g}{at}. Scale the features{lower}.",
             parameter=[*given, "kernel"][0],
         )
 
@@ -156,13 +163,15 @@ class Kernel:
         """
         formula = self.formula
         m = len(X) if isinstance(X, (list, tuple)) else X.shape[0]
-        if Z is None and formula is not None:
+        if Z is None and formula is not None and not on_device(X):
             check_kernel_matrix(m, m)
         if callable(self.name):
             return self._called(X, Z)
         if formula is None:
             return X.toarray().astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64)
         fixed = self.columns(X if Z is None else Z)
+        if on_device(X):
+            return fixed(X)
         left = fixed.Z if Z is None else fixed.moved(X)
         out = np.empty((left.shape[0], fixed.n_columns))
         tiles = [
@@ -251,6 +260,8 @@ class KernelColumns:
             if sparse.issparse(Z):
                 self._shift = offset_columns(Z)
                 self.Z = shift_columns(Z, *self._shift)
+            elif on_device(Z):
+                self._centre = namespace(Z).mean(as_floats(Z), axis=0)
             elif self.n_columns:
                 self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
 
@@ -261,7 +272,11 @@ class KernelColumns:
         if self.kernel.formula is None:
             block = X[:, self.Z]
             return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-        out = np.empty((X.shape[0], self.n_columns))
+        if on_device(X):
+            shape, dtype = (X.shape[0], self.n_columns), self._all[0].dtype
+            out = namespace(X).empty(shape, dtype=dtype, device=device_of(X))
+        else:
+            out = np.empty((X.shape[0], self.n_columns))
         self.fill(self.moved(X), self._all, out)
         return out
 
@@ -277,7 +292,7 @@ class KernelColumns:
 
     def against(self, columns: slice) -> tuple[Any, Any]:
         """What rows are multiplied with for some of the fixed items, and squared norms that are missing in that."""
-        Z = self._tile(self.Z[columns])
+        Z = self._tile(take_items(self.Z, columns))
         square = self.kernel.formula is not None and self.kernel.formula.measure == "square"
         return Z.T, _squared_norms(Z) if square else None
 
@@ -285,9 +300,13 @@ class KernelColumns:
         """Kernel values of rows X, moved, strip by strip."""
         formula, (factor, norms) = self.kernel.formula, right
         assert formula is not None
-        for rows in row_slices(0, X.shape[0], max(16, _CACHED // max(out.shape[1], 1))):
-            block, part = self._tile(X[rows]), out[rows]
-            if formula.measure == "manhattan":
+        xp, device = namespace(out), on_device(out)
+        values, eps = chunk_values(out) if device else _CACHED, float(xp.finfo(out.dtype).eps)
+        for rows in row_slices(0, X.shape[0], max(16, values // max(out.shape[1], 1))):
+            block, part = self._tile(take_items(X, rows)), take_items(out, rows)
+            if device:
+                part[...] = _manhattan(block, factor) if formula.measure == "manhattan" else block @ factor
+            elif formula.measure == "manhattan":
                 from sklearn.metrics.pairwise import manhattan_distances
 
                 part[:] = manhattan_distances(_short(block), _short(factor.T))
@@ -300,7 +319,7 @@ class KernelColumns:
                 both = _squared_norms(block)[:, None] + norms
                 part *= -2.0
                 part += both
-                both *= _EPS * (8 + X.shape[1])
+                both *= eps * (8 + X.shape[1])
                 part[part <= both] = 0.0  # what rounding alone may have made: equal rows have equal kernels
             formula.finish(part, self.kernel)
 
@@ -308,6 +327,9 @@ class KernelColumns:
         if sparse.issparse(block) and self._centre is not None:
             # Against dense items, which are taken from their centre: so must these be, and they fit as dense as those.
             block = block.toarray()
+        if on_device(block):
+            block = as_floats(block)
+            return block if self._centre is None else block - self._centre
         return block.astype(np.float64, copy=False) if self._centre is None else block - self._centre
 
 
@@ -363,9 +385,19 @@ def _short(block: Any) -> Any:
     return block
 
 
-def _squared_norms(block: Any) -> NDArray[np.float64]:
+def _manhattan(block: Any, factor: Any) -> Any:
+    """Sums of absolute differences on a device, feature by feature: no third dimension is held."""
+    total = namespace(block).zeros((block.shape[0], factor.shape[1]), dtype=block.dtype, device=device_of(block))
+    for k in range(block.shape[1]):
+        total += abs(block[:, k][:, None] - factor[k, :][None, :])
+    return total
+
+
+def _squared_norms(block: Any) -> Any:
     if sparse.issparse(block):
         return np.asarray(block.multiply(block).sum(axis=1)).ravel()
+    if on_device(block):
+        return namespace(block).sum(block * block, axis=1)
     return np.asarray(np.einsum("ij,ij->i", block, block))
 
 

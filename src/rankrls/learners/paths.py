@@ -9,6 +9,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._arrays import to_host
+
 Array = NDArray[np.float64]
 
 
@@ -118,9 +120,9 @@ class PathSolutions:
     details: Sequence[Any] = ()
 
     def scores(self, X: Any) -> Array:
-        """Scores of rows X by every solution, (rows, values, targets)."""
+        """Scores of rows X by every solution, (rows, values, targets), on the host."""
         values, size, targets = self.coefficients.shape
-        scores = self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))(X)
+        scores = to_host(self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))(X))
         return scores.reshape(len(scores), values, targets)
 
     def __getitem__(self, k: int) -> Any:

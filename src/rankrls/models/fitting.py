@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
+from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
+from rankrls._arrays import host_only, moved, namespace, on_device, to_host
 from rankrls._checks import numbers_of
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError, InputWarning
@@ -67,6 +69,7 @@ def labelled(
     layout, weights = query_layout(qid, m), check_weights(sample_weight, m)
     propensities = None
     if any(given is not None for given in shown):
+        host_only(X, "The correction of clicks")
         Y, factors, propensities = _corrected(X, Y, qid, kernel, *shown)
         weights = factors if weights is None else weights * factors
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities)
@@ -100,6 +103,7 @@ def preferred(
 ) -> PreferredItems:
     """Checked items with preferences between them; preferences of weight zero are dropped."""
     X = check_features(model, X, kernel=data_kernel(model), reset=True, products=True)
+    host_only(X, "A fit of preferences")
     given = check_preferences(winners, losers, _num_samples(X), strength, weight)
     if groups is not None:
         given = replace(given, groups=query_layout(groups, given.n_rows, name="groups").codes)
@@ -180,7 +184,7 @@ def check_features(model: Any, X: Any, *, kernel: Any, reset: bool = False, prod
 def _is_matrix(X: Any) -> bool:
     """Whether X holds features, and not objects for a callable kernel."""
     numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
-    return numbers or sparse.issparse(X) or hasattr(X, "iloc")
+    return numbers or on_device(X) or sparse.issparse(X) or hasattr(X, "iloc")
 
 
 def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> Any:
@@ -191,6 +195,8 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
             "rankrls.dask, which have the same names, or call compute() yourself.",
             parameter="X",
         )
+    if on_device(X) and get_config()["array_api_dispatch"]:
+        return _check_on_device(model, X, reset=reset, products=products)
     try:  # whether all is finite is checked below, with the row and the column in the message
         dtypes = [np.float64, np.float32]
         checked = validate_data(
@@ -202,6 +208,25 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
     checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
     products = products and getattr(model, "_multiplies_features", True)
     check_finite_features(checked, getattr(model, "feature_names_in_", None), products=products)
+    return checked
+
+
+def _check_on_device(model: Any, X: Any, *, reset: bool, products: bool) -> Any:
+    """:func:`check_matrix` for an array that stays on its device."""
+    kernel, name = data_kernel(model), type(model).__name__
+    if not getattr(model, "_takes_devices", False):
+        host_only(X, name)
+    if getattr(model, "positive", False) is not False:
+        host_only(X, f"{name} with constraints on signs")
+    if callable(kernel) or is_precomputed(kernel):
+        host_only(X, "A kernel that is no formula of features")
+    xp = namespace(X)
+    dtypes = [xp.float64, xp.float32]
+    checked = validate_data(model, X, reset=reset, dtype=dtypes, ensure_all_finite=False)
+    with np.errstate(over="ignore"):
+        size = float(xp.linalg.vector_norm(checked))  # which squares, as products do
+    if not np.isfinite(size):
+        check_finite_features(to_host(checked), getattr(model, "feature_names_in_", None), products=products)
     return checked
 
 
@@ -228,6 +253,7 @@ def check_labels(model: Any, y: Any, *, partly: bool = False) -> tuple[NDArray[n
     """Labels as (m, targets) float64, and whether they came as (m,); ``partly`` allows NaN."""
     if y is None:
         raise InputError(f"{type(model).__name__} requires y to be passed, but the target y is None.", parameter="y")
+    y = to_host(y) if on_device(y) else y
     given = column_or_1d(y, warn=True) if getattr(model, "_single_target", False) else np.asarray(y)
     if given.dtype.kind == "c":
         raise InputError("Complex data not supported: y must hold real numbers.", parameter="y")
@@ -249,7 +275,7 @@ def check_labels(model: Any, y: Any, *, partly: bool = False) -> tuple[NDArray[n
 
 def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
-    given = None if sample_weight is None else np.asarray(sample_weight)
+    given = None if sample_weight is None else to_host(sample_weight)
     weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
     if weights is not None and not weights.any():
         raise InputError(
@@ -349,12 +375,16 @@ def keep(model: Any, scorer: Scorer, kernel: Kernel) -> None:
     """Keep a function as the model's public coefficients."""
     model._kernel_ = kernel
     if scorer.weights is not None:
-        model.coef_ = np.ascontiguousarray(scorer.weights[:, 0] if model._one_target else scorer.weights.T)
+        model.coef_ = _kept(scorer.weights[:, 0] if model._one_target else scorer.weights.T)
     if scorer.coefficients is not None:
         a = scorer.coefficients
-        model.dual_coef_ = np.ascontiguousarray(a[:, 0] if model._one_target else a)
+        model.dual_coef_ = _kept(a[:, 0] if model._one_target else a)
     if scorer.items is not None:
         model.X_fit_ = scorer.items
+
+
+def _kept(values: Any) -> Any:
+    return values if on_device(values) else np.ascontiguousarray(values)
 
 
 def keep_basis(model: Any, basis: Basis | None, data: Comparisons) -> None:
@@ -408,7 +438,7 @@ def publish(model: Any, results: Results, description: str, data: Comparisons | 
         held = np.isfinite(margins)
         model.win_slope_ = logistic_slope(margins[held], table.strength[held], table.weight[held])
     else:
-        scores = data.given_rows(results.best_scores)
+        scores = moved(data.given_rows(results.best_scores), data.X)
         model.held_out_scores_ = scores[:, 0] if data.one_target else scores
 
 

@@ -12,6 +12,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._arrays import check_together, to_host
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
@@ -50,6 +51,7 @@ class Ranker(RegressorMixin, BaseEstimator):
     _one_target: bool
     _fitted_with_qid: bool = False
     _learns_unscored = False  # whether NaN in y marks rows without a label
+    _takes_devices = False  # whether X may be an array of another library than numpy, on its device
     _single_target = False  # whether y must hold one target
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
@@ -80,7 +82,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
         return Scorer(weights, a, self._kernel_, known.get("X_fit_"), columns)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Any:
         """Score items.
 
         Parameters
@@ -98,7 +100,9 @@ class Ranker(RegressorMixin, BaseEstimator):
         O(m n) for a linear model, O(m x training items x n) for a kernel, in blocks.
         """
         check_is_fitted(self)
-        scores = self.scorer_(fitting.check_features(self, X, kernel=self._kernel_.name))
+        X, scorer = fitting.check_features(self, X, kernel=self._kernel_.name), self.scorer_
+        check_together(scorer.coefficients if scorer.weights is None else scorer.weights, X, "predict")
+        scores = scorer(X)
         return scores[:, 0] if self._one_target else scores
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
@@ -117,7 +121,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "rank")
-        return rank_positions(self._scores(X, qid), qid=qid)
+        return rank_positions(to_host(self._scores(X, qid)), qid=qid)
 
     def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
         """``predict``, for estimators that look at whole queries too."""
@@ -140,10 +144,10 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "score")
-        scores = self._scores(X, qid)
+        scores = to_host(self._scores(X, qid))
         if self._learns_unscored:
             y, scores, qid, sample_weight = scored_rows(y, scores, qid, sample_weight)
-        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (np.asarray(y), scores))
+        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))
         if labels.shape[1:] != scores.shape[1:]:
             raise InputError(
                 f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.", parameter="y"

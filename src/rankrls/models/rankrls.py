@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from sklearn.utils.metaestimators import available_if
 
+from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Comparisons
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting, streamed, updating
@@ -35,6 +36,8 @@ _TOLERANCE, _ITERATIONS = 1e-9, 2000
 @estimator
 class ExactRanker(Fits, GraphParameters, KernelParameters):
     """Fits items with labels, clicks or preferences, streamed data, and more queries later, for one alpha."""
+
+    _takes_devices = True
 
     alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
 
@@ -146,8 +149,10 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
 
     def _solve(self, data: Comparisons) -> Self:
         candidate = self._candidate(data)
-        problem = candidate.problem(data)
-        return self._store(data, candidate, problem.solve(float(self.alpha)), problem)
+        with memory_of_device(data.X):
+            problem = candidate.problem(data)
+            solution = problem.solve(float(self.alpha))
+        return self._store(data, candidate, solution, problem)
 
     def _store(self, data: Comparisons, candidate: LeastSquares, scorer: Scorer, problem: Any) -> Self:
         fitting.begin(self, data)

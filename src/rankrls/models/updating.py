@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rankrls._arrays import host_only, to_host
 from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.models import fitting
@@ -32,6 +33,7 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
             "gradients or from a data set. Fit it with solver='primal', or start from a clone."
         )
     data = fitting.labelled(model, X, y, qid, sample_weight, comparable=False, reset=state is None)
+    host_only(data.X, "partial_fit")
     if state is not None:
         _check_continued(model, state, data, qid)
     queries = _more_queries([] if state is None else state["queries"], data)
@@ -89,13 +91,13 @@ def equations_of(state: dict[str, Any], whitening: Array | None) -> list[Equatio
 
 def _state(model: Any, batch: list[Equations], queries: list[Any], basis: Basis | None) -> dict[str, Any]:
     return {
-        "gram": [one.gram for one in batch],
-        "right": [one.right for one in batch],
+        "gram": [to_host(one.gram) for one in batch],
+        "right": [to_host(one.right) for one in batch],
         "energy": [one.energy for one in batch],
         "rows": int(batch[0].rows),
         "queries": queries,
         "setting": _settings(model),
-        "to_items": None if basis is None else basis.to_items,
+        "to_items": None if basis is None else to_host(basis.to_items),
         "rows_first": basis is not None and basis.rows_first,
     }
 

@@ -18,7 +18,9 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from rankrls._arrays import as_floats, moved, to_host
 from rankrls._errors import InputError
+from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.numerics.eigen import EPS, check_semidefinite, symmetric_eigen
 from rankrls.numerics.graph import Array, Index
@@ -67,20 +69,22 @@ class Basis:
             If ``K_RR`` is not positive semidefinite, or zero.
         """
         if kernel.is_linear:
-            Z = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
+            Z = np.asarray(items.toarray() if sparse.issparse(items) else to_host(items), dtype=np.float64)
             U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
             live = s > max(Z.shape) * EPS * s.max(initial=0.0)
-            return cls(kernel, items, _not_empty(U[:, live] / s[live]), True, numbers)
+            return cls(kernel, items, moved(_not_empty(U[:, live] / s[live]), items), True, numbers)
         K = kernel(items) if K is None else K
-        norm = float(np.abs(K).sum(axis=0).max(initial=0.0))
-        factor, failed = linalg.lapack.dpotrf(K, lower=0, clean=1)
+        here = to_host(K)
+        norm = float(np.abs(here).sum(axis=0).max(initial=0.0))
+        factor, failed = linalg.lapack.dpotrf(here, lower=0, clean=1)
         if not failed and norm > 0.0 and linalg.lapack.dpocon(factor, norm)[0] * _CONDITION >= 1.0:
             inverse, _ = linalg.lapack.dtrtri(factor, lower=0, overwrite_c=1)
-            return cls(kernel, items, np.ascontiguousarray(inverse), False, numbers)
-        values, vectors = symmetric_eigen(K, len(K))
+            return cls(kernel, items, moved(np.ascontiguousarray(inverse), K), False, numbers)
+        values, vectors = symmetric_eigen(K, len(here))
         check_semidefinite(values)
         live = values > 0.0
-        return cls(kernel, items, _not_empty(vectors[:, live] / np.sqrt(values[live])), True, numbers)
+        T = _not_empty(to_host(vectors)[:, live] / np.sqrt(values[live]))
+        return cls(kernel, items, moved(T, K), True, numbers)
 
     @property
     def whitening(self) -> Array | None:
@@ -89,21 +93,26 @@ class Basis:
 
     def scorer(self, coefficients: Array) -> Scorer:
         """Weights of the features (columns, targets), or of what was whitened of them, as functions of items."""
-        a = self.to_items @ coefficients if self.rows_first else coefficients  # else they were whitened already
+        a = moved(coefficients, self.to_items)
+        a = self.to_items @ a if self.rows_first else a  # else they were whitened already
         if self.kernel.name == "precomputed":
             return Scorer(None, a, self.kernel, columns=self.numbers)
-        weights = np.asarray(self.items.T @ a, dtype=np.float64) if self.kernel.is_linear else None
+        weights = self._of_features(a) if self.kernel.is_linear else None
         return Scorer(weights, a, self.kernel, self.items)
 
     def features(self, X: Any) -> BasisFeatures:
         """The features of items X, evaluated when rows of them are asked for."""
         columns = self.kernel.columns(self.items)
         if self.kernel.is_linear:
-            weights = np.asarray(self.items.T @ self.to_items, dtype=np.float64)
-            return BasisFeatures(X, lambda block: np.asarray(block @ weights, dtype=np.float64), weights.shape[1])
+            weights = self._of_features(self.to_items)
+            return BasisFeatures(X, lambda block: as_floats(block) @ weights, weights.shape[1])
         if not self.rows_first:
-            return BasisFeatures(X, columns, len(self.to_items))
+            return BasisFeatures(X, columns, self.to_items.shape[0])
         return BasisFeatures(X, lambda block: columns(block) @ self.to_items, self.to_items.shape[1])
+
+    def _of_features(self, a: Any) -> Any:
+        """Coefficients of the items as weights of features, for a linear kernel."""
+        return as_floats(self.items).T @ a
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +129,7 @@ class BasisFeatures:
         return len(self.X) if isinstance(self.X, list) else int(self.X.shape[0]), self.n_columns
 
     def __getitem__(self, rows: Any) -> Array:
-        if isinstance(self.X, list):
-            numbers = range(len(self.X))[rows] if isinstance(rows, slice) else rows
-            return self.evaluate([self.X[i] for i in numbers])
-        return self.evaluate(self.X[rows])
+        return self.evaluate(take_items(self.X, rows))
 
 
 def _not_empty(T: Array) -> Array:

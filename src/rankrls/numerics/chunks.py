@@ -42,9 +42,9 @@ def chunks(starts: NDArray[np.intp], rows: int) -> list[tuple[int, int]]:
     return list(zip(cuts[:-1], cuts[1:], strict=True))
 
 
-def chunk_rows(n_features: int) -> int:
-    """Rows of a chunk in so many features: enough that products with n x n matrices dominate."""
-    return max(1024, CHUNK_VALUES // max(1, n_features), 2 * n_features)
+def chunk_rows(n_features: int, values: int = CHUNK_VALUES) -> int:
+    """Rows of a chunk of about so many values: enough that products with n x n matrices dominate."""
+    return max(1024, values // max(1, n_features), 2 * n_features)
 
 
 def map_chunks(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dgejsv, dpstrf
 
+from rankrls._arrays import device_of, moved, namespace, on_device, to_host
 from rankrls._compiled.threads import blas_threads_for
 from rankrls._errors import InputError
 from rankrls.numerics.graph import Array
@@ -15,18 +18,27 @@ _NEGATIVE = 1e-8
 """Of the largest eigenvalue: a negative one that is smaller is rounding."""
 
 
-def symmetric_eigen(S: Array, size: int) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of a symmetric matrix, given by its lower triangle, which is destroyed.
+def symmetric_eigen(S: Any, size: int) -> tuple[Array, Any]:
+    """Eigenvalues, on the host, and eigenvectors of a symmetric matrix: its lower triangle, which is destroyed.
 
     Values within ``size`` units of rounding of the largest are 0. O(n^3); n x n numbers three times over.
     """
-    if not len(S):
+    n = S.shape[0]
+    if on_device(S):
+        found, vectors = namespace(S).linalg.eigh(S)
+        values = np.array(to_host(found), dtype=np.float64)
+    elif not n:
         return np.zeros(0), np.zeros((0, 0))
-    # its transpose is in LAPACK's order of a matrix
-    with blas_threads_for(float(len(S)) ** 3):
-        values, vectors = linalg.eigh(S.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
-    values[np.abs(values) <= max(size, len(S)) * EPS * np.abs(values).max()] = 0.0
+    else:
+        # its transpose is in LAPACK's order of a matrix
+        with blas_threads_for(float(n) ** 3):
+            values, vectors = linalg.eigh(S.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
+    values[np.abs(values) <= max(size, n) * _eps(S) * np.abs(values).max(initial=0.0)] = 0.0
     return values, vectors
+
+
+def _eps(S: Any) -> float:
+    return float(namespace(S).finfo(S.dtype).eps)
 
 
 def jacobi_eigen(G: Array, size: int) -> tuple[Array, Array]:
@@ -69,9 +81,11 @@ def check_semidefinite(values: Array, parameter: str = "kernel") -> None:
         )
 
 
-def cholesky_solution(S: Array, B: Array, alpha: float) -> Array | None:
+def cholesky_solution(S: Any, B: Any, alpha: float) -> Array | None:
     """``(S + alpha I)^-1 B``, or None if alpha is lost in rounding of S or S is indefinite. S is left as it is."""
-    n = len(S)
+    n = S.shape[0]
+    if on_device(S):
+        return _device_solution(S, B, alpha)
     if not n or not alpha > 1e-9 * np.trace(S) / n:
         return None
     A = S.T.copy(order="F")
@@ -81,3 +95,21 @@ def cholesky_solution(S: Array, B: Array, alpha: float) -> Array | None:
     except linalg.LinAlgError:
         return None
     return np.asarray(linalg.cho_solve(factor, B, check_finite=False))
+
+
+def _device_solution(S: Any, B: Any, alpha: float) -> Array | None:
+    """:func:`cholesky_solution` on a device.
+
+    The array API has no triangular solve: the Cholesky factor only tells whether the matrix is definite.
+    """
+    xp, n = namespace(S), S.shape[0]
+    if not n or not alpha > max(1e-9, 1e2 * _eps(S)) * float(xp.linalg.trace(S)) / n:
+        return None
+    A = S + alpha * xp.eye(n, dtype=S.dtype, device=device_of(S))
+    try:
+        xp.linalg.cholesky(A)
+    except Exception as error:
+        if "LinAlgError" not in type(error).__name__:
+            raise
+        return None
+    return to_host(xp.linalg.solve(A, moved(B, A)))

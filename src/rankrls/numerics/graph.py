@@ -14,16 +14,18 @@ from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from rankrls._arrays import column, on_device, repeated
 from rankrls._cached import cached_property
 from rankrls.numerics.runs import (
     SortedRows,
-    averaging,
     dense_rows,
     deviations,
+    device_deviations,
     edges,
     group_means,
     group_sums,
     lengths_to_starts,
+    means_of_runs,
     runs_of,
 )
 
@@ -197,32 +199,36 @@ class LabelledGraph(SortedRows):
             first_query=0,
         )
 
-    def read(self, X: Any) -> tuple[Array, Array]:
+    def read(self, X: Any) -> tuple[Any, Any]:
         """Deviations of the items from the means of their queries, (m, n), and these means, (q, n).
 
         Measured from each query's first row, so that a constant column is exactly 0 and an offset costs no digits.
         X is dense, CSR, or anything else that gives rows when it is indexed.
         """
-        return self._read(X, np.ones(self.n_rows))
+        return self._read(X, None)
 
-    def _read(self, X: Any, scale: Array) -> tuple[Array, Array]:
+    def _read(self, X: Any, scale: Array | None) -> tuple[Any, Any]:
         rows = self.rows
         if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
             X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
+            if on_device(X):
+                D, means = device_deviations(X, self.starts, self.weights)
+                return D if scale is None else D * column(scale, D), means
         D, means = np.empty((len(rows), X.shape[1])), np.empty((len(self.starts) - 1, X.shape[1]))
+        scale = np.ones(self.n_rows) if scale is None else scale
         deviations(X, rows, self.starts, self.weights, scale, D, means)
         return D, means
 
-    def factor(self, D: Array, means: Array | None) -> Array:
+    def factor(self, D: Any, means: Any) -> Any:
         """``F X`` from :meth:`read`, or ``F X V`` from the products of both with V; in the memory of D."""
         root, r1, r2 = self._roots
-        of_class = averaging(self.weights, self.class_starts) @ D if self.excludes_ties else None
-        D *= self.scale[:, None]
+        of_class = means_of_runs(D, self.weights, self.class_starts) if self.excludes_ties else None
+        D *= column(self.scale, D)
         if of_class is not None:
-            of_class *= (np.repeat(r2, np.diff(self.query_classes)) - r1)[:, None]
-            D += np.repeat(of_class, np.diff(self.class_starts), axis=0) * root[:, None]
+            of_class *= column(np.repeat(r2, np.diff(self.query_classes)) - r1, D)
+            D += repeated(of_class, np.diff(self.class_starts)) * column(root, D)
         if self.e3 and means is not None:
-            D += np.repeat(np.sqrt(self.e3) * means, np.diff(self.starts), axis=0) * root[:, None]
+            D += repeated(float(np.sqrt(self.e3)) * means, np.diff(self.starts)) * column(root, D)
         return D
 
     def factor_rows(self, X: Any) -> Array:

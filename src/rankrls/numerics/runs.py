@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import as_floats, joined, moved, namespace, on_device, repeated, taken
 from rankrls._compiled.jit import compiled
+
+_TOGETHER = 64
+"""Runs whose means on a device are one product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +57,37 @@ def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-
             mean[c] += first[c]
 
 
-def dense_rows(X: Any, rows: Any) -> NDArray[np.float64]:
-    """Some rows of X in new memory: dense, float64, one row after the other."""
-    block = X[rows]
+def device_deviations(X: Any, starts: NDArray[np.intp], weights: NDArray[np.float64]) -> tuple[Any, Any]:
+    """What :func:`deviations` finds, for rows on a device that are gathered already."""
+    lengths, first = np.diff(starts), taken(X, starts[:-1])
+    D = X - repeated(first, lengths)
+    means = means_of_runs(D, weights, starts)
+    D -= repeated(means, lengths)
+    return D, means + first
+
+
+def means_of_runs(X: Any, weights: NDArray[np.float64], starts: NDArray[np.intp]) -> Any:
+    """Weighted means of the rows of each run, (runs, n), on the device of X.
+
+    The array API adds up by products only: those of a few runs are one, with a dense matrix.
+    """
+    if not on_device(X):
+        return averaging(weights, starts) @ X
+    xp, out = namespace(X), []
+    share = weights / np.repeat(group_sums(weights, starts), np.diff(starts))
+    for a in range(0, len(starts) - 1, _TOGETHER):
+        own = starts[a : a + _TOGETHER + 1]
+        rows, numbers = slice(int(own[0]), int(own[-1])), np.arange(len(own) - 1)
+        member = moved(np.repeat(numbers, np.diff(own)), X)[None, :] == moved(numbers, X)[:, None]
+        out.append(xp.where(member, moved(share[rows], X)[None, :], 0.0) @ X[rows, :])
+    return joined(out)
+
+
+def dense_rows(X: Any, rows: Any) -> Any:
+    """Some rows of X in new memory: dense, float64, one row after the other; on a device maybe a view."""
+    block = taken(X, rows) if on_device(X) else X[rows]
+    if on_device(block):
+        return as_floats(block)
     return np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
 
 

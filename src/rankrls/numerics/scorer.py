@@ -10,7 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import as_floats, chunk_values, joined, moved, on_device
 from rankrls._compiled.threads import map_threads, one_blas_thread
+from rankrls._rows import row_slices, take_items
 from rankrls.kernels import Kernel
 
 _LINEAR = Kernel("linear")
@@ -82,8 +84,8 @@ class Scorer:
         coefficients = [s.coefficients for s in scorers if s.coefficients is not None]
         return replace(
             first,
-            weights=np.hstack(weights) if weights else None,
-            coefficients=np.hstack(coefficients) if coefficients else None,
+            weights=joined(weights, axis=1) if weights else None,
+            coefficients=joined(coefficients, axis=1) if coefficients else None,
         )
 
 
@@ -94,11 +96,14 @@ def expansion_scores(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float6
 
 def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
     """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
-    return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, np.asarray, W, _PREDICT_ROWS)
+    return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, as_floats, W, _PREDICT_ROWS)
 
 
 def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], step: int) -> NDArray[np.float64]:
     m = len(X) if isinstance(X, list) else X.shape[0]
+    if on_device(X):
+        step = max(1, chunk_values(X) // max(X.shape[1], a.shape[0]))
+        return joined([columns(take_items(X, rows)) @ moved(a, X) for rows in row_slices(0, m, step)])
     out = np.empty((m, *a.shape[1:]))
 
     def score(rows: slice) -> None:

@@ -16,6 +16,18 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rankrls._arrays import (
+    as_floats,
+    chunk_values,
+    items_behind,
+    joined,
+    moved,
+    namespace,
+    on_device,
+    squared_lengths,
+    taken,
+    to_host,
+)
 from rankrls._errors import InputError
 from rankrls._rows import offset_columns, shift_columns
 from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks
@@ -71,12 +83,12 @@ class Equations:
             gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(t)
         else:
             Z = graph.factor_rows(X)
-            gram, right = Z.T @ Z, Z.T @ t
+            gram, right = Z.T @ Z, Z.T @ moved(t, Z)
         return cls(gram, right, energy, graph.n_rows)
 
     def __iadd__(self, other: Equations) -> Equations:
-        np.add(self.gram, other.gram, out=self.gram)
-        np.add(self.right, other.right, out=self.right)
+        for own, more in ((self.gram, other.gram), (self.right, other.right)):
+            own += more  # in its memory
         return replace(self, energy=self.energy + other.energy, rows=self.rows + other.rows)
 
     def __sub__(self, other: Equations) -> Equations:
@@ -94,37 +106,42 @@ class Equations:
 
     def smoother(self) -> Smoother:
         """Decompose the Gram matrix. O(n^3)."""
-        size = max(self.rows, len(self.gram))
-        diagonal, lost = self.gram.diagonal(), None
+        n = self.gram.shape[0]
+        size = max(self.rows, n)
+        diagonal, lost = to_host(namespace(self.gram).linalg.diagonal(self.gram)), None
         live = diagonal[diagonal > 0.0]
         own = self.whitening is None  # rounding of whitened features is relative to the largest, which Jacobi amplifies
         uneven = own and len(live) and live.max() / _SPAN > live.min()
-        if own and (len(diagonal) <= JACOBI or (uneven and len(diagonal) <= _JACOBI_IF_NEEDED)):
-            values, vectors = jacobi_eigen(self.gram, size)
+        if own and (n <= JACOBI or (uneven and n <= _JACOBI_IF_NEEDED)):
+            values, found = jacobi_eigen(to_host(self.gram), size)
+            vectors = moved(found, self.gram)
             least = float(live.min(initial=np.inf))
         else:
-            values, vectors = symmetric_eigen(self.gram.copy(), size)
+            # LAPACK destroys it
+            values, vectors = symmetric_eigen(self.gram if on_device(self.gram) else self.gram.copy(), size)
             np.maximum(values, 0.0, out=values)
             least = np.inf
             lost = int(np.argmin(np.where(diagonal > 0.0, diagonal, np.inf))) if uneven else None
         T = vectors if self.whitening is None else self.whitening @ vectors
-        return Smoother(values, T, vectors.T @ self.right, self.energy, size, least, lost)
+        return Smoother(values, T, to_host(vectors.T @ self.right), self.energy, size, least, lost)
 
     def solve(self, alpha: float) -> Array:
         """The weights of one alpha, (features, targets): by Cholesky, or the smoother if alpha is next to nothing."""
         w = cholesky_solution(self.gram, self.right, alpha)
         if w is None:
             return self.smoother().path(np.array([alpha]))[0]
-        return w if self.whitening is None else self.whitening @ w
+        return w if self.whitening is None else to_host(self.whitening @ moved(w, self.whitening))
 
 
 def normal_equations(graph: Graph, X: Any) -> Equations:
     """The equations of data in memory: the sum of their chunks from left to right, on all threads."""
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
         return Equations.of(graph, X)
-    rows = chunk_rows(X.shape[1]) * (8 if sparse.issparse(X) else 1)
+    rows = chunk_rows(X.shape[1], chunk_values(X)) * (8 if sparse.issparse(X) else 1)
     parts = (graph.part(a, b) for a, b in chunks(graph.starts, rows))
-    total: Equations = left_fold(map_chunks(_of(X), parts))
+    # a device's products have all of its threads
+    several = map if on_device(items_behind(X)) else map_chunks
+    total: Equations = left_fold(several(_of(X), parts))
     return total
 
 
@@ -213,7 +230,7 @@ class Smoother:
 
     def _coefficients(self, directions: Array, inverse: Array) -> Array:
         scaled = (inverse[:, :, None] * self.right[:, None, :]).reshape(len(self.values), -1)
-        found = directions @ scaled
+        found = to_host(directions @ moved(scaled, directions))
         return np.ascontiguousarray(found.reshape(-1, inverse.shape[1], self.right.shape[1]).transpose(1, 0, 2))
 
 
@@ -267,20 +284,21 @@ class DualEquations:
             half = graph.factor_rows(K)
             return cls(graph, graph.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, graph.n_rows)), None)
         rows, m = graph.rows, graph.n_rows
-        if m != len(K) or (np.diff(rows) != 1).any():
-            K = K[np.ix_(rows, rows)]
+        if m != K.shape[0] or (np.diff(rows) != 1).any():
+            K = taken(taken(K, rows), rows, axis=1) if on_device(K) else K[np.ix_(rows, rows)]
         graph_here = replace(graph, rows=np.arange(m, dtype=np.intp))
         parts = [graph_here.part(a, b) for a, b in chunks(graph.starts, 512)]
         for part in parts:
-            K[part.rows[0] : part.rows[-1] + 1] = part.factor_rows(K)
+            K[int(part.rows[0]) : int(part.rows[-1]) + 1, :] = part.factor_rows(K)
         unseen, means = [], []
         for part in parts:
             inside = slice(int(part.rows[0]), int(part.rows[-1]) + 1)
-            D, M = replace(part, rows=part.rows - inside.start).read(np.ascontiguousarray(K[:, inside].T))
-            unseen.append(D[part.unseen])
+            across = K[:, inside].T if on_device(K) else np.ascontiguousarray(K[:, inside].T)
+            D, M = replace(part, rows=part.rows - inside.start).read(across)
+            unseen.append(taken(D, np.flatnonzero(part.unseen)))
             means.append(M)
             K[:, inside] = part.factor(D, M).T
-        return cls(graph, K, np.concatenate(unseen), np.concatenate(means))
+        return cls(graph, K, joined(unseen), joined(means))
 
     @classmethod
     def of_features(cls, X: Any, graph: Graph) -> DualEquations:
@@ -294,9 +312,9 @@ class DualEquations:
             Z = Z if regresses(graph) else shift_columns(Z, *offset_columns(Z))
             return cls.of_kernel((Z @ Z.T).toarray(), graph)
         D, M = graph.read(X)
-        unseen = D[graph.unseen]
+        unseen = taken(D, np.flatnonzero(graph.unseen))
         Z = graph.factor(D, M)
-        squares = np.einsum("ij,ij->j", Z, Z)
+        squares = squared_lengths(Z, axis=0)
         live = squares[squares > 0.0]
         uneven = len(live) and live.max() / _SPAN > live.min()
         lost = int(np.argmin(np.where(squares > 0.0, squares, np.inf))) if uneven else None
@@ -305,13 +323,14 @@ class DualEquations:
     def smoother(self) -> DualSmoother:
         """Decompose ``F K F'``, which is destroyed. O(m^3)."""
         t = self.graph.target
-        values, V = symmetric_eigen(self.C, len(self.C))
+        n = self.C.shape[0]
+        values, V = symmetric_eigen(self.C, n)
         return DualSmoother(
             values,
             V,
-            V.T @ t,
+            to_host(V.T @ moved(t, V)),
             np.einsum("ij,ij->j", t, t),
-            len(V),
+            n,
             lost_feature=self.lost_feature,
             graph=self.graph,
             unseen=self.unseen @ V,
@@ -375,11 +394,11 @@ def feature_weights(graph: Graph, X: Any, a: Array) -> Array:
     column costs no digits. (n, columns).
     """
     if sparse.issparse(X) or regresses(graph):
-        return np.asarray(X.T @ a)
+        return to_host(as_floats(X).T @ moved(a, X))
     if isinstance(graph, PreferenceGraph):
         return centred_items(graph, X).T @ a
-    parts = (graph.part(*chunk) for chunk in chunks(graph.starts, chunk_rows(X.shape[1])))
-    return np.asarray(sum(part.read(X)[0].T @ a[part.rows] for part in parts))
+    parts = (graph.part(*chunk) for chunk in chunks(graph.starts, chunk_rows(X.shape[1], chunk_values(X))))
+    return to_host(sum(part.read(X)[0].T @ moved(a[part.rows], X) for part in parts))
 
 
 def centred_items(graph: PreferenceGraph, X: Any) -> Array:

@@ -91,7 +91,8 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
         "given": given,
         "model": encoded(model, arrays, leave_out=() if updatable else (_UPDATES,)),
     }
-    _check_predicts(model, sum(array.nbytes for array in arrays))
+    stored = decoded(about["model"], lambda name: arrays[int(name.removesuffix(".npy"))])  # arrays of a device are here
+    _check_predicts(stored, sum(array.nbytes for array in arrays))
     write(path, about, arrays)
 
 

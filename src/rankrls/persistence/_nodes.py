@@ -31,6 +31,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import rankrls
+from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
 
 VALUES = {
@@ -98,6 +99,7 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
         arrays.append(array)
         return {"array": f"{len(arrays) - 1}.npy"}
 
+    value = to_host(value) if on_device(value) else value
     if isinstance(value, np.generic):
         value = value.item()
     kind = type(value)

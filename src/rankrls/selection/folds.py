@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._arrays import host_only
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
@@ -43,6 +44,7 @@ def exact_plan(
     preferences each one or group.
     """
     if isinstance(cv, str) and cv == "leave_pair_out":
+        host_only(data.X, "Leave-pair-out")
         return pair_plan(measure, data, settings, constrained=constrained)
     if isinstance(data, PreferredItems):
         return preference_plan(measure, data, cv)
@@ -55,6 +57,7 @@ def exact_plan(
         return block_plan(measure, data, query_blocks(data.layout), f"leave-query-out over {q} queries", each=True)
     refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if is_concordance(measure) and not refused:
+        host_only(data.X, "Leave-pair-out, which one ranking has by default (cv=5 has not),")
         return exact_pair_plan(measure, f"leave-pair-out over {m} items")
     return folds_plan(min(FEW_FOLDS, m), measure, data, beta)
 

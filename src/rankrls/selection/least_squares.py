@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import moved
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError, InputWarning
@@ -176,7 +177,7 @@ class PrimalForm(Form):
         return normal_equations(self.graph, self.features)
 
     def read(self, coefficients: Array) -> Scorer:
-        return Scorer(coefficients)
+        return Scorer(moved(coefficients, self.X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,8 +231,11 @@ class DualForm(Form):
 
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
-            return Scorer(feature_weights(self.graph, self.X, coefficients), coefficients)
-        return Scorer(None, coefficients, self.kernel, None if self.kernel.name == "precomputed" else self.X)
+            weights = feature_weights(self.graph, self.X, coefficients)
+            return Scorer(moved(weights, self.X), moved(coefficients, self.X))
+        return Scorer(
+            None, moved(coefficients, self.X), self.kernel, None if self.kernel.name == "precomputed" else self.X
+        )
 
 
 @dataclass(frozen=True, eq=False)

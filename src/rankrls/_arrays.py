@@ -1,0 +1,176 @@
+"""Arrays of other libraries than numpy (torch, cupy) on their devices, through the array API standard.
+
+Matrices stay on the device of X. Vectors of a fit, such as eigenvalues, labels and the scores that are evaluated, are
+numpy's: what makes a vector of a matrix brings it to the host, and what uses a vector beside a matrix moves it.
+Every function here takes arrays of numpy too, for which it costs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._errors import InputError
+
+_CACHED_VALUES = 1 << 18
+"""Values of a chunk of rows in the host's memory, about: 2 MB stay in the cache of one processor."""
+DEVICE_VALUES = 1 << 23
+"""Values of a chunk of rows on a device with memory of its own: 64 MB, so that starting a product costs little beside
+it. An assignment to this changes it, for devices of little memory."""
+_HOST_MEMORY = 1  # kDLCPU of the DLPack standard
+
+
+def on_device(X: Any) -> bool:
+    """Whether X is an array of another library than numpy."""
+    if isinstance(X, (np.ndarray, list)) or sparse.issparse(X):
+        return False
+    from sklearn.utils._array_api import array_api_compat
+
+    return bool(array_api_compat.is_array_api_obj(X))
+
+
+def namespace(X: Any) -> Any:
+    """The functions of the array API for X: numpy itself for everything that is not on a device."""
+    if not on_device(X):
+        return np
+    from sklearn.utils._array_api import array_api_compat
+
+    return array_api_compat.get_namespace(X)
+
+
+def device_of(X: Any) -> Any:
+    """Where an array is; two arrays are together if their namespaces and devices are the same."""
+    from sklearn.utils._array_api import array_api_compat
+
+    return array_api_compat.device(X) if on_device(X) else None
+
+
+def to_host(values: Any) -> NDArray[Any]:
+    """The values as an array of numpy."""
+    if not on_device(values):
+        return np.asarray(values)
+    from sklearn.utils._array_api import _convert_to_numpy
+
+    return np.asarray(_convert_to_numpy(values, namespace(values)))
+
+
+def moved(values: Any, like: Any) -> Any:
+    """Values of the host in the namespace and on the device of another array, floats as its most exact; not to be
+    changed, since they may be the same memory.
+    """
+    if not on_device(like) or on_device(values):
+        return values
+    values = np.ascontiguousarray(values)
+    if not values.flags.writeable:
+        values = values.copy()  # torch warns of memory that must not be written
+    xp = namespace(like)
+    if values.dtype.kind != "f":
+        return xp.asarray(values, device=device_of(like))
+    return xp.asarray(values.astype(_float_name(like), copy=False), device=device_of(like))
+
+
+def as_floats(X: Any) -> Any:
+    """X in the most exact floats of its device, float64 where there are such; an X on the host as it is."""
+    if not on_device(X):
+        return X
+    xp = namespace(X)
+    return xp.astype(X, getattr(xp, _float_name(X)), copy=False)
+
+
+def _float_name(X: Any) -> str:
+    return "float64" if "float64" in _dtypes(X) else "float32"
+
+
+def _dtypes(X: Any) -> Any:
+    return namespace(X).__array_namespace_info__().dtypes(kind="real floating", device=device_of(X))
+
+
+def taken(X: Any, numbers: NDArray[np.intp], axis: int = 0) -> Any:
+    """Some rows or columns of X, by their numbers; a view where a device's rows follow one another."""
+    if not on_device(X):
+        return np.take(X, numbers, axis=axis)
+    a, b = (int(numbers[0]), int(numbers[-1]) + 1) if len(numbers) else (0, 0)
+    if b - a == len(numbers) and (np.diff(numbers) == 1).all():
+        return X[a:b, ...] if axis == 0 else X[:, a:b]
+    return namespace(X).take(X, moved(np.asarray(numbers, dtype=np.int64), X), axis=axis)
+
+
+def joined(parts: list[Any], axis: int = 0) -> Any:
+    """Arrays of one device one after the other."""
+    return np.concatenate(parts, axis=axis) if not on_device(parts[0]) else namespace(parts[0]).concat(parts, axis=axis)
+
+
+def repeated(values: Any, counts: NDArray[np.intp]) -> Any:
+    """Each row as often as its count says."""
+    if not on_device(values):
+        return np.repeat(values, counts, axis=0)
+    return taken(values, np.repeat(np.arange(len(counts)), counts))
+
+
+def column(values: NDArray[np.float64], like: Any) -> Any:
+    """A vector of the host as a column beside a matrix."""
+    return moved(values, like)[:, None]
+
+
+def squared_lengths(X: Any, axis: int) -> NDArray[np.float64]:
+    """Squared lengths of the rows (axis 1) or columns (axis 0) of a matrix, on the host."""
+    if not on_device(X):
+        return np.asarray(np.einsum("ij,ij->i" if axis else "ij,ij->j", X, X))
+    return to_host(namespace(X).sum(X * X, axis=axis))
+
+
+def items_behind(X: Any) -> Any:
+    """The items of features that are evaluated when their rows are asked for; any other X itself."""
+    return getattr(X, "X", X)
+
+
+def chunk_values(X: Any) -> int:
+    """Values of a chunk of rows of X, about."""
+    X = items_behind(X)
+    own_memory = on_device(X) and X.__dlpack_device__()[0] != _HOST_MEMORY
+    return DEVICE_VALUES if own_memory else _CACHED_VALUES
+
+
+def host_only(X: Any, what: str) -> None:
+    """Refuse an array on a device for what has no form there."""
+    if on_device(X):
+        raise InputError(
+            f"{what} works with numpy alone, and X is {_where(X)}. Give X as an array of numpy.", parameter="X"
+        )
+
+
+def check_together(fitted: Any, X: Any, method: str) -> None:
+    """Refuse items on another device than the fitted coefficients."""
+    if namespace(fitted) is not namespace(X) or device_of(fitted) != device_of(X):
+        raise InputError(
+            f"X is {_where(X)}, but the model was fitted on arrays that are {_where(fitted)}. Give {method} arrays of "
+            "the same library and device, or save the model and load it, which brings it to numpy.",
+            parameter="X",
+        )
+
+
+def _where(X: Any) -> str:
+    if not on_device(X):
+        return "numpy's, on the host"
+    name = namespace(X).__name__.rpartition("array_api_compat.")[2]
+    return f"{name}'s, on {device_of(X)}"
+
+
+@contextmanager
+def memory_of_device(X: Any) -> Iterator[None]:
+    """One error that says what to do where the memory of X's device is not enough."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        if not on_device(X) or not (isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__):
+            raise
+        raise InputError(
+            f"The memory of the device ({device_of(X)}) is not enough for {X.shape[0]} items with {X.shape[1]} "
+            "features. A kernel needs 3 m^2 numbers: use SparseRankRLS, or a smaller rankrls._arrays.DEVICE_VALUES.",
+            parameter="X",
+        ) from error

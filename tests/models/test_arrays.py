@@ -1,0 +1,170 @@
+"""Estimators on arrays of other libraries, by the oracles of numpy's.
+
+The devices of array-api-strict tell what leaves them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+
+import array_api_strict
+import numpy as np
+import pytest
+from sklearn import config_context
+
+from rankrls import CGRankRLS, RankRLS, SparseRankRLS, load, save
+from tests.models.oracles import (
+    GRAPHS,
+    KERNEL_PARAMETERS,
+    centred,
+    dense_scores,
+    graph_id,
+    kernel_matrix,
+    ranking_data,
+)
+from tests.refusals import Refusal
+
+DEVICE = array_api_strict.Device("device1")
+X, Y, QID = ranking_data()
+W = np.random.default_rng(1).random(len(Y)) + 0.4
+X_NEW = np.random.default_rng(2).normal(size=(9, X.shape[1]))
+
+
+class Library:
+    """Where arrays are: ``put`` moves them there, and ``back`` brings them to numpy and sees that they were there."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def put(self, values):
+        if self.name == "numpy":
+            return np.asarray(values)
+        if self.name == "strict":
+            return array_api_strict.asarray(values, device=DEVICE)
+        return import_module("torch").asarray(values)
+
+    def back(self, values):
+        assert type(values) is type(self.put(np.zeros(1)))
+        if self.name == "strict":
+            assert values.device == DEVICE
+            return np.asarray(array_api_strict.asarray(values, device=array_api_strict.Device("CPU_DEVICE")))
+        return np.asarray(values)
+
+
+@pytest.fixture(
+    params=[
+        "numpy",
+        "strict",
+        pytest.param("torch", marks=pytest.mark.skipif(not find_spec("torch"), reason="torch is not installed")),
+    ]
+)
+def library(request):
+    with config_context(array_api_dispatch=True):
+        yield Library(request.param)
+
+
+@pytest.mark.parametrize("graph", GRAPHS[::2], ids=graph_id)
+def test_every_graph_kernel_and_form(library, graph):
+    forms = [
+        ("linear", {"solver": "primal"}),
+        ("linear", {"solver": "dual"}),
+        *((kernel, KERNEL_PARAMETERS) for kernel in ("rbf", "laplacian", "polynomial")),
+    ]
+    given = library.put(X)
+    for kernel, options in forms:
+        K, K_new = kernel_matrix(kernel, X), kernel_matrix(kernel, X_NEW, X)
+        expected = dense_scores(K_new, K, Y, QID, W, graph, 0.5)
+        model = RankRLS(0.5, kernel=kernel, **options, **graph).fit(given, Y, qid=QID, sample_weight=W)
+        np.testing.assert_allclose(library.back(model.predict(library.put(X_NEW))), expected, atol=1e-9)
+        kept = [getattr(model, name) for name in ("coef_", "dual_coef_") if hasattr(model, name)]
+        assert {library.back(values).shape for values in kept} <= {(len(Y),), (X.shape[1],)}
+        sparse = SparseRankRLS(0.5, n_basis=1000, kernel=kernel, **(options if kernel != "linear" else {}), **graph)
+        sparse.fit(given, Y, qid=QID, sample_weight=W)
+        np.testing.assert_allclose(library.back(sparse.predict(library.put(X_NEW))), expected, atol=1e-6)
+
+
+def test_a_basis_of_some_rows(library):
+    rows = np.arange(0, len(Y), 2)
+    for kernel, gamma in (("rbf", 0.2), ("rbf", 1e-4), ("linear", None)):  # of a kernel of any condition
+        options = {"kernel": kernel, "gamma": gamma, "basis_indices": rows}
+        expected = SparseRankRLS(0.5, **options).fit(X, Y, qid=QID)
+        model = SparseRankRLS(0.5, **options).fit(library.put(X), Y, qid=QID)
+        np.testing.assert_allclose(library.back(model.predict(library.put(X_NEW))), expected.predict(X_NEW), atol=1e-7)
+        assert np.array_equal(model.basis_indices_, rows)
+
+
+def test_an_offset_of_a_column_and_single_precision(library):
+    moved = (X + [1e7, 0.0, 0.0, -3e6]).astype(np.float64)
+    for solver in ("primal", "dual"):
+        model = RankRLS(0.5, solver=solver).fit(library.put(moved), Y, qid=QID)
+        scores = library.back(model.predict(library.put(moved)))
+        expected = dense_scores(X @ X.T, X @ X.T, Y, QID, None, GRAPHS[3], 0.5)
+        np.testing.assert_allclose(centred(scores, QID), centred(expected, QID), atol=1e-6)
+        single = RankRLS(0.5, solver=solver).fit(library.put(X.astype(np.float32)), Y, qid=QID)
+        expected = RankRLS(0.5, solver=solver).fit(X.astype(np.float32).astype(float), Y, qid=QID)
+        np.testing.assert_allclose(library.back(single.coef_), expected.coef_, atol=1e-12)
+
+
+def test_several_targets_and_labels_beside_X(library):
+    both = np.stack((Y, -2.0 * Y), axis=1)
+    for options in ({}, {"kernel": "rbf"}, {"ties": "exclude"}):
+        model = RankRLS(0.5, **options).fit(library.put(X), library.put(both), qid=library.put(QID))
+        scores = library.back(model.predict(library.put(X)))
+        np.testing.assert_allclose(scores[:, 1], -2.0 * scores[:, 0], atol=1e-9)
+        assert model.score(library.put(X), library.put(both), qid=QID) == RankRLS(0.5, **options).fit(
+            X, both, qid=QID
+        ).score(X, both, qid=QID)
+        assert np.array_equal(
+            model.rank(library.put(X), qid=QID)[:, 0], RankRLS(0.5, **options).fit(X, Y, qid=QID).rank(X, qid=QID)
+        )
+
+
+def test_a_model_file_is_numpys(library, tmp_path):
+    model = RankRLS(0.5, kernel="rbf").fit(library.put(X), Y, qid=QID)
+    save(model, tmp_path / "model.rankrls")
+    loaded = load(tmp_path / "model.rankrls")
+    assert isinstance(loaded.dual_coef_, np.ndarray)
+    np.testing.assert_allclose(loaded.predict(X_NEW), library.back(model.predict(library.put(X_NEW))), atol=1e-12)
+
+
+def test_what_stays_on_the_host_says_so():
+    library = Library("strict")
+    given = library.put(X)
+    with config_context(array_api_dispatch=True):
+        for model in (CGRankRLS(), RankRLS(positive=True), RankRLS(kernel="precomputed"), RankRLS(kernel=np.dot)):
+            with Refusal("numpy", "device1", parameter="X"):
+                model.fit(given, Y, qid=QID)
+        with Refusal("preferences", "numpy", parameter="X"):
+            RankRLS().fit_pairs(given, [0], [1])
+        with Refusal("partial_fit", "numpy", parameter="X"):
+            RankRLS().partial_fit(given, Y, qid=QID)
+        with Refusal("clicks", "numpy", parameter="X"):
+            RankRLS().fit(given, Y > 1, qid=QID, position=np.ones(len(Y), dtype=int))
+        fitted = RankRLS().fit(given, Y, qid=QID)
+        with Refusal("device1", "host", parameter="X"):
+            fitted.predict(X)
+        with Refusal("device1", "host", parameter="X"):
+            RankRLS().fit(X, Y, qid=QID).predict(given)
+
+
+def test_bad_cells_of_a_device_are_named():
+    library, bad = Library("strict"), X.copy()
+    bad[3, 1] = np.nan
+    with config_context(array_api_dispatch=True), Refusal("NaN", parameter="X", row=3, column=1):
+        RankRLS().fit(library.put(bad), Y, qid=QID)
+    bad[3, 1] = 1e200
+    with config_context(array_api_dispatch=True), Refusal("overflow", parameter="X", row=3, column=1):
+        RankRLS().fit(library.put(bad), Y, qid=QID)
+
+
+def test_a_device_without_enough_memory(monkeypatch):
+    class OutOfMemoryError(RuntimeError):
+        pass
+
+    def full(*given):
+        raise OutOfMemoryError
+
+    monkeypatch.setattr(array_api_strict.linalg, "cholesky", full)
+    with config_context(array_api_dispatch=True), Refusal("memory", "SparseRankRLS", parameter="X"):
+        RankRLS(kernel="rbf").fit(Library("strict").put(X), Y, qid=QID)
