@@ -13,10 +13,10 @@ import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
 
-from rankrls import InputError
+from rankrls import InputError, RankRLS
 from rankrls.cli import main
 from rankrls.preprocessing import TableEncoder
-from rankrls.preprocessing._cells import day_of
+from rankrls.preprocessing._columns import day_of
 from tests.refusals import Refusal
 
 
@@ -103,7 +103,7 @@ def test_features_are_those_of_a_loop_over_the_rows():
 
 
 def test_the_kind_of_table_does_not_matter():
-    table = {**shop(), "emb": [None, *np.random.default_rng(2).normal(size=(119, 3)).tolist()]}
+    table = {**shop(), "emb": [None, *np.random.default_rng(2).normal(size=(119, 3)).tolist()]}  # is left out
     frame = pd.DataFrame(table)
     tables = {
         "pandas": frame,
@@ -140,58 +140,6 @@ def test_typed_columns():
     np.testing.assert_array_equal(
         TableEncoder().fit_transform(dates), TableEncoder().fit_transform(frame[["day", "number"]])
     )
-
-
-def embedded(m=40, size=5):
-    """A table with lists, some of them missing, as lists of Python; and the lists as an array, NaN where missing."""
-    rng = np.random.default_rng(2)
-    lists = rng.normal(size=(m, size))
-    lists[[3, 8]] = np.nan
-    cells = [None if np.isnan(row[0]) else row.tolist() for row in lists]
-    return {"emb": cells, "brand": ["a", "b"] * (m // 2), "price": rng.random(m).tolist()}, lists
-
-
-def test_lists_are_a_feature_for_each_place():
-    table, lists = embedded()
-    encoder = TableEncoder().fit(table)
-    X, names = encoder.transform(table), encoder.get_feature_names_out().tolist()
-    assert kinds(encoder) == {"emb": "list", "brand": "category", "price": "number"}
-    use = encoder.columns_[0]
-    assert (use.n_missing, use.n_distinct, use.n_features) == (2, 38, 6)
-    at = [names.index(f"emb[{k}]") for k in range(5)]
-    filled = np.where(np.isnan(lists), np.nanmedian(lists, axis=0), lists)
-    np.testing.assert_array_equal(X[:, at], filled)
-    np.testing.assert_array_equal(X[:, names.index("emb (missing)")], np.isnan(lists[:, 0]))
-    assert encoder.count_unusual(table) == {"emb": {"missing": 2}}
-    filled_with_0 = TableEncoder(impute={"emb": 0.0}).fit(table)
-    np.testing.assert_array_equal(filled_with_0.transform(table)[:, at], np.nan_to_num(lists))
-
-
-def test_lists_that_cannot_be_used():
-    table, lists = embedded()
-    cells = table["emb"]
-    for bad in (cells[0][:4], [*cells[0], 1.0], [*cells[0][:4], np.inf], [*cells[0][:4], None], []):
-        changed = {**table, "emb": [*cells[:5], bad, *cells[6:]]}
-        use = TableEncoder().fit(changed).columns_[0]
-        assert use.kind == "unused"
-        assert "row 5" in use.reason
-        with Refusal("list of 5", parameter="X", row=5, column="emb", remedy="empty it"):
-            TableEncoder().fit(table).transform(changed)
-    with Refusal("list of 5", parameter="X", row=0, column="emb"):
-        TableEncoder().fit(table).transform({**table, "emb": ["texts"] * 40})
-    with Refusal("number", parameter="X", row=0, column="price"):
-        TableEncoder().fit(table).transform({**table, "price": lists.tolist()})
-    for parameter in ("categorical", "text", "dates"):
-        with Refusal("'emb'", parameter="ignore"):
-            TableEncoder(**{parameter: "emb"}).fit(table)
-    with Refusal("2 missing", "'emb' (lists of 5", remedy="impute='median'"):
-        TableEncoder(columns="named", categorical="brand", impute=None).fit(table)
-    whole = {**table, "emb": np.nan_to_num(lists).tolist()}
-    encoder = TableEncoder(columns="named", categorical="brand", impute=None).fit(whole)
-    with Refusal("no value", row=3, column="emb", parameter="impute"):
-        encoder.transform(table)
-    words = {**table, "emb": [["a", "b"]] * 40}
-    assert kinds(TableEncoder().fit(words))["emb"] == "unused"
 
 
 def test_dates_have_the_readings_that_are_promised():
@@ -252,6 +200,36 @@ def test_numbers_are_filled_as_said():
         whole.transform(table)
 
 
+def test_columns_that_are_constant_within_every_query_change_no_order():
+    rng = np.random.default_rng(4)
+    qid, y = rng.permutation(np.repeat([f"q{k}" for k in range(15)], 8)), rng.integers(0, 3, 120)
+    of_query = {f"q{k}": k for k in range(15)}
+    table = {name: cells for name, cells in shop().items() if name != "query"}
+    varying = {
+        "season": [f"s{of_query[q] % 2}" for q in qid],
+        "hits": [None if of_query[q] == 3 else of_query[q] ** 1.5 for q in qid],
+        "opened": [f"2024-01-{of_query[q] % 9 + 1:02d}" for q in qid],
+    }
+    mixed = [float(of_query[q]) for q in qid]
+    mixed[7] += 1.0
+    whole = {**table, **varying, "mixed": mixed}
+    encoder = TableEncoder().fit(whole, qid=qid)
+    left_out = {use.name for use in encoder.columns_ if "within every query" in use.reason}
+    assert left_out == {*varying}
+    assert {use.kind for use in TableEncoder().fit(whole).columns_ if use.name in varying} == {
+        *("category", "number", "date")
+    }
+    scores = []
+    for each in (TableEncoder().fit(whole), encoder, TableEncoder(ignore=[*varying]).fit(whole, qid=qid)):
+        found = RankRLS(alpha=1.0).fit(each.transform(whole), y, qid=qid).predict(each.transform(whole))
+        scores.append(found - np.array([found[qid == q].mean() for q in qid]))
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-8, atol=1e-8)
+    np.testing.assert_array_equal(scores[1], scores[2])
+    assert kinds(TableEncoder(categorical="season").fit(whole, qid=qid))["season"] == "category"
+    with Refusal(parameter="qid"):
+        TableEncoder().fit(whole, qid=qid[:5])
+
+
 def test_unusual_cells_are_counted():
     encoder = TableEncoder(**QUERY).fit(shop())
     new = shop(seed=5)
@@ -291,7 +269,7 @@ def test_sparse_where_it_is_wide():
 @pytest.mark.parametrize(
     ("change", "options", "parameter", "column"),
     [
-        ({"added": ["2024-03-01", "yesterday"] * 60}, {"dates": "added"}, "dates", "added"),
+        ({"added": ["2024-03-01", "yesterday"] * 60}, {"dates": "added"}, "X", "added"),
         ({}, {"categorical": "sku"}, "categorical", "sku"),
         ({}, {"impute": {"brand": "median"}}, "impute", "brand"),
         ({}, {"impute": {"none": "median"}}, "X", "none"),

@@ -45,7 +45,7 @@ def tables(tmp_path, monkeypatch):
 
 def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, works):
     line = refused("fit", "train.csv", *ROLES, "-m", "m.rankrls", Refusal("train.csv", column="brand"))
-    for column in ("'brand' (categories", "'added' (", "'title' (", "'price' ("):
+    for column in ("'brand' (3 different values", "'added' (", "'title' (", "'price' ("):
         assert column in line
     given = line.partition(" Give ")[2].partition("; or ")[0]
     for part in ("categorical=['brand'", "dates=['added']", "impute='median'"):

@@ -128,15 +128,6 @@ def test_what_cannot_travel_is_named_at_once():
         to_elasticsearch(odd)
 
 
-def test_lists_are_named():
-    rng = np.random.default_rng(0)
-    table = {"emb": [None if k % 7 == 3 else rng.normal(size=4).tolist() for k in range(60)], "x": rng.random(60)}
-    model = make_pipeline(TableEncoder(), RankRLS()).fit(table, np.arange(60) % 5)
-    for engine in (to_solr, to_elasticsearch):
-        with Refusal("'emb' (a list", parameter="model", column="emb"):
-            engine(model)
-
-
 def test_onnx_takes_what_the_encoder_makes():
     model = fitted([StandardScaler()], text_features="matches")
     with Refusal("model[1:]", parameter="model"):

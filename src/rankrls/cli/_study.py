@@ -196,7 +196,11 @@ def _read(found: Study) -> None:
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has labels
         if encoder is not None:
             with report.working("encoding", f"encoding {path}"):
-                table = encoder_fitted(encoder, table) if first else encoded_rows(encoder, table, report.note)
+                table = (
+                    encoder_fitted(encoder, table, by_query=not options.by_pairs)
+                    if first
+                    else encoded_rows(encoder, table, report.note)
+                )
         if options.event is not None:
             found.pairs[role] = comparable_pairs(table)
         if first:

@@ -25,7 +25,6 @@ Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
 _TRAVELS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn travel"
 _NEVER = {
-    "element": "a list's numbers are not seen there",
     "similarity": "TF-IDF is computed otherwise there",
     "tfidf": "TF-IDF is computed otherwise there",
 }

@@ -1,6 +1,6 @@
 """Tables as numbers, and scaling features inside each query, as scikit-learn transformers."""
 
-from rankrls.preprocessing._deciding import ColumnUse
+from rankrls.preprocessing._columns import ColumnUse
 from rankrls.preprocessing._encodings import EncodedFeature
 from rankrls.preprocessing._scalers import QueryMinMaxScaler, QueryStandardScaler
 from rankrls.preprocessing._table_encoder import TableEncoder

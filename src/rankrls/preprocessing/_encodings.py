@@ -14,7 +14,7 @@ from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
-from rankrls.preprocessing._cells import Column
+from rankrls.preprocessing._columns import Column
 
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
 NEED_QUERY = ("matches", "similarity")
@@ -25,7 +25,6 @@ _WORD = re.compile(r"\b\w+\b")
 _NAMES = {
     "number": "{column}",
     "missing": "{column} (missing)",
-    "element": "{column}[{value}]",
     "age": "{column} (age in days)",
     "sine": "{column} (time of {value}, sine)",
     "cosine": "{column} (time of {value}, cosine)",
@@ -48,12 +47,12 @@ class EncodedFeature:
     column : str
         The column that it is made of.
     kind : str
-        ``number``; ``element`` of a list; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and
+        ``number``; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and
         ``cosine`` of a date in a period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell)
         are 1 or 0; ``matches`` (how many words of the query the text has), ``similarity``; ``word`` (1 where the text
         has it), ``tfidf``.
     value : str
-        The category, the word or the period; the place in a list, from 0.
+        The category, the word or the period.
     fill : float
         What a missing cell counts as.
     least : float
@@ -83,16 +82,16 @@ class EncodedFeature:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A column of numbers, of dates as ages in days, or of lists of numbers.
+    """A column of numbers, or of dates as ages in days.
 
     Attributes
     ----------
     column : str
-    kind : {"number", "date", "list"}
+    kind : {"number", "date"}
     gaps : bool
         Whether training rows had missing cells.
-    fill : ndarray of shape (size,), or None
-        What stands in each place of a missing cell; None if none may be missing.
+    fill : float, or None
+        What a missing cell counts as; None if none may be missing.
     least : float
     origin : float
         Of dates: the latest training day.
@@ -103,41 +102,33 @@ class Numbers:
     column: str
     kind: str
     gaps: bool
-    fill: NDArray[np.float64] | None
-    size: int = 1
+    fill: float | None
     least: float = 0.0
     origin: float = 0.0
     periods: Sequence[str] = ()
     formats: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        fill = np.zeros(self.size) if self.fill is None else self.fill
-        if fill.shape != (self.size,) or not np.isfinite(fill).all():
-            raise ValueError("a finite fill for each place")
+        if not np.isfinite(self.fill or 0.0):
+            raise ValueError("a finite fill")
 
     @classmethod
     def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
         """What is kept of a training column."""
-        size = column.values.shape[1] if kind == "list" else 1
-        values = _numbers(column, kind, size, formats, impute is not None)
+        values = _numbers(column, kind, formats, impute is not None)
         origin, periods = 0.0, []
         if kind == "date":
             origin, span = float(np.nanmax(values)), float(np.nanmax(values) - np.nanmin(values))
             periods = [period for period, length in PERIODS.items() if span >= 2 * length]
             values = origin - values
-        fill = None if impute is None else np.array([_fill(place, impute) for place in values.T])
+        fill = None if impute is None else _fill(values, impute)
         gaps, least = bool(column.missing.any()), float(np.nanmin(values))
-        return cls(column.name, kind, gaps, fill, size, least, origin, periods, formats)
+        return cls(column.name, kind, gaps, fill, least, origin, periods, formats)
 
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
-        fills = np.zeros(self.size) if self.fill is None else self.fill
-        named: Any = {"gaps": self.gaps, "origin": self.origin, "least": self.least}
-        for k, fill in enumerate(fills.tolist()):
-            if self.kind == "list":
-                yield EncodedFeature(self.column, "element", str(k), fill, gaps=self.gaps)
-            else:
-                yield EncodedFeature(self.column, "age" if self.kind == "date" else "number", fill=fill, **named)
+        named: Any = {"fill": self.fill or 0.0, "gaps": self.gaps, "origin": self.origin, "least": self.least}
+        yield EncodedFeature(self.column, "age" if self.kind == "date" else "number", **named)
         if self.gaps and self.fill is not None:
             yield EncodedFeature(self.column, "missing")
         for period in self.periods:
@@ -146,32 +137,32 @@ class Numbers:
 
     def transform(self, column: Column, query: Column | None) -> NDArray[np.float64]:
         """The values of its features, (rows, features)."""
-        values = _numbers(column, self.kind, self.size, self.formats, self.fill is not None)
+        values, missing = _numbers(column, self.kind, self.formats, self.fill is not None), column.missing
         values = self.origin - values if self.kind == "date" else values
-        missing = column.missing[:, None]
         parts = [values if self.fill is None else np.where(missing, self.fill, values)]
         if self.gaps and self.fill is not None:
-            parts.append(missing.astype(np.float64))
+            parts.append(missing)
         for period in self.periods:
             angle = 2.0 * np.pi / PERIODS[period] * values
             parts += [np.where(missing, 0.0, np.sin(angle)), np.where(missing, 0.0, np.cos(angle))]
-        return np.hstack(parts)
+        return np.column_stack(parts)
 
 
-def _numbers(column: Column, kind: str, size: int, formats: Sequence[str], fills: bool) -> NDArray[np.float64]:
-    """Numbers, days since 1970 or lists, (rows, size); an error about the first cell that holds something else."""
-    found, bad = column.read(kind, formats, size)
+def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> NDArray[np.float64]:
+    """Numbers, or days since 1970; an error about the first cell that holds something else."""
+    found, bad = column.read(kind, formats)
     if bad.any():
         row = int(np.argmax(bad))
-        wanted = {"date": "date", "number": "finite number", "list": f"list of {size} finite numbers"}[kind]
-        problem = f"The cell {column.cell(row)!r} of column {column.name!r}, row {row}, is no {wanted}."
+        wanted = "finite number" if kind == "number" else "date (3/1/2024 has two readings: date_format says which)"
+        cell = column.odd or repr(column.cell(row))
+        problem = f"The cell {cell} of column {column.name!r}, row {row}, is no {wanted}."
         remedy = "Correct the cell, or empty it." if fills else "Correct the cell."
         raise InputError(f"{problem} {remedy}", parameter="X", column=column.name, row=row)
     if not fills and column.missing.any():
         row = int(np.argmax(column.missing))
         problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
         raise InputError(problem, parameter="impute", column=column.name, row=row)
-    return found.reshape(len(found), size)
+    return found
 
 
 def _fill(values: NDArray[np.float64], impute: Any) -> float:
@@ -204,11 +195,12 @@ class Categories:
     @classmethod
     def fitted(cls, column: Column, least: int, most: int) -> Categories:
         """The categories of at least ``least`` rows, at most so many that with the others there are ``most``."""
-        words, counts = column.counts()
-        totals = dict(zip(words, counts.tolist(), strict=True))
-        if column.missing.any():
-            totals[""] = int(column.missing.sum())
+        totals = column.counts() | ({"": int(column.missing.sum())} if column.missing.any() else {})
         frequent = sorted((word for word in totals if totals[word] >= least), key=lambda word: (-totals[word], word))
+        if not frequent:
+            text = f"No value of column {column.name!r} is in {least} rows or more."
+            remedy = "Leave the column out (ignore), or lower min_frequency."
+            raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
         if len(frequent) + (len(frequent) < len(totals)) > most:
             frequent = frequent[: most - 1]
         return cls(column.name, sorted(frequent), sorted(set(totals) - set(frequent)))
@@ -236,7 +228,7 @@ class Categories:
     def unseen(self, column: Column) -> int:
         """How many cells hold a category that training rows do not have."""
         seen = {*self.known, *self.rare}
-        return int(sum(n for word, n in zip(*column.counts(), strict=True) if word not in seen))
+        return sum(n for word, n in column.counts().items() if word not in seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -255,11 +247,10 @@ class Vocabulary:
     idf: NDArray[np.float64]
 
     @classmethod
-    def of(cls, texts: Sequence[str], *, most: int | None = None, least: int = 1, binary: bool = False) -> Vocabulary:
-        """The ``most`` frequent of the words that ``least`` texts have; ``binary`` counts texts, not occurrences."""
+    def of(cls, texts: Sequence[str], most: int | None = None, least: int = 1) -> Vocabulary:
+        """The words that most texts have, ``most`` of them, if they are in ``least`` texts."""
         having = Counter(word for text in texts for word in set(_words(text)))
-        counts = having if binary else Counter(word for text in texts for word in _words(text))
-        frequent = sorted((word for word in having if having[word] >= least), key=lambda word: (-counts[word], word))
+        frequent = sorted((word for word in having if having[word] >= least), key=lambda word: (-having[word], word))
         words = sorted(frequent[:most])
         found = np.array([having[word] for word in words], dtype=np.float64)
         return cls(words, np.log((1.0 + len(texts)) / (1.0 + found)) + 1.0)
@@ -313,11 +304,11 @@ class Texts:
     @classmethod
     def fitted(cls, column: Column, kinds: Sequence[str], max_words: int) -> Texts:
         """The vocabularies of a training column's different texts."""
-        texts = column.counts()[0]
+        texts = [*column.counts()]
         found: dict[str, Vocabulary | None] = {}
         for kind in kinds:
-            limits = {} if kind == "similarity" else {"most": max_words, "least": min(2, len(texts))}
-            vocabulary = None if kind == "matches" else Vocabulary.of(texts, binary=kind == "word", **limits)
+            limits = () if kind == "similarity" else (max_words, min(2, len(texts)))
+            vocabulary = None if kind == "matches" else Vocabulary.of(texts, *limits)
             if vocabulary is not None and not vocabulary.words:
                 problem = f"No word is in two texts of column {column.name!r}. Leave the column out (ignore)."
                 raise InputError(problem, parameter="text", column=column.name)

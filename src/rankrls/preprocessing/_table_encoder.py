@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
-from rankrls.preprocessing._cells import Column, columns_of, not_there
-from rankrls.preprocessing._deciding import ColumnUse, decided, in_one, names_of
+from rankrls._queries import query_layout
+from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided
 from rankrls.preprocessing._encodings import (
     NEED_QUERY,
     TEXT_FEATURES,
@@ -39,7 +39,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     numbers       as they are; a missing one is filled, and a further feature says that it was missing
     categories    one feature each (0 or 1) for those of at least ``min_frequency`` rows; one for all rarer and unseen
                   ones; one for missing cells, if they are frequent
-    lists         such as embeddings: one feature for each place in a list, and one that says that a list was missing
     dates         the age in days, and the time of year and of week on a circle, where the dates span two of them
     texts         how many words of the query a text has, and their TF-IDF cosine; without a query's text TF-IDF words
     ============  =====================================================================================================
@@ -47,15 +46,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : {"auto", "named"}, default="auto"
-        What becomes of columns that no other parameter names. "auto": whatever their cells are; constant and empty
-        columns and those like ids are left out, see ``columns_``. "named": they have to be numbers, and every column
-        that is not is in one error.
+        What becomes of columns that no other parameter names. "auto": whatever their cells are; empty columns, those
+        like ids, and those that are constant (within every query, if ``fit`` has ``qid``) are left out, see
+        ``columns_``. "named": they have to be numbers, and every column that is not is in one error.
     categorical, dates, text, ignore : str or sequence of str
         Columns of each kind, and columns that are no features. Whole numbers may be categories too.
     query_text : str, optional
         The column with the text of the query, with which texts are compared. It is no feature itself.
     impute : {"median", "mean", "most_frequent"}, number, mapping of column to these, or None, default="median"
-        What missing numbers, ages and numbers of lists count as. None, and a column that a mapping does not name: a
+        What missing numbers and ages count as. None, and a column that a mapping does not name: a
         missing number is an error.
     min_frequency : int, default=5
         Rows that a category needs to be one of its own.
@@ -130,7 +129,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_words: int = 1000
     sparse_output: Any = "auto"
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    __metadata_request__fit = {"qid": True}  # noqa: RUF012
+
+    def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Decide what each column is, and learn categories, words and what missing cells count as.
 
         Parameters
@@ -138,32 +139,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
         y : ignored
             For scikit-learn: labels are not looked at.
+        qid : array-like of shape (m,), optional
+            Query of each row. A column that is constant within every query cannot change any order by itself and is
+            left out, unless a parameter names it.
 
         Returns
         -------
         self
         """
-        self._fit(columns_of(X))
+        self._fit(columns_of(X), qid)
         return self
 
-    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """``fit(X).transform(X)``, reading the table once."""
+    def fit_transform(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
+        """``fit(X, qid=qid).transform(X)``, reading the table once."""
         columns = columns_of(X)
-        self._fit(columns)
+        self._fit(columns, qid)
         return self._encoded(columns)
 
-    def _fit(self, columns: dict[str, Column]) -> None:
+    def _fit(self, columns: dict[str, Column], qid: ArrayLike | None) -> None:
         named, formats = self.columns_named(), names_of("date_format", self.date_format)
         fills = dict(self.impute) if isinstance(self.impute, Mapping) else dict.fromkeys(columns, self.impute)
-        missing = [name for name in (*named, *fills) if name not in columns]
-        if missing:
-            raise not_there(missing, columns)
+        check_there([*named, *fills], columns)
         texts = self._checked(fills)
         floor, guesses = self.min_frequency, self.columns == "auto"
-        uses = decided(columns, named, fills, guesses=guesses, floor=floor, formats=formats)
-        filled = [use.name for use in uses if use.kind in ("number", "date", "list")]
-        wrong = [name for name in fills if name not in filled] if isinstance(self.impute, Mapping) else []
-        if wrong:
+        layout = None if qid is None else query_layout(qid, len(next(iter(columns.values())).values))
+        uses = decided(columns, named, fills, layout, guesses=guesses, floor=floor, formats=formats)
+        wrong = [use.name for use in uses if use.name in fills and use.kind not in ("number", "date")]
+        if wrong and isinstance(self.impute, Mapping):
             text = f"impute names {wrong[0]!r}, which is no column of numbers or dates."
             raise InputError(text, parameter="impute", column=wrong[0])
 
@@ -292,12 +294,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def example(self) -> dict[str, Any]:
         """A table of two rows that ``transform`` takes: zeros and empty texts."""
-        needed = set(self.columns_needed_)
-        cells: dict[str, Any] = {use.name: "" for use in self.columns_ if use.name in needed}
+        cells: dict[str, Any] = dict.fromkeys(self.columns_needed_, "")
         for encoding in self.encodings_:
             if isinstance(encoding, Numbers):
-                kinds: dict[str, Any] = {"number": 0.0, "date": "2000-01-01", "list": [0.0] * encoding.size}
-                cells[encoding.column] = kinds[encoding.kind]
+                cells[encoding.column] = 0.0 if encoding.kind == "number" else "2000-01-01"
         return {name: [cell] * 2 for name, cell in cells.items()}
 
     def _encoded(self, columns: Mapping[str, Column]) -> Any:
@@ -318,5 +318,13 @@ def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
         except InputError as error:
             errors.append(error)
     if errors:
-        raise in_one(errors)
+        raise errors[0].replace(message=" ".join(error.message for error in errors))
     return found
+
+
+def names_of(parameter: str, value: Any) -> tuple[str, ...]:
+    """Names of columns, from one or several."""
+    names = (value,) if isinstance(value, str) else tuple(() if value is None else value)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{parameter} must hold names of columns; got {value!r}.", parameter=parameter)
+    return names

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,30 +14,34 @@ from rankrls._errors import InputError
 from rankrls.io import VoteTable
 from rankrls.io.data import ReadOptions, Rows, like_queries
 from rankrls.preprocessing import TableEncoder
-from rankrls.preprocessing._deciding import WORDS_OF_TEXT, names_of, words_of_ids
+from rankrls.preprocessing._table_encoder import names_of
 
+_WORDS_OF_TEXT = 1.5
+"""Words without digits that query ids have on the average if they are the texts of the queries."""
+_WORD = re.compile(r"[^\W\d_]{2,}")
 _VOTES_OF_A_NAME = 5
 _LONG = 80
 
 
-def encoder_fitted(encoder: TableEncoder, table: Any) -> Rows:
-    """Training rows as features; the encoder is fitted to them.
+def encoder_fitted(encoder: TableEncoder, table: Any, *, by_query: bool = True) -> Rows:
+    """Training rows as features; the encoder is fitted to them, and to their queries if only these are compared.
 
     The column of query ids is the query's text if its ids read like text and nothing else is said of it or named as the
     query's text; otherwise it is no feature. ``columns_`` says which.
     """
     asked = table.qid_name
+    fit = partial(encoder.fit_transform, qid=table.qid if by_query else None)
     if asked not in table.X.column_names or asked in encoder.columns_named():
-        out = _features(encoder.fit_transform, encoder, table)
+        out = _features(fit, encoder, table)
     else:
-        words = words_of_ids(table.qid)
-        if encoder.query_text is None and words >= WORDS_OF_TEXT:
+        words = _words_of_ids(table.qid)
+        if encoder.query_text is None and words >= _WORDS_OF_TEXT:
             encoder.set_params(query_text=asked)
             reason = f"query ids of {words:.1f} words read like text"
         else:
             encoder.set_params(ignore=(*names_of("ignore", encoder.ignore), asked))
             reason = "query ids" if encoder.query_text is not None else "query ids do not read like text"
-        out = _features(encoder.fit_transform, encoder, table)
+        out = _features(fit, encoder, table)
         encoder.columns_ = [replace(use, reason=reason) if use.name == asked else use for use in encoder.columns_]
     return out
 
@@ -100,6 +106,13 @@ def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputE
     if said and "(ignore)" in error.message:  # the cell is one of a column that the others name
         error, *said = said[0].replace(file=error.file, line=error.line), *said[1:]
     return error.replace(message=" ".join(each.message for each in [error, *said]))
+
+
+def _words_of_ids(qid: Any) -> float:
+    """How many words, of letters alone, a query id has on the average over the queries; 0 if ids are no texts."""
+    ids = {value for value in np.unique(qid).tolist() if isinstance(value, str)} if qid is not None else set()
+    lengths = [sum(_WORD.fullmatch(part) is not None for part in value.split()) for value in ids]
+    return float(np.mean(lengths)) if lengths else 0.0
 
 
 def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Any) -> Rows:

@@ -1,0 +1,364 @@
+"""The columns of a table of any kind: what their cells are as numbers, days and texts, and what each is used as."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._checks import MISSING
+from rankrls._checks import number as number_of
+from rankrls._errors import InputError, did_you_mean
+from rankrls._queries import QueryLayout
+
+_SECONDS = 86_400.0
+_EPOCH = datetime(1970, 1, 1)
+_FORMATS = ("%Y/%m/%d", "%Y-%m-%d", "%d.%m.%Y")
+_WHOLE = 2.0**53
+_ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key)s?)$|[a-z]I[dD]$")
+_MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such a share of the rows
+_FEW_FOR_AN_ID = 20
+_FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
+_SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """The cells of a column: different texts and their codes, or numbers.
+
+    Attributes
+    ----------
+    name : str
+    values : ndarray of shape (m,)
+        Numbers, float64; NaN is a missing cell, infinity one that is neither that nor a number. Of texts the number of
+        each row's text in ``words``; -1 is a missing cell.
+    words : list of str, or None
+        The different texts, without blanks around them; they may be numbers or dates all the same.
+    declared : bool
+        Whether the table's type says that these are categories.
+    odd : str
+        The type if cells are neither texts nor numbers.
+    """
+
+    name: str
+    values: NDArray[Any]
+    words: Sequence[str] | None = None
+    declared: bool = False
+    odd: str = ""
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are missing."""
+        return np.isnan(self.values) if self.words is None else self.values < 0
+
+    def read(self, kind: str, formats: Sequence[str] = ()) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """Numbers, or days of dates since 1970, NaN for missing cells; and which cells are neither missing nor such."""
+        values = self.values
+        if self.words is not None:
+            found = [_number(word) if kind == "number" else day_of(word, formats) for word in self.words]
+            values = np.array([*found, np.nan])[values]
+        elif kind == "date":
+            values = np.full(len(values), np.nan)
+        return values, ~np.isfinite(values) & ~self.missing
+
+    def as_texts(self) -> tuple[list[str], NDArray[np.intp]]:
+        """The different texts, and the number of each row's; "" is a missing cell."""
+        if self.words is not None:
+            return [*self.words, ""], np.where(self.values < 0, len(self.words), self.values)
+        different, codes = np.unique(self.values, return_inverse=True)
+        return ["" if np.isnan(v) else _spelled(v) for v in different.tolist()], codes.astype(np.intp)
+
+    def counts(self) -> dict[str, int]:
+        """The different texts of cells that are not missing, and in how many rows each is."""
+        words, codes = self.as_texts()
+        counts = np.bincount(codes[~self.missing], minlength=len(words))
+        return {word: n for word, n in zip(words, counts.tolist(), strict=True) if n}
+
+    def distinct(self) -> int:
+        """How many different values there are."""
+        return len(np.unique(self.values[~self.missing]))
+
+    def cell(self, row: int) -> str:
+        """The text of a cell that is not missing."""
+        value = self.values[row]
+        return _spelled(float(value)) if self.words is None else self.words[value]
+
+    def varies(self, layout: QueryLayout) -> bool:
+        """Whether two rows of a query differ."""
+        values, missing = self.values[layout.order], self.missing[layout.order]
+        differ = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])
+        return not np.isin(np.flatnonzero(differ) + 1, layout.starts).all()
+
+
+def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
+    """The columns of a data frame, a table of pyarrow, or a mapping of names to values; those of ``names`` alone.
+
+    Raises
+    ------
+    InputError
+        For what has no named columns, for columns of different lengths, and names that are no texts or not there.
+    """
+    import pyarrow as pa
+
+    if hasattr(X, "items"):  # a mapping, or a data frame of pandas
+        pairs = [*X.items()]
+    elif hasattr(X, "__arrow_c_stream__"):
+        table = pa.table(X)
+        pairs = [*zip(table.column_names, table.columns, strict=True)]
+    else:
+        problem = f"X must be a table with named columns; got {type(X).__name__}."
+        remedy = "Pass a data frame of pandas or polars, a table of pyarrow, or a dict of columns."
+        raise InputError(f"{problem} {remedy}", parameter="X")
+    columns = dict(pairs)
+    if len(columns) < len(pairs) or not all(isinstance(name, str) for name in columns):
+        raise InputError(f"Columns need names that are different texts; got {[*columns]!r}.", parameter="X")
+    if names is not None:
+        check_there(names, columns)
+        columns = {name: columns[name] for name in names}
+    lengths = {len(values) for values in columns.values()}
+    if len(lengths) != 1 or 0 in lengths:
+        problem = f"X needs rows, and columns of one length; theirs are {sorted(lengths)}."
+        raise InputError(problem, parameter="X")
+    return {name: _column(name, _array(values)) for name, values in columns.items()}
+
+
+def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
+    """Refuse columns that a table does not have."""
+    if missing := [name for name in names if name not in columns]:
+        known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
+        text = f"The table has no column {', '.join(map(repr, missing))} (it has {known})."
+        near = "".join(did_you_mean(name, columns) for name in missing)
+        raise InputError(text + near, parameter="X", column=missing[0])
+
+
+def day_of(text: str, formats: Sequence[str] = ()) -> float:
+    """Days since 1970 of a date; NaN for a text that is none.
+
+    ISO 8601, with or without a time; without formats also 2024/3/1 and 1.3.2024. Dates such as 3/1/2024 have two
+    readings and are none. Times with an offset are taken at UTC, those without as they stand.
+    """
+    for form in (*formats, None) if formats else (None, *_FORMATS):
+        with suppress(ValueError):
+            found = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
+            return (found - _EPOCH.replace(tzinfo=found.tzinfo and UTC)).total_seconds() / _SECONDS
+    return float("nan")
+
+
+def _number(word: str) -> float:
+    """A number, or infinity; NaN for a text that is neither."""
+    found = number_of(word.encode())
+    if found is None:
+        with suppress(ValueError):
+            return float(word) if np.isinf(float(word)) else float("nan")
+    return float("nan") if found is None else found
+
+
+def _array(values: Any) -> Any:
+    """A column for pyarrow; of mixed types as texts."""
+    import pyarrow as pa
+
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    try:
+        return pa.array(values, from_pandas=True)
+    except pa.ArrowException:
+        words = map(_spelled, values)
+        return pa.array([None if word in ("<NA>", "NaT") else word for word in words], pa.string())
+
+
+def _spelled(value: Any) -> str:
+    """A value as a text: whole numbers without a point, as they would stand in a file."""
+    if isinstance(value, bool | np.bool_):
+        return "true" if value else "false"
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return str(int(number)) if abs(number) < 2.0**64 and number.is_integer() else repr(number)
+    return str(value)
+
+
+def _column(name: str, values: Any) -> Column:
+    import pyarrow as pa
+
+    types, declared = pa.types, False
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    kind = values.type
+    if types.is_dictionary(kind):
+        known = values.dictionary  # views of strings, which polars has, cannot be taken by number
+        known = known.cast(pa.large_string()) if types.is_string_view(known.type) else known
+        declared, values, kind = True, known.take(values.indices), known.type
+    if types.is_timestamp(kind):  # at UTC
+        values = values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
+    if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        # float64 cannot tell large whole numbers from their neighbours, and ids of 64 bits are such
+        if types.is_floating(kind) or not (np.abs(numbers) >= _WHOLE).any():
+            return Column(name, numbers, declared=declared)
+    if not types.is_nested(kind):
+        with suppress(pa.ArrowException):
+            return _texts(name, values.cast(pa.large_string()), declared)
+    nothing = np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, np.inf)
+    return Column(name, nothing, odd=str(kind))
+
+
+def _texts(name: str, values: Any, declared: bool) -> Column:
+    """A column of texts, each different one held once; words such as n/a are missing cells."""
+    import pyarrow.compute as pc
+
+    coded = values.dictionary_encode()
+    places: dict[str, int] = {}
+    place_of = []
+    for text in coded.dictionary.to_pylist():
+        word = text.strip()
+        place_of.append(-1 if word.lower() in MISSING else places.setdefault(word, len(places)))
+    codes = pc.fill_null(coded.indices, len(place_of)).to_numpy(zero_copy_only=False)
+    return Column(name, np.array([*place_of, -1], dtype=np.intp)[codes], [*places], declared)
+
+
+@dataclass(frozen=True)
+class ColumnUse:
+    """What a column is used as, and why.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category", "date", "text", "query text", "unused"}
+    reason : str
+        Why, in a few words; "as configured" if a parameter names the column.
+    n_missing : int
+        Missing cells among the training rows.
+    n_distinct : int
+        Different values among them.
+    examples : tuple of str
+        The first two different cells.
+    n_features : int
+        How many features it becomes.
+    """
+
+    name: str
+    kind: str
+    reason: str
+    n_missing: int
+    n_distinct: int
+    examples: tuple[str, ...]
+    n_features: int = 0
+
+
+def decided(
+    columns: Mapping[str, Column],
+    named: Mapping[str, str],
+    fills: Mapping[str, Any],
+    layout: QueryLayout | None,
+    *,
+    guesses: bool,
+    floor: int,
+    formats: Sequence[str],
+) -> list[ColumnUse]:
+    """The use of each column, in the table's order.
+
+    Parameters
+    ----------
+    columns : mapping of str to Column
+    named : mapping of str to str
+        The kinds of columns that a parameter names.
+    fills : mapping of str to object
+        What missing numbers of a column count as; None if they may not be missing.
+    layout : QueryLayout or None
+        Of the rows' queries, if they are known.
+    guesses : bool
+        Whether columns that are not named may be anything; otherwise they have to be numbers.
+    floor : int
+        How many rows a category needs to be one of its own.
+    formats : sequence of str
+        Formats of dates.
+
+    Raises
+    ------
+    InputError
+        One for all columns that were to be numbers and are none, with two cells of each and what to say of them.
+    """
+    uses, shown = list[ColumnUse](), []
+    options: dict[str, list[str]] = {}
+    for name, column in columns.items():
+        distinct, n_missing = column.distinct(), int(column.missing.sum())
+        kind, reason = _kind(column, named.get(name), distinct, floor, formats)
+        if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
+            kind, reason = "unused", "constant within every query, which changes no order"
+        rows = np.flatnonzero(~column.missing & (not column.odd))
+        different = rows[column.values[rows] != column.values[rows[:1]]]
+        cells = tuple(column.cell(row) for row in (*rows[:1].tolist(), *different[:1].tolist()))
+        uses.append(ColumnUse(name, kind, reason, n_missing, distinct, cells))
+        if not (guesses or name in named or (kind == "number" and not (n_missing and fills.get(name) is None))):
+            options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
+            what = reason + f", {n_missing} missing" * (kind == "number")
+            shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(_short, cells))})")
+    if options:
+        given = [f"{o}={options[o]!r}" if o != "impute" else "impute='median'" for o in sorted(options)]
+        text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
+        remedy = f"Give {' '.join(given)}; or let columns='auto' decide."
+        raise InputError(f"{text} {remedy}", parameter=min(options), column=next(iter(options.values()))[0])
+    return uses
+
+
+_OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "text": "text"}
+"""The parameter that makes columns of a kind usable."""
+
+
+def _short(cell: str) -> str:
+    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
+
+
+def _kind(column: Column, named: str | None, distinct: int, floor: int, formats: Sequence[str]) -> tuple[str, str]:
+    """The kind of a column and why: by what a parameter says, or else by its cells."""
+    if named in ("unused", "query text"):
+        return named, "as configured"
+    if column.missing.all():
+        return "unused", "every cell is missing"
+    if column.odd and named is not None:
+        text = f"Column {column.name!r} holds {column.odd}, and cannot be used as configured. Leave it out (ignore)."
+        raise InputError(text, parameter="ignore", column=column.name)
+    if column.odd:
+        return "unused", f"holds {column.odd}"
+    if distinct == 1 and not column.missing.any():
+        return "unused", "constant"
+    if named is not None:
+        return named, "as configured"
+    if column.declared and max(column.counts().values()) >= floor:
+        return "category", "categories by the table's type"
+    present = int((~column.missing).sum())
+    for kind in ("number", "date"):
+        some = (column.words or ())[:_FIRST_WORDS]
+        if kind == "date" and sum(np.isfinite(day_of(word, formats)) for word in some) <= 0.5 * len(some):
+            continue
+        values, bad = column.read(kind, formats)
+        if kind == "number" and not bad.any() and _counts_rows(column.name, values[~column.missing], distinct):
+            return "unused", "like an id"
+        if not bad.any() or (np.isinf(values[bad]).all() and bad.sum() < present):  # an infinite cell is an error
+            return kind, f"{kind}s"
+        if bad.sum() <= 0.1 * present:
+            row = int(np.argmax(bad))
+            return "unused", f"{kind}s but for {bad.sum()} cells, the first {column.cell(row)!r} in row {row}"
+    counts, share = column.counts(), _LARGE_SHARE * present
+    if all(_SLASHED.fullmatch(word) for word in counts):
+        return "unused", "dates of two readings: date_format says which"
+    words = sum(len(word.split()) * n for word, n in counts.items()) / present
+    many = distinct > max(_MANY, share) or max(counts.values()) < floor
+    if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):
+        return "text", f"{words:.1f} words a cell"
+    return (
+        ("unused", f"like an id: {distinct} different values") if many else ("category", f"{distinct} different values")
+    )
+
+
+def _counts_rows(name: str, values: NDArray[np.float64], distinct: int) -> bool:
+    """Whether whole numbers count the rows, or are called as ids are."""
+    if distinct < _FEW_FOR_AN_ID or (values != np.floor(values)).any():
+        return False
+    counted = distinct == len(values) and float(values.max() - values.min()) == len(values) - 1
+    return counted or (_ID.search(name) is not None and distinct > _LARGE_SHARE * len(values))
