@@ -80,28 +80,17 @@ def test_bad_data(model, change, refusal):
 
 BAD_PARAMETERS = [
     ({"alpha": -1.0}, Refusal("got -1.0", "number", parameter="alpha")),
-    ({"alpha": np.nan}, Refusal("got nan", "number", parameter="alpha")),
-    ({"alpha": None}, Refusal("got None", "number", parameter="alpha")),
     ({"alpha": True}, Refusal("got True", parameter="alpha")),
     ({"alpha": (0.1, 1.0)}, Refusal("one value", parameter="alpha")),
 ]
 BAD_CHOICES = [
     ({"kernel": "gaussian"}, Refusal("got 'gaussian'", "'linear', 'rbf'", parameter="kernel")),
-    ({"kernel": 3}, Refusal(parameter="kernel")),
     ({"kernel": X @ X.T}, Refusal("one of", parameter="kernel", remedy="kernel='precomputed'")),
-    ({"degree": {}}, Refusal("whole", parameter="degree")),
-    ({"gamma": -1.0}, Refusal("got -1.0", "positive", parameter="gamma")),
-    ({"gamma": "scale"}, Refusal("got 'scale'", "positive", parameter="gamma")),
     ({"kernel": "polynomial", "degree": 0}, Refusal("whole", "got 0", parameter="degree")),
     ({"kernel": "polynomial", "degree": 2.5}, Refusal("got 2.5", "whole", parameter="degree")),
-    ({"coef0": np.nan}, Refusal("got nan", parameter="coef0")),
     ({"kernel_params": {"a": 1}}, Refusal("keyword arguments", parameter="kernel_params")),
-    ({"ties": "drop"}, Refusal("got 'drop'", parameter="ties")),
-    ({"balance": "query"}, Refusal("got 'query'", "'pairs', 'examples'", parameter="balance")),
     ({"regression_weight": 1.5}, Refusal("got 1.5", "number", parameter="regression_weight")),
-    ({"regression_weight": np.nan}, Refusal("got nan", parameter="regression_weight")),
     ({"regression_weight": True}, Refusal("got True", parameter="regression_weight")),
-    ({"solver": "cholesky"}, Refusal("got 'cholesky'", "'primal', 'dual'", parameter="solver")),
     ({"solver": "primal", "kernel": "rbf"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
     ({"kernel": "precomputed"}, Refusal("square", f"({M}, 4)", parameter="X")),
 ]
@@ -117,18 +106,13 @@ def test_bad_parameters(change, refusal):
 
 
 GRIDS = [
-    ({"alphas": ()}, Refusal("empty", parameter="alphas")),
-    ({"alphas": "all"}, Refusal("sequence", "got 'all'", parameter="alphas")),
-    ({"alphas": 1.0}, Refusal("got 1.0", "sequence", parameter="alphas")),
     ({"alphas": (1.0, -1.0)}, Refusal("got -1.0", "number", parameter="alpha")),
     ({"alphas": ("a", "b")}, Refusal("a number", "got 'a'", parameter="alpha")),
     ({"alphas": (0.0, 1.0)}, Refusal("needs", "got 0", parameter="alphas")),
-    ({"rule": "1se"}, Refusal("got '1se'", parameter="rule")),
     ({"scoring": "area"}, Refusal("'area'; known", "unknown", parameter="measure")),
     ({"scoring": "precision"}, Refusal("precision needs", parameter="k")),
     ({"scoring": "ndcg@0"}, Refusal("a whole number", parameter="k")),
     ({"scoring": lambda y, f: None}, Refusal("returned None", parameter="measure")),
-    ({"ties": ()}, Refusal("tuple", parameter="ties")),
     ({"ties": ("include", "no")}, Refusal("got 'no'", "'include', 'exclude'", parameter="ties")),
     ({"gamma": (0.1, -1.0)}, Refusal("got -1.0", "positive", parameter="gamma")),
     ({"kernel": ("linear", "precomputed")}, Refusal("callable", parameter="kernel")),
@@ -136,9 +120,6 @@ GRIDS = [
     ({"kernel": ("rbf", "linear"), "solver": "primal"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
     ({"cv": 1}, Refusal("got 1", "folds", parameter="cv")),
     ({"cv": 8}, Refusal("cv=8 folds", "need", parameter="cv")),
-    ({"cv": np.array("loo")}, Refusal("lists", parameter="cv")),
-    ({"cv": "loo"}, Refusal("got 'loo'", "lists", parameter="cv")),
-    ({"cv": []}, Refusal("gave no", parameter="cv")),
     ({"cv": [(np.arange(5),)]}, Refusal("numbers, (train", parameter="cv")),
     ({"cv": [([0.5], [1.5])]}, Refusal("give pairs", parameter="cv")),
     ({"cv": [([0, 1], [])]}, Refusal("test", "Fold 0", parameter="cv")),

@@ -336,13 +336,7 @@ def test_features_that_tell_nothing_apart(selection):
 @pytest.mark.parametrize(
     ("parameters", "refusal"),
     [
-        ({"max_iter": 0}, Refusal("whole", "got 0", parameter="max_iter")),
-        ({"patience": 0}, Refusal(parameter="patience")),
-        ({"tol": -1.0}, Refusal("a number", parameter="tol")),
-        ({"tol": "small"}, Refusal("a number", parameter="tol")),
-        ({"selection": "best"}, Refusal(parameter="selection")),
         ({"kernel": "rbf"}, Refusal("'linear', 'precomputed'", parameter="kernel")),
-        ({"alphas": ()}, Refusal("empty", parameter="alphas")),
         ({"alphas": (-1.0,)}, Refusal("number", "least 0", parameter="alpha")),
         ({"selection": "early_stopping", "alphas": (0.0, 1.0)}, Refusal("one alpha", parameter="alphas")),
         ({"cv": 1}, Refusal("at least 2", parameter="cv")),

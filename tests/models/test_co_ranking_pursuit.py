@@ -282,9 +282,6 @@ def test_nothing_to_take_is_the_zero_function():
 @pytest.mark.parametrize(
     ("parameters", "refusal"),
     [
-        ({"nu": -1}, Refusal("number", "got -1", parameter="nu")),
-        ({"views": ()}, Refusal("empty", parameter="views")),
-        ({"views": "rbf"}, Refusal("got 'rbf'", "sequence", parameter="views")),
         ({"views": ([0, 9], [1])}, Refusal("views[0]['features']", "names", parameter="views")),
         ({"views": (["a"],)}, Refusal("views[0]['features']", "slice", parameter="views")),
         ({"views": ({"kernle": "rbf"},)}, Refusal("'kernle'", "view", parameter="views")),

@@ -123,7 +123,6 @@ def test_mu_and_alpha_are_the_best_of_all():
     [
         ({"mu": 0.0}, "mu"),
         ({"mu": (1.0, -1.0)}, "mu"),
-        ({"n_views": 0}, "n_views"),
         ({"kernel": "precomputed"}, "kernel"),
         ({"kernel": ("rbf", "linear")}, "kernel"),
         ({"views": [{"rows": [0, 1]}]}, "views"),

@@ -185,20 +185,6 @@ def test_says_where_it_did_not_converge():
         RankSVM(100.0, tol=1e-12, max_iter=1).fit(X, y, qid=qid)
 
 
-@pytest.mark.parametrize(
-    ("parameters", "refusal"),
-    [
-        ({"C": 0.0}, Refusal("number", "above 0", parameter="C")),
-        ({"tol": 0.0}, Refusal("above 0, below 1", parameter="tol")),
-        ({"kernel": "rbf", "n_basis": 0}, Refusal("whole number", parameter="n_basis")),
-    ],
-)
-def test_bad_parameters(parameters, refusal):
-    X, y, qid = ranking_data(1)
-    with refusal:
-        RankSVM(**parameters).fit(X, y, qid=qid)
-
-
 def test_refuses_an_exact_kernel_machine_on_many_items(monkeypatch):
     from rankrls.models import ranksvm
 

@@ -142,11 +142,8 @@ def test_pairs_and_groups_of_them():
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"n_basis": 0}, Refusal(parameter="n_basis")),
         ({"basis": ("random", "kmeans")}, Refusal(parameter="basis")),
-        ({"rule": "median"}, Refusal(parameter="rule")),
         ({"alphas": (0.0, 1.0)}, Refusal("Hold-out without", parameter="alphas")),
-        ({"gamma": ()}, Refusal("empty", parameter="gamma")),
         ({"basis_indices": [99]}, Refusal("got [99]", parameter="basis_indices")),
     ],
 )

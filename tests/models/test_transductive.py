@@ -157,7 +157,6 @@ def with_nan(*rows):
     [
         ({"ties": "exclude"}, {}, Refusal("their items", parameter="ties")),
         ({"penalty": 0.0}, {}, Refusal("got 0.0", "above", parameter="penalty")),
-        ({"penalty": "big"}, {}, Refusal("number", "above 0", parameter="penalty")),
         ({"alpha": 0.0}, {}, Refusal("held out", parameter="alpha")),
         (
             {"kernel": "sigmoid", "gamma": 3.0, "coef0": -2.0, "alpha": 1e-6},

@@ -150,11 +150,9 @@ def test_sparse_named_and_stored(tmp_path):
     ("parameters", "refusal"),
     [
         ({"disjoint": True}, Refusal("features", parameter="disjoint")),
-        ({"dictionary": "feature"}, Refusal("'features'", parameter="dictionary")),
         ({"dictionary": "features", "views": ("rbf", {})}, Refusal("views[0]", "kernel", parameter="views")),
         ({"dictionary": "features", "views": ({}, {"basis_rows": [1]})}, Refusal("views[1]", parameter="views")),
         ({"dictionary": "features", "views": ({},) * 41, "disjoint": True}, Refusal("41", "40", parameter="disjoint")),
-        ({"aggregation": "borda"}, Refusal("'best'", parameter="aggregation")),
         ({"disjoint": 1}, Refusal("True or False", parameter="disjoint")),
     ],
 )
