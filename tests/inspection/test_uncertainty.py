@@ -211,16 +211,6 @@ def test_small_and_large_alphas(alpha):
         assert found.difference(seen, [np.zeros(30)])[1][0] == pytest.approx(np.sqrt(expected), rel=1e-3)
 
 
-def test_objects_with_a_kernel_of_their_own():
-    words = ["a", "ab", "abc", "b", "bc", "ccc"]
-    model = RankRLS(kernel=lambda u, v: float(len(set(u) & set(v))))
-    found = posterior(model, words, [0, 1, 2, 0, 1, 3])
-    member = np.array([[c in word for c in "abc"] for word in words], dtype=float)
-    expected = posterior(RankRLS(), member, [0, 1, 2, 0, 1, 3])
-    for got, other in zip(found.difference(["abc"], ["c"]), expected.difference([[1, 1, 1]], [[0, 0, 1]]), strict=True):
-        np.testing.assert_allclose(got, other, rtol=1e-8)
-
-
 def test_what_is_refused():
     good = posterior(RankRLS(), X, Y, qid=QID)
     line = np.ones((5, 3)) * np.arange(5)[:, None]

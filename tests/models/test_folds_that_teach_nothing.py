@@ -35,17 +35,11 @@ def four_queries():
 @pytest.mark.parametrize("name", LEARNERS)
 def test_folds_of_queries(name):
     X, y, qid = four_queries()
-    with Refusal("Without 2, 3", parameter="cv", remedy="folds"):
-        made(name, 2).fit(X, y, qid=qid)
+    parts = [np.flatnonzero(qid < 2), np.flatnonzero(qid >= 2)]
+    for cv in (2, [parts, parts[::-1]]):
+        with Refusal("Without 2, 3", parameter="cv", remedy="folds"):
+            made(name, cv).fit(X, y, qid=qid)
     assert made(name, 4).fit(X, y, qid=qid).best_score_ >= 0.0  # each of the two is left in its turn
-
-
-@pytest.mark.parametrize("name", LEARNERS)
-def test_given_folds_of_queries(name):
-    X, y, qid = four_queries()
-    folds = [(np.flatnonzero(qid < 2), np.flatnonzero(qid >= 2)), (np.flatnonzero(qid >= 2), np.flatnonzero(qid < 2))]
-    with Refusal("Without 2, 3", parameter="cv"):
-        made(name, folds).fit(X, y, qid=qid)
 
 
 @pytest.mark.parametrize("name", LEARNERS)

@@ -59,37 +59,18 @@ def test_precomputed_matrices(wrap):
 WHOLE = np.round(3 * X)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        WHOLE.tolist(),
-        WHOLE.astype(int),
-        WHOLE.astype(np.int8),
-        WHOLE.astype(np.float16),
-        WHOLE.astype(np.float32),
-        WHOLE.astype(np.longdouble),
-        WHOLE.astype(object),
-        np.asfortranarray(WHOLE),
-        np.repeat(WHOLE, 2, axis=0)[::2],
-        WHOLE[:, ::-1][:, ::-1],
-        [tuple(row) for row in WHOLE],
-        sparse.csr_array(WHOLE.astype(int)),
-    ],
-    ids=[
-        "lists",
-        "int",
-        "int8",
-        "float16",
-        "float32",
-        "longdouble",
-        "object",
-        "F",
-        "strided",
-        "reversed",
-        "tuples",
-        "csr",
-    ],
-)
+DENSE = {
+    "lists": WHOLE.tolist(),
+    "tuples": [tuple(row) for row in WHOLE],
+    **{kind: WHOLE.astype(kind) for kind in ("int", "int8", "float16", "float32", "longdouble", "object")},
+    "F": np.asfortranarray(WHOLE),
+    "strided": np.repeat(WHOLE, 2, axis=0)[::2],
+    "reversed": WHOLE[:, ::-1][:, ::-1],
+    "csr": sparse.csr_array(WHOLE.astype(int)),
+}
+
+
+@pytest.mark.parametrize("given", DENSE.values(), ids=DENSE)
 def test_dense_forms(given):
     for options in ({}, {"solver": "dual"}, {"kernel": "rbf"}):
         model, expected = (RankRLS(**options).fit(Z, Y, qid=QID) for Z in (given, WHOLE))
@@ -98,21 +79,17 @@ def test_dense_forms(given):
         assert chosen.best_params_ == plain.best_params_
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        Y.astype(int),
-        Y.astype(np.int8),
-        Y.astype(np.float32),
-        Y.tolist(),
-        Y.astype(int).tolist(),
-        [str(v) for v in Y],
-        Y.astype(object),
-        pd.Series(Y, index=np.arange(len(Y))[::-1]),
-        np.repeat(Y, 3)[::3],
-    ],
-    ids=["int", "int8", "float32", "list", "ints", "words", "object", "series", "strided"],
-)
+LABELS = {
+    **{kind: Y.astype(kind) for kind in ("int", "int8", "float32", "object")},
+    "list": Y.tolist(),
+    "ints": Y.astype(int).tolist(),
+    "words": [str(v) for v in Y],
+    "series": pd.Series(Y, index=np.arange(len(Y))[::-1]),
+    "strided": np.repeat(Y, 3)[::3],
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
 def test_labels(labels):
     for options in ({}, {"ties": "exclude"}, {"kernel": "rbf"}):
         model = RankRLS(**options).fit(X, labels, qid=QID)

@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict, cross_val_score
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-import rankrls
 from rankrls import RankRLS, RankRLSCV
 from rankrls.metrics import Measure
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.models.oracles import ranking_data
+from tests.models.test_routing import RANKERS, SCALERS
 from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(70, queries=12)
@@ -57,12 +57,6 @@ def test_a_pipeline_transforms_the_validation_data():
     )
     np.testing.assert_allclose(steps["rank"].cv_results_["mean_score"], plain.cv_results_["mean_score"])
     np.testing.assert_allclose(steps["rank"].coef_, plain.coef_)
-
-
-def test_without_routing_qid_goes_to_a_step_by_name():
-    steps = make_pipeline(StandardScaler(), RankRLS()).fit(X, Y, rankrls__qid=QID)
-    plain = RankRLS().fit(StandardScaler().fit_transform(X), Y, qid=QID)
-    np.testing.assert_allclose(steps[-1].coef_, plain.coef_)
 
 
 def test_a_precomputed_kernel_is_cut_by_cross_validation():
@@ -137,33 +131,7 @@ def test_frames_of_pairs_validation_data_and_updates(library):
     np.testing.assert_allclose(model.coef_, RankRLS().fit(X, Y, qid=QID).coef_, atol=1e-12)
 
 
-ALL = {
-    "RankRLS": lambda: rankrls.RankRLS(),
-    "RankRLSCV": lambda: rankrls.RankRLSCV((0.1, 1.0)),
-    "CGRankRLS": lambda: rankrls.CGRankRLS((1.0,), selection="tikhonov"),
-    "SparseRankRLS": lambda: rankrls.SparseRankRLS(n_basis=5, kernel="rbf"),
-    "SparseRankRLSCV": lambda: rankrls.SparseRankRLSCV((0.1, 1.0), n_basis=5, kernel="rbf"),
-    "RankingPursuit": lambda: rankrls.RankingPursuit(3),
-    "RankingPursuitCV": lambda: rankrls.RankingPursuitCV(3, cv=2),
-    "CoRankingPursuit": lambda: rankrls.CoRankingPursuit(3, views=([0, 1], [2, 3])),
-    "TransductiveRankRLS": lambda: rankrls.TransductiveRankRLS(),
-    "AutoRankRLS": lambda: rankrls.AutoRankRLS(n_basis=20),
-    "CoRankRLS": lambda: rankrls.CoRankRLS(n_views=2),
-    "TransductiveRankRLSCV": lambda: rankrls.TransductiveRankRLSCV([1.0], penalty=1.0, cv=2),
-    "CoRankingPursuitCV": lambda: rankrls.CoRankingPursuitCV(2, nu=0.1, gamma=0.1, cv=2),
-    "GreedyRankRLS": lambda: rankrls.GreedyRankRLS(max_features=3),
-    "RankSVM": lambda: rankrls.RankSVM(),
-    "RankSVMCV": lambda: rankrls.RankSVMCV((0.1, 1.0), cv=2),
-    "RankBoost": lambda: rankrls.RankBoost(5),
-    "QueryStandardScaler": lambda: QueryStandardScaler(),
-    "QueryMinMaxScaler": lambda: QueryMinMaxScaler(),
-}
-
-
-def test_no_estimator_is_left_out():
-    public = [getattr(rankrls, name) for name in rankrls.__all__]
-    estimators = {cls.__name__ for cls in public if hasattr(cls, "fit") and not cls.__name__.startswith("Conditional")}
-    assert estimators == {name for name in ALL if not name.startswith("Query")}
+ALL = {**RANKERS, **SCALERS}
 
 
 @pytest.mark.parametrize("library", FRAMES)
@@ -171,7 +139,7 @@ def test_no_estimator_is_left_out():
 def test_every_estimator_checks_the_names_of_every_kind_of_frame(name, library):
     """y and qid are columns of the same library; the frame's columns are looked at by name, not only counted."""
     frame, column = FRAMES[library], COLUMNS[library]
-    model, plain = ALL[name](), ALL[name]()
+    model, plain = clone(ALL[name]), clone(ALL[name])
     qid = column(QID.tolist())
     model.fit(frame(X, NAMES), column(Y.tolist()), qid=qid)
     plain.fit(X, Y, qid=QID)

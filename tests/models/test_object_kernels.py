@@ -149,14 +149,3 @@ def test_bad_objects(X, y, refusal):
     for model in (RankRLS(kernel=random_walk_kernel), RankRLSCV(kernel=random_walk_kernel)):
         with refusal:
             model.fit(X, y)
-
-
-def test_rows_of_a_matrix_are_objects_too():
-    X = np.random.default_rng(61).normal(size=(len(Y), 3))
-    linear = RankRLS(solver="dual").fit(X, Y, qid=QID)
-    for items in (X, X.tolist(), list(X)):
-        model = RankRLS(kernel=lambda a, b: float(np.dot(a, b))).fit(items, Y, qid=QID)
-        np.testing.assert_allclose(model.predict(items), linear.predict(X), atol=1e-9)
-    strings = ["a", "ab", "b", "abc", "c", "bc", "abcc"] * 4
-    model = RankRLS(kernel=lambda a, b: float(len(set(a) & set(b)))).fit(np.array(strings), Y, qid=QID)
-    assert model.predict(["a", "abc"]).shape == (2,)

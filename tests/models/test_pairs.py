@@ -115,14 +115,6 @@ def test_offsets_of_the_columns(p, solver):
     np.testing.assert_allclose(scores - scores.mean(), expected, atol=1e-6 * np.ptp(expected))
 
 
-def test_float32_is_subtracted_in_double():
-    i, j, s, _ = preferences(40)
-    single = (X + 1000.0).astype(np.float32)
-    for solver in ("primal", "dual"):
-        a, b = (RankRLS(solver=solver).fit_pairs(Z, i, j, strength=s) for Z in (single, single.astype(float)))
-        np.testing.assert_allclose(a.coef_, b.coef_, atol=1e-9)
-
-
 @pytest.mark.parametrize("solver", ["primal", "dual"])
 @pytest.mark.parametrize("p", [5, 60])
 def test_alpha_zero_is_the_minimum_norm_solution(p, solver):
@@ -234,13 +226,6 @@ GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
 def test_bad_selection(options, arguments, refusal):
     with refusal:
         RankRLSCV(**options).fit_pairs(**GOOD, **arguments)
-
-
-def test_whole_floats_and_integers_of_any_width_are_row_numbers():
-    expected = RankRLS().fit_pairs(**GOOD).coef_
-    for kind in (float, np.uint8, np.int32):
-        model = RankRLS().fit_pairs(X, np.array([0, 1, 2], dtype=kind), np.array([3, 4, 5], dtype=kind))
-        np.testing.assert_array_equal(model.coef_, expected)
 
 
 def test_a_square_kernel_is_needed():

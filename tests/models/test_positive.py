@@ -13,7 +13,6 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import RankRLS, RankRLSCV
 from rankrls.export import to_solr
-from rankrls.io import load_letor
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
 from rankrls.models.inputs.parameters import signs_of
@@ -212,23 +211,3 @@ def test_what_a_constraint_holds_is_not_exported():
     exported = to_solr(make_pipeline(scaler, ranker)).content
     assert '"b"' in str(exported)
     assert '"a"' not in str(exported)
-
-
-@pytest.mark.shared_data
-def test_real_data(data_dir):
-    table = load_letor(data_dir / "mq2008_letor4" / "Fold1" / "train.txt")
-    test = load_letor(data_dir / "mq2008_letor4" / "Fold1" / "test.txt")
-    alphas = (10.0, 100.0)
-    free = RankRLSCV(alphas).fit(table.X, table.y, qid=table.qid)
-    model = RankRLSCV(alphas, positive=True).fit(table.X, table.y, qid=table.qid)
-    assert (free.coef_ < 0.0).any()
-    assert (model.coef_ >= 0.0).all()
-    assert 0 < (model.coef_ > 0.0).sum() < 46
-    flat = np.ptp(table.X, axis=0) == 0.0
-    assert flat.any()
-    assert not RankRLS(0.0075, positive=True).fit(table.X, table.y, qid=table.qid).coef_[flat].any()
-    quality = [Measure("map")(test.y, m.predict(test.X), qid=test.qid) for m in (free, model)]
-    assert quality[1] > quality[0] - 0.03
-    train = table.qid != table.qid[0]
-    refit = RankRLS(model.alpha_, positive=True).fit(table.X[train], table.y[train], qid=table.qid[train])
-    np.testing.assert_allclose(model.held_out_scores_[~train], refit.predict(table.X[~train]), rtol=1e-7)

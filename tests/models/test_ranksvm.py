@@ -102,17 +102,6 @@ def test_integer_weights_are_repetition(balance):
     assert set(rows[b.support_]) == set(a.support_)
 
 
-def test_rows_without_loss_do_not_matter():
-    rng = np.random.default_rng(2)
-    X = rng.normal(size=(80, 3))
-    y = X @ [1.0, -1.0, 0.5] + 0.1 * rng.normal(size=80) > 0
-    tol = 1e-12
-    model = RankSVM(100.0, balance="pairs", tol=tol).fit(X, y)
-    assert 2 <= model.n_support_ == len(model.support_) < 80
-    again = RankSVM(100.0, balance="pairs", tol=tol).fit(X[model.support_], y[model.support_])
-    np.testing.assert_allclose(again.coef_, model.coef_, rtol=1e-3)
-
-
 def test_more_features_than_the_preconditioner_takes_on():
     rng = np.random.default_rng(0)
     X = sparse.random_array((60, 1500), density=0.05, rng=rng, format="csr")

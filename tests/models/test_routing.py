@@ -21,7 +21,6 @@ from sklearn.model_selection import (
     RandomizedSearchCV,
     cross_val_predict,
     cross_validate,
-    learning_curve,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -123,16 +122,6 @@ def test_searches(model):
 
 
 @pytest.mark.usefixtures("routing")
-@every_ranker
-def test_learning_curves(model):
-    """They ask for what partial_fit requests too, whether or not they use it."""
-    folds = GroupKFold(3).set_split_request(groups="qid")
-    sizes, _, test = learning_curve(model, X, Y, cv=folds, train_sizes=[1.0], params={"qid": QID})
-    expected = [by_hand(model, (train[: sizes[0]], rest))["score"] for train, rest in FOLDS]
-    np.testing.assert_allclose(test[0], expected)
-
-
-@pytest.mark.usefixtures("routing")
 def test_scorers_see_into_what_wraps_a_ranker():
     scorer = make_ranking_scorer("map")
     columns = ColumnTransformer([("some", QueryStandardScaler(), [0, 1]), ("rest", "passthrough", [2, 3])])
@@ -210,18 +199,6 @@ def test_without_routing_scalers_refuse_rows_without_qid(scaler):
 
 
 NAMES = ["bm25", "age", "clicks", "links"]
-
-
-@pytest.mark.usefixtures("routing")
-@every_ranker
-def test_names_of_features_reach_the_ranker(model):
-    steps = make_pipeline(QueryMinMaxScaler(), clone(model)).set_output(transform="pandas")
-    frame = pd.DataFrame(X, columns=NAMES)
-    steps.fit(frame, Y, qid=QID)
-    assert list(steps[-1].feature_names_in_) == NAMES
-    assert list(steps[:-1].get_feature_names_out()) == NAMES
-    plain = make_pipeline(QueryMinMaxScaler(), clone(model)).fit(X, Y, qid=QID)
-    np.testing.assert_allclose(steps.predict(frame, qid=QID), plain.predict(X, qid=QID))
 
 
 @every_scaler

@@ -8,7 +8,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
-from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, query_rows, ranking_data
+from tests.models.oracles import GRAPHS, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(20, queries=9)
@@ -219,31 +219,6 @@ def test_any_measure(scoring, function):
     assert model.best_index_ == best
 
 
-def test_a_function_as_measure():
-    def best_label_on_top(y_true, y_score):
-        return np.nan if len(y_true) < 2 else float(y_true[np.argmax(y_score)] == y_true.max())
-
-    model = RankRLSCV(ALPHAS, scoring=best_label_on_top).fit(X, Y, qid=QID)
-    for k, alpha in enumerate(model.cv_results_["alpha"]):
-        scores = held_out_by_refits(lambda a=alpha: RankRLS(a), X, Y, QID, QUERIES)
-        values = [best_label_on_top(Y[rows], scores[rows]) for rows in QUERIES]
-        assert model.cv_results_["mean_score"][k] == pytest.approx(np.nanmean(values))
-
-
-@pytest.mark.parametrize("scoring", ["disagreement", "pair_accuracy"])
-def test_one_standard_error_rule(scoring):
-    grid = tuple(np.geomspace(1e-3, 1e3, 13))
-    model = RankRLSCV(grid, rule="one_se", scoring=scoring).fit(X, Y, qid=QID)
-    best = RankRLSCV(grid, scoring=scoring).fit(X, Y, qid=QID)
-    table = best.cv_results_
-    loss = table["mean_score"] if scoring == "disagreement" else 1 - table["mean_score"]
-    k = int(np.argmin(loss))
-    within = table["alpha"][loss <= loss[k] + table["standard_error"][k]]
-    assert model.alpha_ == within.max() > best.alpha_
-    plain = RankRLS(model.alpha_).fit(X, Y, qid=QID)
-    np.testing.assert_allclose(model.coef_, plain.coef_, atol=1e-10)
-
-
 def test_equal_scores_choose_the_largest_alpha_and_the_first_combination():
     y = np.where(QID % 3 == 0, X[:, 0], X[:, 0] + 1000.0 * QID)  # ranked without a mistake by any alpha
     grid = (1e-6, 1e-4, 1e-5)
@@ -370,17 +345,6 @@ def test_items_with_equal_features_stay_tied_when_held_out(graph, kind):
         scores = held_out_by_refits(lambda a=alpha: RankRLS(a, **kind, **graph), features, y, qid, query_rows(qid))
         expected.append(np.nanmean(errors_of(np.round(scores, 10), y, qid)))
     np.testing.assert_allclose(model.cv_results_["mean_score"], expected)
-
-
-@pytest.mark.parametrize("kind", [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.1}], ids=str)
-@pytest.mark.parametrize("offset", [1e7, -1e7])
-def test_an_offset_of_the_columns_does_not_reach_the_held_out_scores(kind, offset):
-    plain = np.round(X * 1024) / 1024
-    a = RankRLSCV((1.0,), **kind).fit(plain, Y, qid=QID)
-    b = RankRLSCV((1.0,), **kind).fit(plain + offset, Y, qid=QID)
-    expected = centred(a.held_out_scores_, QID)
-    np.testing.assert_allclose(centred(b.held_out_scores_, QID), expected, atol=1e-6 * np.ptp(expected))
-    assert a.best_score_ == b.best_score_
 
 
 @pytest.mark.parametrize(

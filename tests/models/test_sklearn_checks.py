@@ -9,57 +9,36 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import rankrls
-from rankrls import (
-    AutoRankRLS,
-    CGRankRLS,
-    ConditionalRankRLS,
-    ConditionalRankRLSCV,
-    CoRankingPursuit,
-    CoRankingPursuitCV,
-    CoRankRLS,
-    GreedyRankRLS,
-    RankBoost,
-    RankingPursuit,
-    RankingPursuitCV,
-    RankRLS,
-    RankRLSCV,
-    RankSVM,
-    RankSVMCV,
-    SparseRankRLS,
-    SparseRankRLSCV,
-    TransductiveRankRLS,
-    TransductiveRankRLSCV,
-)
 
 ESTIMATORS = [
-    AutoRankRLS(scoring="disagreement"),
-    RankRLS(),
-    RankRLS(solver="dual", ties="exclude", balance="pairs"),
-    RankRLS(kernel="rbf"),
-    RankRLS(solver="cg"),
-    RankRLS(positive=True),
-    RankSVM(),
-    RankSVMCV((0.01, 1.0)),
-    RankSVM(kernel="rbf", n_basis=20),
-    RankRLSCV(),
-    RankRLSCV(alphas=(0.1, 10.0), kernel="rbf", gamma=(0.1, 1.0), rule="one_se"),
-    RankRLSCV(cv=2, scoring="tau"),
-    TransductiveRankRLS(),
-    TransductiveRankRLS(kernel="rbf", n_basis=20),
-    RankingPursuit(),
-    RankingPursuit(dictionary="features", backfit=False, regression_weight=0.5),
-    SparseRankRLS(),
-    SparseRankRLS(basis="kmeans", ties="exclude", balance="pairs"),
-    RankBoost(n_estimators=30),
-    RankingPursuitCV(5),
-    GreedyRankRLS(max_features=3, alphas=(0.1, 10.0)),
-    CoRankRLS((0.1,), mu=1.0, n_views=2),
-    CoRankingPursuit(),
-    CoRankingPursuitCV(3, nu=(0.0, 0.1)),
-    TransductiveRankRLSCV([0.1, 1.0], penalty=1.0),
-    SparseRankRLSCV(gamma=(0.1, 1.0)),
-    CGRankRLS(),
-    CGRankRLS((0.1, 10.0), selection="tikhonov", tol=1e-9, cv=2, ties="exclude"),
+    rankrls.AutoRankRLS(scoring="disagreement"),
+    rankrls.RankRLS(),
+    rankrls.RankRLS(solver="dual", ties="exclude", balance="pairs"),
+    rankrls.RankRLS(kernel="rbf"),
+    rankrls.RankRLS(solver="cg"),
+    rankrls.RankRLS(positive=True),
+    rankrls.RankSVM(),
+    rankrls.RankSVMCV((0.01, 1.0)),
+    rankrls.RankSVM(kernel="rbf", n_basis=20),
+    rankrls.RankRLSCV(),
+    rankrls.RankRLSCV(alphas=(0.1, 10.0), kernel="rbf", gamma=(0.1, 1.0), rule="one_se"),
+    rankrls.RankRLSCV(cv=2, scoring="tau"),
+    rankrls.TransductiveRankRLS(),
+    rankrls.TransductiveRankRLS(kernel="rbf", n_basis=20),
+    rankrls.RankingPursuit(),
+    rankrls.RankingPursuit(dictionary="features", backfit=False, regression_weight=0.5),
+    rankrls.SparseRankRLS(),
+    rankrls.SparseRankRLS(basis="kmeans", ties="exclude", balance="pairs"),
+    rankrls.RankBoost(n_estimators=30),
+    rankrls.RankingPursuitCV(5),
+    rankrls.GreedyRankRLS(max_features=3, alphas=(0.1, 10.0)),
+    rankrls.CoRankRLS((0.1,), mu=1.0, n_views=2),
+    rankrls.CoRankingPursuit(),
+    rankrls.CoRankingPursuitCV(3, nu=(0.0, 0.1)),
+    rankrls.TransductiveRankRLSCV([0.1, 1.0], penalty=1.0),
+    rankrls.SparseRankRLSCV(gamma=(0.1, 1.0)),
+    rankrls.CGRankRLS(),
+    rankrls.CGRankRLS((0.1, 10.0), selection="tikhonov", tol=1e-9, cv=2, ties="exclude"),
 ]
 
 
@@ -79,11 +58,11 @@ class OneColumn:
         return float(np.corrcoef(self.predict(X).ravel(), np.ravel(y))[0, 1])
 
 
-class Conditional(OneColumn, ConditionalRankRLS):
+class Conditional(OneColumn, rankrls.ConditionalRankRLS):
     pass
 
 
-class ConditionalCV(OneColumn, ConditionalRankRLSCV):
+class ConditionalCV(OneColumn, rankrls.ConditionalRankRLSCV):
     pass
 
 
@@ -99,5 +78,5 @@ def test_scikit_learn_conventions_of_conditional_rankers(estimator, check):
 
 def test_every_public_estimator_is_checked():
     public = {value for value in (getattr(rankrls, name) for name in rankrls.__all__) if inspect.isclass(value)}
-    checked = {*map(type, ESTIMATORS), ConditionalRankRLS, ConditionalRankRLSCV}
+    checked = {*map(type, ESTIMATORS), rankrls.ConditionalRankRLS, rankrls.ConditionalRankRLSCV}
     assert {cls for cls in public if issubclass(cls, BaseEstimator)} == checked

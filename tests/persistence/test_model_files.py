@@ -20,30 +20,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, QuantileTransforme
 from tests.refusals import Refusal
 
 import rankrls
-from rankrls import (
-    AutoRankRLS,
-    CGRankRLS,
-    ConditionalRankRLS,
-    ConditionalRankRLSCV,
-    CoRankingPursuit,
-    CoRankingPursuitCV,
-    CoRankRLS,
-    GreedyRankRLS,
-    Items,
-    RankBoost,
-    RankingPursuit,
-    RankingPursuitCV,
-    RankRLS,
-    RankRLSCV,
-    RankSVM,
-    RankSVMCV,
-    SparseRankRLS,
-    SparseRankRLSCV,
-    TransductiveRankRLS,
-    TransductiveRankRLSCV,
-    load,
-    save,
-)
+from rankrls import Items, load, save
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.persistence._nodes import VALUES, class_of
@@ -89,27 +66,27 @@ def assert_same(a, b, name=""):
 @pytest.mark.parametrize(
     "model",
     [
-        AutoRankRLS(scoring="tau", n_basis=20),
-        CGRankRLS((0.1, 1.0), random_state=0),
-        CoRankingPursuit(3, views=([0, 1], {"kernel": "linear"}), nu=0.2),
-        CoRankingPursuitCV(3, nu=(0.0, 0.1), gamma=0.1, cv=2),
-        CoRankRLS((0.1, 1.0), kernel="rbf", n_views=2),
-        GreedyRankRLS(max_features=3, cv=3),
-        RankBoost(5),
-        RankingPursuit(3, dictionary="features"),
-        RankingPursuitCV(4, gamma=(0.1, 1.0), cv=3),
-        RankRLS(alpha=0.5, ties="exclude", balance="queries"),
-        RankRLS(kernel="poly", degree=2, coef0=0.5),
-        RankRLS(positive={1: -1, 3: 1}),
-        RankRLSCV(scoring=Measure("map", relevant=0.0)),
-        RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
-        RankRLSCV((1.0, 10.0), cv=[(np.arange(24), np.arange(24, 48)), (np.arange(24, 48), np.arange(24))]),
-        RankSVM(kernel="rbf", n_basis=20),
-        RankSVMCV((0.1, 1.0), cv=3),
-        SparseRankRLS(basis_indices=[1, 1, 5], kernel="poly"),
-        SparseRankRLSCV(n_basis=20, gamma=(0.1, 1.0)),
-        TransductiveRankRLS(kernel="rbf", n_basis=20),
-        TransductiveRankRLSCV([0.5, 2.0], penalty=(0.5, 5.0), cv=2),
+        rankrls.AutoRankRLS(scoring="tau", n_basis=20),
+        rankrls.CGRankRLS((0.1, 1.0), random_state=0),
+        rankrls.CoRankingPursuit(3, views=([0, 1], {"kernel": "linear"}), nu=0.2),
+        rankrls.CoRankingPursuitCV(3, nu=(0.0, 0.1), gamma=0.1, cv=2),
+        rankrls.CoRankRLS((0.1, 1.0), kernel="rbf", n_views=2),
+        rankrls.GreedyRankRLS(max_features=3, cv=3),
+        rankrls.RankBoost(5),
+        rankrls.RankingPursuit(3, dictionary="features"),
+        rankrls.RankingPursuitCV(4, gamma=(0.1, 1.0), cv=3),
+        rankrls.RankRLS(alpha=0.5, ties="exclude", balance="queries"),
+        rankrls.RankRLS(kernel="poly", degree=2, coef0=0.5),
+        rankrls.RankRLS(positive={1: -1, 3: 1}),
+        rankrls.RankRLSCV(scoring=Measure("map", relevant=0.0)),
+        rankrls.RankRLSCV(kernel=("linear", "rbf"), gamma=(0.1, None), ties=("include", "exclude")),
+        rankrls.RankRLSCV((1.0, 10.0), cv=[(np.arange(24), np.arange(24, 48)), (np.arange(24, 48), np.arange(24))]),
+        rankrls.RankSVM(kernel="rbf", n_basis=20),
+        rankrls.RankSVMCV((0.1, 1.0), cv=3),
+        rankrls.SparseRankRLS(basis_indices=[1, 1, 5], kernel="poly"),
+        rankrls.SparseRankRLSCV(n_basis=20, gamma=(0.1, 1.0)),
+        rankrls.TransductiveRankRLS(kernel="rbf", n_basis=20),
+        rankrls.TransductiveRankRLSCV([0.5, 2.0], penalty=(0.5, 5.0), cv=2),
     ],
     ids=repr,
 )
@@ -120,9 +97,9 @@ def test_every_estimator_comes_back(model, kind, data, tmp_path):
         X = sparse.csr_array(np.where(np.abs(X) > 1, X, 0.0))
     if kind == "frame":
         X = pd.DataFrame(X, columns=list("abcdef"))
-    if kind == "sparse" and isinstance(model, RankBoost):
+    if kind == "sparse" and isinstance(model, rankrls.RankBoost):
         X = X.toarray().astype(np.float32)
-    if isinstance(model, TransductiveRankRLS | TransductiveRankRLSCV):
+    if isinstance(model, rankrls.TransductiveRankRLS | rankrls.TransductiveRankRLSCV):
         y = np.where(qid < 3, np.nan, y)
     model = clone(model).fit(X, y, qid=qid)
     again = round_trip(model, tmp_path)
@@ -151,8 +128,8 @@ def test_conditional_models_come_back(kernel, items, tmp_path):
     X, Y = rng.normal(size=(8, 8)), rng.normal(size=(8, 5))
     X = X @ X.T if kernel == "precomputed" else X
     for model in (
-        ConditionalRankRLS(kernel=kernel, item_kernel="rbf"),
-        ConditionalRankRLSCV([0.1, 1.0], kernel=kernel),
+        rankrls.ConditionalRankRLS(kernel=kernel, item_kernel="rbf"),
+        rankrls.ConditionalRankRLSCV([0.1, 1.0], kernel=kernel),
     ):
         again = round_trip(model.fit(X, Y, items=items), tmp_path)
         np.testing.assert_array_equal(again.predict(X), model.predict(X))
@@ -161,13 +138,13 @@ def test_conditional_models_come_back(kernel, items, tmp_path):
 
 def test_targets_pairs_and_precomputed_kernels(data, tmp_path):
     X, y, qid = data
-    again = round_trip(RankRLS().fit(X, np.column_stack([y, -y]), qid=qid), tmp_path)
+    again = round_trip(rankrls.RankRLS().fit(X, np.column_stack([y, -y]), qid=qid), tmp_path)
     assert again.predict(X).shape == (48, 2)
     assert read_info(tmp_path / "model.rankrls")["n_targets"] == 2
-    model = RankRLS(kernel="rbf").fit_pairs(X, [0, 1, 2], [3, 4, 5])
+    model = rankrls.RankRLS(kernel="rbf").fit_pairs(X, [0, 1, 2], [3, 4, 5])
     np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
     assert not read_info(tmp_path / "model.rankrls")["updatable"]
-    model = RankRLS(kernel="precomputed").fit(X @ X.T, y, qid=qid)
+    model = rankrls.RankRLS(kernel="precomputed").fit(X @ X.T, y, qid=qid)
     np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X[:5] @ X.T), model.predict(X[:5] @ X.T))
 
 
@@ -175,7 +152,7 @@ def test_targets_pairs_and_precomputed_kernels(data, tmp_path):
 def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
     X, y, qid = data
     labels = [ids[k] for k in qid]
-    model = RankRLS(alpha=0.1).fit(X[:32], y[:32], qid=labels[:32])
+    model = rankrls.RankRLS(alpha=0.1).fit(X[:32], y[:32], qid=labels[:32])
     again = round_trip(model, tmp_path)
     assert read_info(tmp_path / "model.rankrls")["updatable"]
     for one in (model, again):
@@ -188,7 +165,7 @@ def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
 def test_not_updatable_is_small_and_says_so(data, tmp_path):
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(300, 150)), rng.normal(size=300), np.repeat(np.arange(100), 3)
-    model = RankRLS().fit(X, y, qid=qid)
+    model = rankrls.RankRLS().fit(X, y, qid=qid)
     save(model, tmp_path / "large.rankrls")
     small = round_trip(model, tmp_path, updatable=False)
     path = tmp_path / "model.rankrls"
@@ -205,7 +182,7 @@ SKLEARN = [StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), Qua
 @pytest.mark.parametrize("scaler", [*SKLEARN, "passthrough"])
 def test_pipelines_of_scikit_learns_scalers(scaler, data, tmp_path):
     X, y, _ = data
-    model = make_pipeline(scaler, RankRLS()).fit(X, y)
+    model = make_pipeline(scaler, rankrls.RankRLS()).fit(X, y)
     np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X), model.predict(X))
 
 
@@ -214,10 +191,10 @@ def test_pipelines_of_query_scalers(scaler, data, tmp_path):
     X, y, qid = data
     X_new, new = X[::-1] * 3 + 1, np.repeat(np.arange(6), 8)
     with sklearn.config_context(enable_metadata_routing=True):
-        model = make_pipeline(scaler, RankRLSCV(kernel="rbf")).fit(X, y, qid=qid)
+        model = make_pipeline(scaler, rankrls.RankRLSCV(kernel="rbf")).fit(X, y, qid=qid)
         again = round_trip(model, tmp_path)
         np.testing.assert_array_equal(again.predict(X_new, qid=new), model.predict(X_new, qid=new))
-    model = make_pipeline(clone(scaler), RankRLS()).fit(X, y)  # one query: the scaler learns
+    model = make_pipeline(clone(scaler), rankrls.RankRLS()).fit(X, y)  # one query: the scaler learns
     np.testing.assert_array_equal(round_trip(model, tmp_path).predict(X_new), model.predict(X_new))
 
 
@@ -237,7 +214,7 @@ def test_pipelines_of_tables(make, data, tmp_path):
         text_features=["matches", "similarity", "word", "tfidf"],
         impute={"price": 0, "added": "mean"},
     )
-    model = make_pipeline(encoder, RankRLSCV()).fit(make(table), y, rankrlscv__qid=qid)
+    model = make_pipeline(encoder, rankrls.RankRLSCV()).fit(make(table), y, rankrlscv__qid=qid)
     again = round_trip(model, tmp_path)
     new = make({name: cells[::-1] for name, cells in table.items()})
     np.testing.assert_array_equal(again.predict(new), model.predict(new))
@@ -250,7 +227,7 @@ def test_pipelines_of_tables(make, data, tmp_path):
 def test_what_a_file_says(data, tmp_path):
     X, y, qid = data
     before = datetime.now(UTC)
-    model = RankRLSCV(scoring="map").fit(pd.DataFrame(X, columns=list("abcdef")), y, qid=qid)
+    model = rankrls.RankRLSCV(scoring="map").fit(pd.DataFrame(X, columns=list("abcdef")), y, qid=qid)
     path = tmp_path / "model.rankrls"
     save(model, path, provenance={"sha256": "ab" * 32, "rows": 48})
     info = read_info(path)
@@ -272,31 +249,34 @@ def test_what_a_file_says(data, tmp_path):
 def test_provenance_must_be_json(given, data, tmp_path):
     X, y, qid = data
     with Refusal("JSON", parameter="provenance"):
-        save(RankRLS().fit(X, y, qid=qid), tmp_path / "m", provenance=given)
+        save(rankrls.RankRLS().fit(X, y, qid=qid), tmp_path / "m", provenance=given)
     assert not list(tmp_path.iterdir())
 
 
 def test_what_cannot_be_saved(data, tmp_path):
     X, y, qid = data
 
-    class Local(RankRLS):
+    class Local(rankrls.RankRLS):
         pass
 
     stamps = np.array([np.datetime64("2020-01-01") + np.timedelta64(int(k), "D") for k in qid])
-    not_finite = RankRLS().fit(X, y, qid=qid)
+    not_finite = rankrls.RankRLS().fit(X, y, qid=qid)
     not_finite.coef_ = np.append(not_finite.coef_[:-1], np.nan)
     refused = [
-        (RankRLS(kernel=lambda x, z: float(x @ z)).fit(X, y), Refusal("<lambda>", "function", parameter="kernel")),
-        (RankRLSCV(scoring=lambda t, s: 0.5).fit(X, y, qid=qid), Refusal("<lambda>", parameter="scoring")),
-        (RankRLS(positive=pd.Index([0])).fit(X, y), Refusal("Index", parameter="positive")),
-        (make_pipeline(PCA(2), RankRLS()).fit(X, y), Refusal("PCA", "skops", parameter="steps")),
+        (
+            rankrls.RankRLS(kernel=lambda x, z: float(x @ z)).fit(X, y),
+            Refusal("<lambda>", "function", parameter="kernel"),
+        ),
+        (rankrls.RankRLSCV(scoring=lambda t, s: 0.5).fit(X, y, qid=qid), Refusal("<lambda>", parameter="scoring")),
+        (rankrls.RankRLS(positive=pd.Index([0])).fit(X, y), Refusal("Index", parameter="positive")),
+        (make_pipeline(PCA(2), rankrls.RankRLS()).fit(X, y), Refusal("PCA", "skops", parameter="steps")),
         (make_pipeline(StandardScaler(), Ridge()).fit(X, y), Refusal("pipeline", "Ridge", parameter="model")),
         (Local().fit(X, y), Refusal("Local", parameter="model")),
         (Ridge().fit(X, y), Refusal("got Ridge", parameter="model")),
         (not_finite, Refusal("finite", parameter="model")),
-        (RankRLS().fit(X, y, qid=stamps), Refusal("date")),
-        (RankRLS(), Refusal("not fitted", kind=NotFittedError)),
-        (make_pipeline(StandardScaler(), RankRLSCV()), Refusal("not fitted", kind=NotFittedError)),
+        (rankrls.RankRLS().fit(X, y, qid=stamps), Refusal("date")),
+        (rankrls.RankRLS(), Refusal("not fitted", kind=NotFittedError)),
+        (make_pipeline(StandardScaler(), rankrls.RankRLSCV()), Refusal("not fitted", kind=NotFittedError)),
     ]
     path = tmp_path / "model.rankrls"
     path.write_bytes(b"old")
@@ -304,7 +284,7 @@ def test_what_cannot_be_saved(data, tmp_path):
         with refusal:
             save(model, path)
     with pytest.raises(FileNotFoundError):
-        save(RankRLS().fit(X, y), tmp_path / "none" / "m.rankrls")
+        save(rankrls.RankRLS().fit(X, y), tmp_path / "none" / "m.rankrls")
     assert path.read_bytes() == b"old"
     assert [p.name for p in tmp_path.iterdir()] == ["model.rankrls"]
 
@@ -312,9 +292,9 @@ def test_what_cannot_be_saved(data, tmp_path):
 def test_a_full_disk_or_an_interruption_leaves_the_old_file(data, tmp_path, monkeypatch):
     X, y, qid = data
     path = tmp_path / "model.rankrls"
-    save(RankRLS().fit(X, y, qid=qid), path)
+    save(rankrls.RankRLS().fit(X, y, qid=qid), path)
     old = path.read_bytes()
-    large = RankRLS(kernel="rbf").fit(np.repeat(X, 40, axis=1), y, qid=qid)  # X_fit_ alone is 92 kB
+    large = rankrls.RankRLS(kernel="rbf").fit(np.repeat(X, 40, axis=1), y, qid=qid)  # X_fit_ alone is 92 kB
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, hard))
     try:
