@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import tracemalloc
 from fractions import Fraction
-from functools import partial
 
 import numpy as np
 import pytest
@@ -184,26 +181,3 @@ def test_sparse_is_refused_where_it_would_become_dense():
     ):
         with Refusal("sparse X dense", parameter="X", remedy=remedy):
             call()
-
-
-def peak_of(call):
-    """The most memory that is traced during a call."""
-    gc.collect()
-    tracemalloc.start()
-    try:
-        call()
-        return tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-
-
-@pytest.mark.parametrize("ids", ["few", "many", None])
-def test_the_result_is_the_only_large_array(ids):
-    X = np.random.default_rng(0).standard_normal((40_000, 50))  # 16 MB
-    qid = {"few": np.arange(40_000) // 20_000, "many": np.arange(40_000) // 10, None: None}[ids]
-    for scaler in (QueryMinMaxScaler(), QueryStandardScaler()):
-        scaler.fit(X[:100], qid=None if qid is None else qid[:100])
-        scaler.transform(X[:100], qid=None if qid is None else qid[:100])
-        # What other threads of the process allocate is traced too, but hardly in all of three runs.
-        peak = min(peak_of(partial(scaler.transform, X, qid=qid)) for _ in range(3))
-        assert peak < X.nbytes + 8e6  # blocks of 1 to 3 MB, and a few numbers a row

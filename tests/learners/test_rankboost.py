@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from rankrls._preferences import PreferenceTable
-from rankrls.learners.rankboost import CodedColumns, LabelPairs, PreferencePairs, Stumps, boost
+from rankrls.learners.rankboost import CodedColumns, LabelPairs, PreferencePairs, boost
 from rankrls.numerics.graph import LabelledGraph
 from tests.learners.pair_oracle import listed_pairs
 
@@ -132,14 +132,6 @@ def test_one_stump_that_orders_every_pair_ends_it():
     assert stumps.losses[0] < 1e-4
 
 
-@pytest.mark.parametrize(
-    "X", [np.zeros((4, 2)), [[0.0], [0.0], [1.0], [1.0]]]
-)  # either value holds one of either label
-def test_no_stump_without_an_edge(X):
-    stumps, stopped = boost_all(np.array(X), np.array([0, 1, 0, 1.0]), np.zeros(4))
-    assert (stopped, len(stumps.features)) == ("no edge", 0)
-
-
 def test_separable_pairs_end_where_float64_does():
     """Without an end the margins grow for ever; the loss falls until weights cannot be told from nothing."""
     rng = np.random.default_rng(1)
@@ -164,18 +156,3 @@ def test_equally_good_stumps_the_lowest_feature_then_the_lowest_threshold():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])  # thresholds on either side of a row without a pair
     y, qid = np.array([0.0, 5.0, 1.0, 0.0]), np.array([0, 1, 0, 0])
     assert boost_all(X, y, qid, 1)[0].thresholds.tolist() == [0.5]
-
-
-@given(problems())
-def test_step_functions_are_the_sum_of_their_stumps(problem):
-    X, *_ = problem
-    rng = np.random.default_rng(0)
-    t = 9
-    features, weights = rng.integers(0, X.shape[1], t), rng.normal(size=t)
-    thresholds = rng.choice(X.ravel(), t)
-    expected = ((X[:, features] > thresholds) * weights).sum(axis=1)
-    steps = Stumps(features, thresholds, weights, weights)
-    np.testing.assert_allclose(steps(X), expected, atol=1e-12)
-    single = X.astype(np.float32)
-    np.testing.assert_allclose(steps(single), ((single[:, features] > thresholds) * weights).sum(axis=1), atol=1e-12)
-    np.testing.assert_allclose(steps(sparse.csr_array(X)), expected, atol=1e-12)

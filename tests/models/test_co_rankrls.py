@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankrls import CoRankRLS, InputError
-from rankrls.learners.consensus import Centring, Views
+from rankrls import CoRankRLS
 from rankrls.metrics import Measure
 from tests.oracles import explicit_laplacian, gaussian
 from tests.refusals import Refusal
@@ -143,19 +142,6 @@ def test_an_indefinite_kernel_of_a_view_is_refused(mu):
     for views in (["sigmoid"], ["rbf", lambda a, b: -float(a @ b)]):
         with Refusal("semidefinite", f"views[{len(views) - 1}]", parameter="kernel", remedy="kernel"):
             CoRankRLS(mu=mu, views=views, gamma=3.0, coef0=-2.0).fit(X, y, qid=qid)
-
-
-def test_an_indefinite_kernel_with_a_positive_diagonal_is_refused():
-    rng, m = np.random.default_rng(0), 40
-    V = np.linalg.qr(rng.normal(size=(m, m)))[0]
-    K = (V * np.r_[-0.5, np.ones(m - 1)]) @ V.T
-    K = (K + K.T) / 2.0
-    centring = Centring(np.zeros(m, dtype=np.intp), np.ones(m))
-    C = np.eye(m) - 1.0 / m
-    assert (np.diag(C @ K @ C) > 0.3).all()
-    with pytest.raises(InputError) as caught:
-        Views([lambda: K], centring, np.arange(8)).agree(100.0)
-    assert "views[0]" in str(caught.value)
 
 
 def test_refusals_of_data():

@@ -73,15 +73,6 @@ def test_pairs_with_equal_features_are_half_an_error(balance, kind):
         assert model.cv_results_["mean_score"][k] == pytest.approx(mean)
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_distinct_labels_have_no_ties_to_exclude(kind):
-    y = Y + 0.001 * np.arange(len(Y))
-    a = RankRLSCV(ALPHAS, ties="exclude", **kind).fit(X, y)
-    b = RankRLSCV(ALPHAS, **kind).fit(X, y)
-    assert a.selection_ == b.selection_ == "leave-pair-out over 12 items"
-    np.testing.assert_array_equal(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
-
-
 FALLBACKS = [
     ({"ties": "exclude"}, {}),
     ({"ties": ("include", "exclude")}, {}),

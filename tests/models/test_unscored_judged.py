@@ -1,4 +1,4 @@
-"""scikit-learn's searches and scores over labels of which some are NaN: scored queries are judged, and nothing else."""
+"""Labels of which some are NaN: what unlabelled queries do to a model, and that searches judge labelled ones."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import CoRankingPursuit, CoRankRLS, RankRLS, TransductiveRankRLS
 from rankrls.metrics import Measure, make_ranking_scorer
-from tests.models.oracles import ranking_data
+from tests.models.oracles import centred, ranking_data
 from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(5, queries=24)
@@ -89,3 +89,39 @@ def test_others_still_refuse_nan():
     for judge in (model.score, lambda *a, **k: make_ranking_scorer("ndcg")(model, *a, **k)):
         with Refusal("row 0", row=0):
             judge(X, PARTLY, qid=QID)
+
+
+NEW = np.random.default_rng(1).normal(size=(9, X.shape[1]))
+WITH_UNLABELLED = {
+    "co_rankrls": lambda: CoRankRLS((1.0,), mu=0.5, kernel="rbf", gamma=0.2, n_views=2),
+    "co_rankrls_linear": lambda: CoRankRLS((1.0,), mu=0.5, n_views=2),
+    "co_pursuit": lambda: CoRankingPursuit(4, nu=0.5, gamma=0.1),
+    "transductive": lambda: TransductiveRankRLS(1.0, penalty=0.5),
+}
+
+
+def new_scores(make, X, y, qid):
+    return centred(make().fit(X, y, qid=qid).predict(NEW), np.zeros(len(NEW)))
+
+
+@pytest.mark.parametrize("name", WITH_UNLABELLED)
+def test_they_change_the_ranking_of_new_rows(name):
+    make = WITH_UNLABELLED[name]
+    with_them = new_scores(make, X, PARTLY, QID)
+    assert np.abs(with_them - new_scores(make, X[SCORED], Y[SCORED], QID[SCORED])).max() > 1e-3
+
+
+@pytest.mark.parametrize("name", WITH_UNLABELLED)
+def test_one_that_is_alone_in_its_query_does_nothing(name):
+    """Nothing is compared with it, whatever its features and its label might be."""
+    make, alone = WITH_UNLABELLED[name], 500.0 + np.arange(6)
+    rows = np.vstack((X, 5.0 * np.random.default_rng(2).normal(size=(6, X.shape[1]))))
+    more = new_scores(make, rows, np.r_[PARTLY, np.full(6, np.nan)], np.r_[QID, alone])
+    np.testing.assert_allclose(more, new_scores(make, X, PARTLY, QID), atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["co_rankrls_linear", "transductive"])
+def test_where_their_query_lies_does_not_matter_to_linear_functions(name):
+    make, place = WITH_UNLABELLED[name], np.where(SCORED, 0.0, QID)
+    moved = new_scores(make, X + np.outer(place, np.arange(1.0, X.shape[1] + 1)), PARTLY, QID)
+    np.testing.assert_allclose(moved, new_scores(make, X, PARTLY, QID), atol=1e-7)
