@@ -118,7 +118,7 @@ GRIDS = [
     ({"kernel": ("linear", "precomputed")}, Refusal("callable", parameter="kernel")),
     ({"kernel": ("rbf", np.dot)}, Refusal("callable", parameter="kernel")),
     ({"kernel": ("rbf", "linear"), "solver": "primal"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
-    ({"cv": 1}, Refusal("got 1", "folds", parameter="cv")),
+    ({"cv": 1}, Refusal("cv=1 folds", parameter="cv")),
     ({"cv": 8}, Refusal("cv=8 folds", "need", parameter="cv")),
     ({"cv": [(np.arange(5),)]}, Refusal("numbers, (train", parameter="cv")),
     ({"cv": [([0.5], [1.5])]}, Refusal("give pairs", parameter="cv")),

@@ -240,10 +240,8 @@ class CGRankRLS(ChoosesByClicks, GraphParameters):
     ) -> Surface:
         """The runs of the parts that a plan holds out, and of all rows."""
         parts = plan.parts()
-        error = self.rule != "best" and len(parts) == 1  # folds: the error is that of their values
         watched = [
-            Watched(start(part.train, part.watched), partial(evaluated, plan.measure, part.data), error)
-            for part in parts
+            Watched(start(part.train, part.watched), partial(evaluated, plan.measure, part.data)) for part in parts
         ]
         return Surface(
             cg=cg,
@@ -267,14 +265,13 @@ class CGRankRLS(ChoosesByClicks, GraphParameters):
             )
             whole = data.kept is None or len(a) == len(data.kept)
             fitting.keep(self, Scorer(None, a, kernel).over(None if whole else data.kept), kernel)
-        scores, errors, read_at = surface.readings()
         self.alphas_ = surface.alphas
         self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
         self.validation_surface_ = surface.table()
         self.status_, self.iterations_ = surface.status(), surface.iterations()
-        self.best_score_, self.best_score_error_ = surface.at_best(errors)
+        self.best_score_, self.best_score_error_ = surface.at_best()
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
-        self.cv_results_ = {"alpha": surface.alphas, "mean_score": scores, "standard_error": errors, "n_iter": read_at}
+        self.cv_results_ = surface.readings()
         ends = (surface.alphas.min(), surface.alphas.max())
         self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
         self.selection_ = fitting.described(plan.description, data)

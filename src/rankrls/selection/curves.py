@@ -95,20 +95,13 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array, *, error: bool
 def _share_of_preferences(measure: Measure, table: PreferenceTable, scores: Array) -> Curve:
     """The weighted share that is ordered rightly (or wrongly); equal scores count half."""
 
-    def sums(some: slice) -> tuple[Any, ...]:
-        right, weight = ordered_rightly(
-            measure, table.differences(scores, some), table.strength[some], table.weight[some]
-        )
-        squares = weight**2
-        return weight.sum(), weight @ right, squares.sum(), squares @ right, squares @ right**2
+    def judged(some: slice) -> tuple[Array, Array]:
+        return ordered_rightly(measure, table.differences(scores, some), table.strength[some], table.weight[some])
 
-    chunks = map_threads(sums, row_slices(0, table.n_rows, _PAIR_ROWS))
-    total, right, squares, crossed, both = (sum(column) for column in zip(*chunks, strict=True))
-    mean = np.asarray(right / total)
-    # sum of c^2 (right - mean)^2, multiplied out
-    spread = np.maximum(both - 2.0 * mean * crossed + mean**2 * squares, 0.0)
+    found = map_threads(judged, row_slices(0, table.n_rows, _PAIR_ROWS))
+    curve = of_preferences(list(found), np.ones(table.n_rows, dtype=np.intp))
     several = np.count_nonzero(table.weight * table.strength) > 1
-    return Curve(mean, np.sqrt(spread) / total if several else np.full(len(mean), np.nan), mean[None, :])
+    return Curve(curve.mean, curve.error if several else np.full(len(curve.mean), np.nan), curve.mean[None])
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:

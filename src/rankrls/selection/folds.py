@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from rankrls._arrays import host_only
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
-from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls.metrics import Measure
 from rankrls.selection.curves import judged_queries
@@ -75,22 +74,24 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
     if cv is not None:
         return few_folds(cv, measure, data, regression_weight)
     if isinstance(data, PreferredItems):
-        return _fifth_of_preferences(measure, data, rng)
-    if data.n_queries == 1:
+        check_measure_of_preferences(measure)
+        total, what = len(preference_blocks(data)[0]), _named(data)
+        codes = np.arange(total) if data.graph.groups is None else data.graph.groups
+        usable = np.flatnonzero(np.bincount(codes, data.graph.strength != 0.0))
+    elif data.n_queries == 1:
         test = _fifth_of_one_ranking(data, rng)
         train = np.setdiff1d(np.arange(data.n_rows), test)
         return refit_plan(measure, data, [(train, test)], f"{len(test)} of {data.n_rows} rows held out")
-    q, layout = data.n_queries, data.layout
-    judged = judged_queries(measure, data.Y[:, 0], layout) & label_varies(data.Y, layout)
-    usable = layout.by_id[judged[layout.by_id]]
-    if len(usable) < 2:
-        raise InputError(
-            f"Holding out queries needs two that hold different labels; only {len(usable)} of {q} does. {_INSTEAD}",
-            parameter="cv",
-        )
+    else:
+        total, what, codes, by_id = data.n_queries, "queries", data.layout.codes, data.layout.by_id
+        judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
+        usable = by_id[judged[by_id]]
+        if len(usable) < 2:
+            problem = f"Holding out queries needs two that hold different labels; only {len(usable)} of {total} does."
+            raise InputError(f"{problem} {_INSTEAD}", parameter="cv")
     held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
-    block = np.flatnonzero(np.isin(layout.codes, held))
-    return block_plan(measure, data, [block], f"{len(held)} of {q} queries held out")
+    block = np.flatnonzero(np.isin(codes, held))
+    return block_plan(measure, data, [block], f"{len(held)} of {total} {what} held out")
 
 
 def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
@@ -112,20 +113,6 @@ def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
             parameter="cv",
         )
     return held
-
-
-def _fifth_of_preferences(measure: Measure, data: PreferredItems, rng: Any) -> Plan:
-    check_measure_of_preferences(measure)
-    table, what = data.graph, _named(data)
-    n = table.n_groups
-    if n < 2:
-        raise InputError(f"Holding out {what} needs at least two; there is {n}.")
-    check_preferences_left(table, table.blocks(), "group")
-    groups = np.arange(n) if table.groups is None else table.groups
-    orders = np.bincount(groups, table.strength != 0.0, n) > 0.0
-    held = rng.permutation(np.flatnonzero(orders))[: max(1, int(orders.sum()) // FEW_FOLDS)]
-    block = np.flatnonzero(np.isin(groups, held))
-    return block_plan(measure, data, [block], f"{len(held)} of {n} {what} held out")
 
 
 def query_blocks(layout: QueryLayout) -> list[Any]:
@@ -188,59 +175,49 @@ def check_folds_leave_something(
             rest = np.delete(everything, rows)
             if label_varies(data.Y[rest, t], query_layout(codes[rest], len(rest))).any():
                 continue
-            one, several = data.n_queries == 1, len(first) > 1
-            names = ", ".join(repr(i) for i in data.layout.ids[held][:3].tolist())
-            without, what = (f"{len(rows)} held-out rows", "pair of rows") if one else (names, "query")
-            target = f" in target {t}" if several else ""
+            names = ", ".join(map(repr, data.layout.ids[held][:3].tolist()))
+            without = names if data.n_queries > 1 else f"{len(rows)} held-out rows"
+            target = f" in target {t}" if len(first) > 1 else ""
             raise InputError(
-                f"Without {without} no {what} with two different labels{target} is left to learn from. {remedy}",
+                f"Without {without} no items of a query with two different labels{target} are left. {remedy}",
                 parameter=parameter,
-                column=t if several else None,
+                column=t if len(first) > 1 else None,
             )
 
 
 def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
     """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
-    q, rows = data.n_queries, np.arange(data.n_rows)
+    everything, several = np.arange(data.n_rows), data.n_queries > 1
     if isinstance(cv, Integral) and not isinstance(cv, bool):
-        splits, description = _numbered_folds(int(cv), q, len(rows))
-        whole = q > 1
-        codes, by_id = data.layout.codes, data.layout.by_id
-        held = [np.flatnonzero(np.isin(codes, by_id[test])) if whole else test for _, test in splits]
+        codes, by_id = (data.layout.codes, data.layout.by_id) if several else (everything, everything)
+        what = "queries" if several else "rows"
+        tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(cv, len(by_id), what)]
+        splits = [(np.delete(everything, test), test) for test in tests]
+        whole, description = several, f"{cv} folds of {len(by_id)} {what}"
     else:
-        splits, description = _given_folds(cv, data)
-        whole = _whole_queries(splits, data.layout)
-        held = [test if whole else np.delete(rows, train) for train, test in splits]
+        splits, name = _given_folds(cv, data)
+        whole = several and _whole_queries(splits, data.layout)
+        description = f"{len(splits)} folds of {'whole queries' if whole else 'rows'} ({name})"
+    held = [test if whole else np.delete(everything, train) for train, test in splits]
     remedy = "Give other folds (cv), or validation data (X_val)."
     check_folds_leave_something(data, held, regression_weight, remedy=remedy, parameter="cv")
-    if not whole:
-        return refit_plan(measure, data, splits, description)
-    return block_plan(measure, data, held, description.replace("folds of rows", "folds of whole queries"))
+    return block_plan(measure, data, held, description) if whole else refit_plan(measure, data, splits, description)
 
 
-def shuffled_folds(n: int, k: int) -> Iterator[tuple[Rows, Rows]]:
-    """Splits of ``range(n)`` into k folds: what trains and what tests, always the same."""
+def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
+    """Numbers from ``range(n)`` that are held out together, always the same."""
     from sklearn.model_selection import KFold
 
-    return KFold(k, shuffle=True, random_state=0).split(np.empty(n))
-
-
-def _numbered_folds(k: int, q: int, m: int) -> tuple[list[tuple[Rows, Rows]], str]:
-    """Folds of queries, or of the rows of one ranking."""
-    n, what = (m, "rows") if q == 1 else (q, "queries")
-    if k < 2:
-        raise InputError(f"cv must be at least 2 folds; got {k}.", parameter="cv")
-    if k > n:
-        more = "" if q == 1 else " Leave-query-out needs no number."
-        raise InputError(f"cv={k} folds need {k} {what}; there are {n}.{more}", parameter="cv")
-    return list(shuffled_folds(n, k)), f"{k} folds of {n} {what}"
+    if not 2 <= k <= n:
+        raise InputError(f"cv={k} folds need from 2 to {n} {what}.", parameter="cv")
+    return (test for _, test in KFold(int(k), shuffle=True, random_state=0).split(np.empty(n)))
 
 
 def _given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], str]:
+    """Rows to train and to test with of each fold, and the name of what gave them."""
     m = data.n_given
     if hasattr(cv, "split") and not isinstance(cv, str):
-        splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
-        name = type(cv).__name__
+        splits, name = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m)), type(cv).__name__
     elif hasattr(cv, "__iter__") and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
         splits, name = cv, "given folds"
     else:
@@ -248,15 +225,13 @@ def _given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]],
             f"cv must be None, a number of folds, a splitter or (train, test) row lists; got {cv!r}.", parameter="cv"
         )
     folds = [_checked_fold(number, split, m) for number, split in enumerate(splits)]
-    if not folds:
-        raise InputError("cv gave no folds.", parameter="cv")
     if data.kept is not None:  # rows of weight zero are gone
         number_left, kept = np.cumsum(data.kept) - 1, data.kept
         folds = [(number_left[train[kept[train]]], number_left[test[kept[test]]]) for train, test in folds]
         folds = [fold for fold in folds if len(fold[0]) and len(fold[1])]
-        if not folds:
-            raise InputError("No fold of cv has both training and test rows of positive weight.", parameter="cv")
-    return folds, f"{len(folds)} folds of rows ({name})"
+    if not folds:
+        raise InputError("cv gave no folds with training and test rows of positive weight.", parameter="cv")
+    return folds, name
 
 
 def _checked_fold(number: int, split: Any, m: int) -> tuple[Rows, Rows]:
@@ -270,15 +245,14 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Rows, Rows]:
         raise InputError(
             "cv must give pairs of lists of row numbers, (train, test); masks are not row numbers.", parameter="cv"
         )
-    for name, rows in (("training", train), ("test", test)):
-        if not len(rows):
-            raise InputError(f"Fold {number} of cv has no {name} rows.", parameter="cv")
-        outside = rows[(rows < 0) | (rows >= m)]
-        if len(outside):
-            problem = f"Fold {number} of cv names row {outside[0]}, but the rows are 0 to {m - 1}."
-            raise InputError(problem, parameter="cv", row=int(outside[0]))
-    if len(np.intersect1d(train, test)):
-        raise InputError(f"Fold {number} of cv has rows that are both for training and for testing.", parameter="cv")
+    both = np.concatenate((train, test))
+    outside = both[(both < 0) | (both >= m)]
+    if len(outside):
+        problem = f"Fold {number} of cv names row {outside[0]:.0f}, but the rows are 0 to {m - 1}."
+        raise InputError(problem, parameter="cv", row=int(outside[0]))
+    if not len(train) or not len(test) or np.isin(test, train).any():
+        problem = f"Fold {number} of cv needs rows for training and other rows for testing."
+        raise InputError(problem, parameter="cv")
     return train.astype(np.intp), test.astype(np.intp)
 
 
@@ -300,17 +274,13 @@ def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[NDArray[np
 
 def _whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
     """Whether the folds hold out whole queries, each at most once, and train on everything else."""
-    if layout.n_queries < 2:
-        return False
-    everything, held = np.arange(layout.n_rows), np.zeros(layout.n_rows, dtype=np.intp)
-    for train, test in folds:
-        np.add.at(held, test, 1)
-        inside = np.bincount(layout.codes[test], minlength=layout.n_queries)
-        if not ((inside == 0) | (inside == layout.counts)).all():
-            return False
-        if not np.array_equal(np.sort(np.concatenate((train, test))), everything):
-            return False
-    return bool(held.max() <= 1)
+    everything, codes = np.arange(layout.n_rows), layout.codes
+    held = np.concatenate([test for _, test in folds])
+    return len(np.unique(held)) == len(held) and all(
+        np.array_equal(np.sort(np.concatenate((train, test))), everything)
+        and not np.isin(codes[test], codes[train]).any()
+        for train, test in folds
+    )
 
 
 def preference_plan(measure: Measure, data: PreferredItems, cv: Any) -> Plan:
@@ -320,34 +290,25 @@ def preference_plan(measure: Measure, data: PreferredItems, cv: Any) -> Plan:
 
 
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Rows], str]:
-    """Preferences that are held out together, and how to say it."""
+    """Preferences that are held out together, and how to say it; two folds or more must hold some that order."""
     what, blocks = _named(data), data.graph.blocks()
-    if len(blocks) < 2:
-        raise InputError(f"Leaving out {what} needs at least two; there is {len(blocks)}.")
-    if cv is None:
-        check_preferences_left(data.graph, blocks, "group")
-        return blocks, f"leave-one-out over {len(blocks)} {what}"
-    if not isinstance(cv, Integral) or isinstance(cv, bool):
-        raise InputError(
-            f"For preferences cv is None or a number of folds; got {cv!r}. Use groups for other folds.", parameter="cv"
-        )
-    k = int(cv)
-    if not 2 <= k <= len(blocks):
-        raise InputError(f"cv={k} folds need from 2 to {len(blocks)} {what}.", parameter="cv")
-    folds = [np.concatenate([blocks[b] for b in test]) for _, test in shuffled_folds(len(blocks), k)]
-    check_preferences_left(data.graph, folds, "fold")
-    return folds, f"{k} folds of {len(blocks)} {what}"
-
-
-def check_preferences_left(table: PreferenceTable, blocks: list[Any], what: str) -> None:
-    """Refuse blocks of preferences of which one alone holds all that order anything."""
-    ordering = (block for block in blocks if table.strength[block].any())
+    n, description = len(blocks), f"leave-one-out over {len(blocks)} {what}"
+    if n < 2:
+        raise InputError(f"Leaving out {what} needs at least two; there is {n}.")
+    if cv is not None:
+        if not isinstance(cv, Integral) or isinstance(cv, bool):
+            problem = f"For preferences cv is None or a number of folds; got {cv!r}."
+            raise InputError(f"{problem} Use groups for other folds.", parameter="cv")
+        blocks = [np.concatenate([blocks[b] for b in test]) for test in numbered_folds(cv, n, what)]
+        description = f"{cv} folds of {n} {what}"
+    ordering = (block for block in blocks if data.graph.strength[block].any())
     if len(list(islice(ordering, 2))) < 2:
+        unit, parameter = ("group", "strength") if cv is None else ("fold", "cv")
         raise InputError(
-            f"Only one {what} of preferences has a strength other than 0: without it there is nothing to learn from."
-            f"{' Give other folds (cv), or other groups.' if what == 'fold' else ''}",
-            parameter="cv" if what == "fold" else "strength",
+            f"Only one {unit} of preferences has a strength other than 0: without it there is nothing to learn from.",
+            parameter=parameter,
         )
+    return blocks, description
 
 
 def check_measure_of_preferences(measure: Measure) -> None:

@@ -45,12 +45,12 @@ class Part:
     watched : ndarray of int, or matrix
         Whose scores are evaluated: numbers of items, or other items.
     data : Comparisons
-        What is known of these.
+        What is known of these; needed if they are evaluated.
     """
 
     train: Rows | None
     watched: Any
-    data: Comparisons
+    data: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,16 +89,18 @@ class Plan:
 
     def curve(self, data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
         """Evaluate every value of the problem's parameter."""
+        if self.holds_whole and hasattr(problem, "held_out_curve"):
+            found: Curve = problem.held_out_curve(self.measure, self.folds, values)
+            return found
         if self.exact is not None:
             return self.exact(data, candidate, problem, values)
         parts = self.parts()
-        curves = [
-            evaluated(self.measure, part.data, scores_of_part(data, candidate, problem, part, values)) for part in parts
-        ]
+        scores = (scores_of_part(data, candidate, problem, part, values) for part in parts)
+        curves = [evaluated(self.measure, part.data, each) for part, each in zip(parts, scores, strict=True)]
         if parts[0].train is None:
             return curves[0]
-        found = np.vstack([curve.values for curve in curves if curve.values is not None])
-        return Curve(*mean_and_error(found), found)
+        each_query = np.vstack([curve.values for curve in curves if curve.values is not None])
+        return Curve(*mean_and_error(each_query), each_query)
 
 
 def scores_of_part(data: Comparisons, candidate: Any, problem: Any, part: Part, values: Array) -> Array:
@@ -132,32 +134,24 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         held = [everything[block] for block in blocks]
         return [Part(np.delete(everything, units), *data.watch(units)) for units in held]
 
+    def refitted(data: Any, candidate: Any, problem: Any, values: Array) -> Array:
+        scores = np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
+        for block in blocks:
+            part = Part(np.delete(everything, block), everything[block])
+            scores[block] = scores_of_part(data, candidate, problem, part, values)
+        return scores
+
     def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
-        scores = held_out_scores(data, candidate, problem, blocks, values)
+        shortcut = hasattr(problem, "held_out")
+        scores = problem.held_out(blocks, values) if shortcut else refitted(data, candidate, problem, values)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
         found = evaluated(measure, data.take(rows, items=False), scores[rows])
-        if hasattr(problem, "unresolved"):
-            found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((data.n_queries, len(values)), np.nan)
         each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
 
     folds, exact = None if each else block_queries(data, blocks), None if isinstance(data, PreferredItems) else curve
     return Plan(measure, description, parts, exact, holds_whole=True, folds=folds)
-
-
-def held_out_scores(data: LabelledItems, candidate: Any, problem: Any, blocks: list[Any], values: Array) -> Array:
-    """Scores of each block's rows by models of all others, (rows, values, targets), NaN for rows of no block.
-
-    By the problem's own shortcut, or by a fit without each block.
-    """
-    if hasattr(problem, "held_out"):
-        return np.asarray(problem.held_out(blocks, values))
-    everything, out = np.arange(data.n_rows), np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
-    for block in blocks:
-        part = Part(np.delete(everything, block), everything[block], None)  # type: ignore[arg-type]
-        out[block] = scores_of_part(data, candidate, problem, part, values)
-    return out
 
 
 def block_queries(data: Comparisons, blocks: list[Any]) -> list[Rows]:

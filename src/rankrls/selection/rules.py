@@ -3,28 +3,23 @@
 Averages that are equal on paper differ in their last digits, and how they differ depends on the order of the rows and
 on the number of threads. Whatever chooses by a measure compares by the functions below. A further rule is a function
 here and its name in ``RULES``.
-
-The command line lists the names, which is why numpy is imported only where something is chosen.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isnan
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
+import numpy as np
+from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-
+Array = NDArray[np.float64]
 EQUAL = 1e-10
 """Averages that differ by no more than this share of what they average count as equal.
 
 That is far above the rounding of an average and far below any difference that a choice should rest on.
 """
-Rule = Callable[["Array", "Array", "Array"], int]
+Rule = Callable[[Array, Array, Array], int]
 """Takes how good each value is (NaN if it could not be evaluated), its standard error, and the scale of its rounding;
 the simplest model is first."""
 
@@ -37,7 +32,7 @@ def best(goodness: Array, error: Array, scale: Array) -> int:
 def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
     """The simplest value within one standard error of the best one (Breiman et al. 1984)."""
     top = best(goodness, error, scale)
-    if isnan(error[top]):
+    if np.isnan(error[top]):
         return top
     return int(reaches(goodness, goodness[top] - error[top], scale[top]).argmax())
 
@@ -47,8 +42,6 @@ RULES: dict[str, Rule] = {"best": best, "one_se": one_standard_error}
 
 def scale_of(values: Array) -> Array:
     """Mean absolute value of each column over its finite entries: what the rounding of its average is relative to."""
-    import numpy as np
-
     finite = np.isfinite(values)
     total = np.abs(np.where(finite, values, 0.0)).sum(axis=0)
     return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
@@ -56,8 +49,6 @@ def scale_of(values: Array) -> Array:
 
 def best_within_rounding(goodness: Array, scale: Array) -> NDArray[np.bool_]:
     """Which entries equal the largest one, of those that are not NaN."""
-    import numpy as np
-
     k = int(np.nanargmax(goodness))
     return np.asarray(reaches(goodness, goodness[k], scale[k]))
 

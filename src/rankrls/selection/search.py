@@ -162,8 +162,6 @@ def search(
             problem = candidate.problem(data)
             results.parameter = problem.parameter
             grid, curve_of = problem.axis() if values is None else values, partial(plan.curve, data, candidate, problem)
-            if plan.holds_whole and hasattr(problem, "held_out_curve"):
-                curve_of = partial(problem.held_out_curve, plan.measure, plan.folds)
             curve = curve_of(grid)
             if values is None and plan.extends and problem.parameter == "alpha":
                 grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,29 +26,24 @@ class Column(NamedTuple):
 
 @dataclass(eq=False)
 class Watched:
-    """A training part: its runs, one a target, and what evaluates their scores.
-
-    With ``error`` a single ranking has a standard error at each look, which takes several times as long as the measure;
-    else the surface keeps the scores that are read, and their errors are computed in the end.
-    """
+    """A training part: its runs, one a target, and what evaluates their scores."""
 
     runs: list[KrylovRun]
     evaluate: Callable[..., Curve]
-    error: bool = False
     curve: Curve | None = None
 
-    def look(self, moved: NDArray[np.bool_]) -> None:
-        """Evaluate anew the alphas that have moved; at the first look all."""
+    def look(self, moved: NDArray[np.bool_]) -> Curve:
+        """The measure of every alpha; those that have moved are evaluated anew, at the first look all."""
         which = np.flatnonzero(moved | (self.curve is None))
-        if not len(which):
-            return
-        found = self.evaluate(self.scores(which), error=self.error)
+        found = self.evaluate(self.scores(which), error=False) if len(which) else None
         if self.curve is None:
+            assert found is not None
             self.curve = found
-            return
-        assert self.curve.values is not None
-        self.curve.mean[which], self.curve.error[which] = found.mean, found.error
-        self.curve.values[:, which] = found.values
+        elif found is not None:
+            assert self.curve.values is not None
+            self.curve.mean[which], self.curve.error[which] = found.mean, found.error
+            self.curve.values[:, which] = found.values
+        return self.curve
 
     def scores(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
         """Scores by the iterates of some alphas, (items, alphas, targets)."""
@@ -98,21 +93,26 @@ class Surface:
         self._runs = list(runs.values())
 
     def run(self) -> None:
-        """To the end of the reading."""
+        """One iteration of everything that still moves after another, and a look at the measure after each."""
         for _ in progress(range(self.cg.max_iter), self.verbose, "iterations"):
-            if self._finished():
+            moving = np.any([run.running for run in self._runs], axis=0)
+            waiting = self.iteration - self._improved < self.patience
+            # what has nothing to learn from is evaluated once, too
+            if self.iteration and not (moving & waiting if self.every_iteration else moving).any():
                 break
-            self.step()
+            for run in self._runs:
+                self.cg.step(run)
+            self.iteration += 1
+            if self.parts:
+                self._record([part.look(moving) for part in self.parts])
+            else:
+                self._choose(0)
 
-    def step(self) -> None:
-        """One iteration of everything that still moves."""
-        moved = self._moving()
-        for run in self._runs:
-            self.cg.step(run)
-        self.iteration += 1
-        for part in self.parts:
-            part.look(moved)
-        self._record()
+    def errors(self) -> NDArray[np.float64]:
+        """The standard error of each alpha as it is read."""
+        if self._kept is not None:
+            return np.asarray(self.parts[0].evaluate(self._kept).error)
+        return np.array([column.error[k] for k, column in enumerate(self._read())])
 
     def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
         """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.
@@ -123,29 +123,25 @@ class Surface:
             return
         columns = self.columns if self.every_iteration else self.columns[-1:]
         order = np.argsort(-self.alphas, kind="stable")
-        goodness, error, size = (
-            np.column_stack([getattr(column, name) for column in columns])[order].ravel()
-            for name in ("mean", "error", "size")
-        )
-        found = RULES[rule](self.sign * goodness, error, size)
+        mean, error, size = (np.column_stack([column[i] for column in columns])[order] for i in range(3))
+        if self._kept is not None:
+            error[:] = self.errors()[order, None]
+        found = RULES[rule](self.sign * mean.ravel(), error.ravel(), size.ravel())
         k, column = int(order[found // len(columns)]), found % len(columns)
-        if not self.every_iteration:
-            self._choose(k, self.sign * goodness[found])
-        elif (k, column + 1) != self.best:
+        if self.every_iteration and (k, column + 1) != self.best:
             self.final = restart()
             for _ in range(column + 1):
                 for run in self.final:
                     self.cg.step(run)
-            self._choose(k, self.sign * goodness[found])
+        self._choose(k)
 
-    def at_best(self, errors: NDArray[np.float64]) -> tuple[float, float]:
-        """The measure of the choice and its standard error, given the errors of the readings."""
+    def at_best(self) -> tuple[float, float]:
+        """The measure of the choice and its standard error."""
         if not self.columns:
             return np.nan, np.nan
         k, n_iter = self.best
-        place = min(max(n_iter, 1), len(self.columns)) if self.every_iteration else len(self.columns)
-        curve = self.columns[place - 1]
-        return float(curve.mean[k]), float(curve.error[k] if self._kept is None else errors[k])
+        column = self.columns[n_iter - 1 if self.every_iteration and n_iter else -1]
+        return float(column.mean[k]), float(column.error[k] if self._kept is None else self.errors()[k])
 
     def solutions(self) -> list[NDArray[np.float64]]:
         """The best entry's coefficients, one array a target."""
@@ -157,16 +153,20 @@ class Surface:
         empty = np.empty((len(self.alphas), 0))
         return np.column_stack([column.mean for column in self.columns]) if self.columns else empty
 
-    def readings(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.intp]]:
+    def readings(self) -> dict[str, NDArray[Any]]:
         """Of each alpha: its measure as it is read, the standard error, and the iterations."""
-        n_iter = self.iterations()
+        n_iter, nothing = self.iterations(), np.full(len(self.alphas), np.nan)
         if not self.columns:
-            return np.full(len(n_iter), np.nan), np.full(len(n_iter), np.nan), n_iter
+            return {"alpha": self.alphas, "mean_score": nothing, "standard_error": nothing, "n_iter": n_iter}
         if self.every_iteration:
             n_iter = np.maximum(self._improved, 1)
-        read = [self.columns[min(max(t, 1), len(self.columns)) - 1] for t in n_iter.tolist()]
-        mean, error = np.array([(curve.mean[k], curve.error[k]) for k, curve in enumerate(read)]).T
-        return mean, error if self._kept is None else self.parts[0].evaluate(self._kept).error, n_iter
+        mean = np.array([column.mean[k] for k, column in enumerate(self._read())])
+        return {"alpha": self.alphas, "mean_score": mean, "standard_error": self.errors(), "n_iter": n_iter}
+
+    def _read(self) -> list[Column]:
+        """The column in which each alpha is read."""
+        n_iter = np.maximum(self._improved, 1) if self.every_iteration else self.iterations()
+        return [self.columns[min(max(t, 1), len(self.columns)) - 1] for t in n_iter.tolist()]
 
     def iterations(self) -> NDArray[np.intp]:
         """Iterations of each alpha's solution, the most of any target."""
@@ -184,24 +184,8 @@ class Surface:
         waiting = self.iteration - self.best[1] < self.patience
         return self.every_iteration and self.iteration >= self.cg.max_iter and waiting
 
-    def _moving(self) -> NDArray[np.bool_]:
-        return np.any([run.running for run in self._runs], axis=0)
-
-    def _finished(self) -> bool:
-        if self.iteration >= self.cg.max_iter:
-            return True
-        if not self.iteration:
-            return False  # what has nothing to learn from is evaluated once, too
-        moving = self._moving()
-        if self.every_iteration:
-            moving &= self.iteration - self._improved < self.patience
-        return not moving.any()
-
-    def _record(self) -> None:
-        if not self.parts:
-            self._choose(0)
-            return
-        curves = [part.curve for part in self.parts if part.curve is not None]
+    def _record(self, curves: list[Curve]) -> None:
+        """Take what the parts are worth now, and remember the best entry so far."""
         mean, error, size = curves[0].mean.copy(), curves[0].error.copy(), curves[0].size
         if len(curves) > 1:
             values = np.vstack([curve.values for curve in curves if curve.values is not None])
@@ -221,19 +205,19 @@ class Surface:
             if not better.any():
                 return
             goodness[~better] = np.nan
-        equal = best_within_rounding(goodness, size)
-        first = int(max(np.flatnonzero(equal), key=lambda k: self.alphas[k]))
-        top = float(goodness[first])
+        equal = np.flatnonzero(best_within_rounding(goodness, size))
+        first = int(equal[self.alphas[equal].argmax()])
+        top, least = float(goodness[first]), self._best_goodness
         larger = self.alphas[first] > self.alphas[self.best[0]]
-        replaces = is_better(top, self._best_goodness, size[first]) or (
-            larger and reaches(top, self._best_goodness, size[first])
-        )
+        replaces = is_better(top, least, size[first]) or (larger and reaches(top, least, size[first]))
         # Without a look at every iteration the last column decides: where each alpha ended.
         if replaces or not self.every_iteration:
-            self._choose(first, top)
+            self._choose(first)
+            self._best_goodness = top
 
-    def _choose(self, k: int, goodness: float = np.nan) -> None:
+    def _choose(self, k: int) -> None:
+        """Mark the present solution of alpha number k."""
         n_iter = int(max(run.iterations[k] for run in self.final))
         for run in self.final:
             run.mark(k)
-        self.best, self._best_goodness = (k, n_iter if not self.parts else min(n_iter, self.iteration)), goodness
+        self.best = k, n_iter if not self.parts else min(n_iter, self.iteration)
