@@ -1,15 +1,13 @@
-"""What AutoRankRLS reaches on queries it never saw, against RankRLSCV, and how optimistic its own held-out value is.
+"""What AutoRankRLS reaches on queries it never saw, beside tuned LightGBM, and whether its own estimate is honest.
 
-    python -m experiments.auto --data DIR                 # LETOR's folds: train on trainingset, judge on testset
-    python -m experiments.auto --data DIR --splits 10     # repeated halves of the queries: own value, corrected, test
+    python -m experiments.auto --data DIR                 # LETOR's collections: train and validation parts, then test
+    python -m experiments.auto --documentation 450        # so many queries of make demo to learn from, 400 to judge on
     python -m experiments.auto --sizes DIR                # LightGBM's example (examples/lambdarank in its sources)
-    python -m experiments.auto --documentation 250        # so many queries of make demo to learn from, 400 to judge on
-    python -m experiments.auto --tables                   # scikit-learn's tables, one ranking each, ten halves
-    python -m experiments.auto --samples 40               # the same as --splits, on samples of 30 synthetic queries
+    python -m experiments.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
 
-Everything is chosen on training queries by their held-out NDCG@10 (of the tables by leave-pair-out); test queries judge
-and nothing else. Differences are over test queries, with the standard error of their mean. DIR holds LETOR collections
-in folders named after them.
+Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
+bootstrap over test queries, tests are paired and adjusted by Holm, seconds are processor time of all fits. DIR holds
+LETOR collections in folders named after them.
 """
 
 from __future__ import annotations
@@ -23,38 +21,73 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_wine
 
 from experiments._tables import MissingDataError
-from experiments.letor import FOLDERS, Collection, Rows, find
-from rankrls import AutoRankRLS, RankRLSCV, group_to_qid
+from experiments.letor import FOLDERS, Collection, Rows, find, joined
+from rankrls import AutoRankRLS, group_to_qid
+from rankrls.comparison import compare_per_query
+from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import load_letor
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
+from rankrls.selection.folds import shuffled_folds
 
-METHODS: dict[str, Callable[[str], Any]] = {
-    "RankRLSCV": lambda scoring: RankRLSCV(scoring=scoring),
-    "auto": lambda scoring: AutoRankRLS(scoring=scoring),
-    "auto, in queries": lambda scoring: AutoRankRLS(scoring=scoring, within_query=True),
-    "the same, best": lambda scoring: AutoRankRLS(scoring=scoring, within_query=True, rule="best"),
+NDCG = Measure("ndcg", k=10)
+RIVAL = "LightGBM"
+SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
+MOST_TREES, PATIENCE = 600, 50
+
+
+def lambdarank(train: Rows) -> tuple[Any, str]:
+    """LightGBM's lambdarank; leaves and the number of trees by 5 folds of queries, then all queries."""
+    import lightgbm
+
+    def dataset(rows: np.ndarray, reference: Any = None) -> Any:
+        _, sizes = np.unique(np.cumsum(np.diff(train.qid[rows], prepend=train.qid[rows][0]) != 0), return_counts=True)
+        return lightgbm.Dataset(train.X[rows], train.y[rows], group=sizes, reference=reference)
+
+    every, found = np.arange(len(train.y)), []
+    queries = np.unique(train.qid)
+    for leaves, rate in SETTINGS:
+        parameters = {
+            "objective": "lambdarank",
+            "metric": "ndcg",
+            "eval_at": [10],
+            "num_leaves": leaves,
+            "learning_rate": rate,
+            "feature_fraction": 0.5,
+            "num_threads": 1,
+            "verbosity": -1,
+        }
+        values, counts = [], []
+        for _, held in shuffled_folds(len(queries), 5):
+            out = np.isin(train.qid, queries[held])
+            fitted, stop = dataset(every[~out]), lightgbm.early_stopping(PATIENCE, verbose=False)
+            watched = dataset(every[out], fitted)
+            booster = lightgbm.train(parameters, fitted, MOST_TREES, valid_sets=[watched], callbacks=[stop])
+            values.append(booster.best_score["valid_0"]["ndcg@10"])
+            counts.append(booster.best_iteration)
+        found.append((np.mean(values), round(float(np.mean(counts))), parameters))
+    _, count, parameters = max(found, key=lambda one: one[0])
+    return lightgbm.train(parameters, dataset(every), count), f"{parameters['num_leaves']} leaves, {count} trees"
+
+
+def auto(**given: Any) -> Callable[[Rows], tuple[Any, str]]:
+    """AutoRankRLS, and what it chose."""
+
+    def fitted(train: Rows) -> tuple[Any, str]:
+        model = AutoRankRLS(**given).fit(train.X, train.y, qid=train.qid)
+        return model, f"{model.best_params_['model']}/{model.best_params_['scale']}"
+
+    return fitted
+
+
+METHODS: dict[str, Callable[[Rows], tuple[Any, str]]] = {
+    "linear": auto(families="linear"),
+    "Gaussian": auto(families="gaussian"),
+    "Auto": auto(),
+    "Auto with trees": auto(families="all"),
+    RIVAL: lambdarank,
 }
-TABLES = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "wine": load_wine}
-
-
-def scores_of(model: Any, rows: Rows) -> np.ndarray:
-    """What a model says of test rows."""
-    return np.asarray(model.predict(rows.X, qid=rows.qid) if isinstance(model, AutoRankRLS) else model.predict(rows.X))
-
-
-def judged(rows: Rows, scores: np.ndarray) -> np.ndarray:
-    """NDCG@10 of each test query that has two labels."""
-    return resolve_measure("ndcg@10")(rows.y, scores, qid=rows.qid, per_query=True)
-
-
-def chosen(model: Any) -> str:
-    """What was chosen, in a few words."""
-    return (
-        f"{model.best_params_['model']}/{model.best_params_['scale']}" if isinstance(model, AutoRankRLS) else "linear"
-    )
 
 
 def collections(data: Path, wanted: str) -> Iterator[Collection]:
@@ -66,11 +99,11 @@ def collections(data: Path, wanted: str) -> Iterator[Collection]:
             print(error, file=sys.stderr)
 
 
-def folds(data: Path, wanted: str) -> None:
-    """Train on each fold's training queries, judge on its test queries."""
-    for collection in collections(data, wanted):
-        parts = (collection.load(number, scaled=False) for number in collection.folds)
-        compare(collection.name, ((fold.train, fold.test) for fold in parts))
+def folds(collection: Collection) -> Iterator[tuple[Rows, Rows]]:
+    """Training with validation queries, and test queries, of each fold."""
+    for number in collection.folds:
+        fold = collection.load(number, scaled=False)
+        yield joined(fold.train, fold.validation), fold.test
 
 
 def sized(folder: Path) -> tuple[Rows, Rows]:
@@ -97,111 +130,50 @@ def documentation(count: int) -> tuple[Rows, Rows]:
 
 
 def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
-    """Every method learns from the first of each pair, and is judged on the second."""
+    """Every method learns from the first of each pair, and is judged on the second; a line for each."""
     values: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
     seconds, choices = dict.fromkeys(METHODS, 0.0), {name: [] for name in METHODS}
     for train, test in parts:
-        for name, make in METHODS.items():
-            start = time.perf_counter()
-            model = make("ndcg@10").fit(train.X, train.y, qid=train.qid)
-            seconds[name] += time.perf_counter() - start
-            values[name].append(judged(test, scores_of(model, test)))
-            choices[name].append(chosen(model))
-    report(title, values, seconds, choices, len(choices["auto"]))
-
-
-def report(
-    title: str,
-    values: dict[str, list[np.ndarray]],
-    seconds: dict[str, float],
-    choices: dict[str, list[str]],
-    fits: int,
-) -> None:
-    """One line a method: its mean, what it is ahead of the default, seconds of a fit, and what it chose."""
+        for name, fitted in METHODS.items():
+            start = time.process_time()
+            model, choice = fitted(train)
+            seconds[name] += time.process_time() - start
+            values[name].append(NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True))
+            choices[name].append(choice)
+    every = {name: np.concatenate(found) for name, found in values.items()}
+    lines = {line.first: line for line in compare_per_query(every, baseline=RIVAL, random_state=0)}
+    lines |= {line.second: line for line in lines.values()}
     print(title)
-    base = np.concatenate(values["RankRLSCV"])
-    for name, found in values.items():
-        every = np.concatenate(found)
-        ahead = every - base
-        known = ~np.isnan(ahead)
-        error = ahead[known].std(ddof=1) / np.sqrt(known.sum())
-        ahead_by = f"{np.nanmean(ahead):+.4f} ± {error:.4f}"
-        took = f"{seconds[name] / fits:6.1f} s"
-        print(f"  {name:18s} {np.nanmean(every):.4f}  {ahead_by}  {took}  {' '.join(choices[name])}", flush=True)
+    for name, found in every.items():
+        interval = bootstrap_interval(found[~np.isnan(found)], random_state=0)
+        text = f"  {name:16s} {np.nanmean(found):.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+        if name != RIVAL:
+            apart = found - every[RIVAL]
+            error = np.nanstd(apart, ddof=1) / np.sqrt((~np.isnan(apart)).sum())
+            text += f"  {np.nanmean(apart):+.4f} ± {error:.4f} p {lines[name].p_randomization_holm:.4f}"
+        print(f"{text}  {seconds[name]:.0f} s  {', '.join(choices[name])}", flush=True)
 
 
-def splits(data: Path, wanted: str, count: int) -> None:
-    """Halves of a collection's queries: the chosen model's own value, the same corrected, and what it reaches."""
-    for collection in collections(data, wanted):
-        fold = collection.load(collection.folds[0], scaled=False)
-        parts = (fold.train, fold.validation, fold.test)
-        X, y, qid = (np.concatenate([getattr(part, name) for part in parts]) for name in ("X", "y", "qid"))
-        found = []
-        for seed in range(count):
-            ids = np.random.default_rng(seed).permutation(np.unique(qid))
-            first = np.isin(qid, ids[: len(ids) // 2])
-            model = AutoRankRLS().fit(X[first], y[first], qid=qid[first])
-            test = Rows(X[~first], y[~first], qid[~first])
-            reached = np.nanmean(judged(test, scores_of(model, test)))
-            found.append((model.best_score_ + model.optimism_, model.best_score_, reached))
-        print(f"{collection.name}, {count} halves of {len(ids)} queries")
-        optimism(found)
-
-
-def optimism(found: list[tuple[float, float, float]]) -> None:
-    """The chosen model's own value and the corrected one, against what it reached."""
-    own, corrected, reached = np.array(found).T
-    for name, values in (("own held-out value", own), ("less its optimism", corrected)):
-        apart = values - reached
-        error = apart.std(ddof=1) / np.sqrt(len(apart))
-        gap = f"{apart.mean():+.4f} ± {error:.4f} against {reached.mean():.4f} on the rest"
-        print(f"  {name:20s} {values.mean():.4f}, {gap}")
-
-
-def synthetic(rng: np.random.Generator, queries: int) -> Rows:
-    """Ten items a query, three grades, a line and a product of features under noise."""
-    X = rng.normal(size=(queries * 10, 5))
-    hidden = X[:, 0] + 0.5 * X[:, 1] * X[:, 2] + 1.5 * rng.normal(size=len(X))
-    return Rows(X, np.digitize(hidden, [0.3, 1.2]).astype(float), np.repeat(np.arange(queries), 10))
-
-
-def samples(count: int) -> None:
-    """Choices on 30 synthetic queries, judged on 600 others."""
-    found = []
+def splits(collection: Collection, count: int) -> None:
+    """Halves of a collection's queries: the estimate of the finished model, and what it reaches."""
+    fold = collection.load(collection.folds[0], scaled=False)
+    rows = joined(joined(fold.train, fold.validation), fold.test)
+    ids, found = np.unique(rows.qid), []
     for seed in range(count):
-        rng = np.random.default_rng(seed)
-        train = synthetic(rng, 30)
-        model = AutoRankRLS().fit(train.X, train.y, qid=train.qid)
-        test = synthetic(rng, 600)
-        reached = float(np.nanmean(judged(test, scores_of(model, test))))
-        found.append((model.best_score_ + model.optimism_, model.best_score_, reached))
-    print(f"{count} samples of 30 synthetic queries")
-    optimism(found)
-
-
-def table_splits() -> Iterator[tuple[str, Rows, Rows]]:
-    """Ten halves of each table."""
-    for name, load in TABLES.items():
-        X, y = load(return_X_y=True)
-        for seed in range(10):
-            order = np.random.default_rng(seed).permutation(len(y))
-            first, second = order[: len(y) // 2], order[len(y) // 2 :]
-            yield name, Rows(X[first], y[first], None), Rows(X[second], y[second], None)
-
-
-def tables() -> None:
-    """One ranking of all rows: pairs of test rows in the right order."""
-    found: dict[str, dict[str, list[float]]] = {}
-    for table, train, test in table_splits():
-        for name in ("RankRLSCV", "auto"):
-            model = METHODS[name]("pair_accuracy").fit(train.X, train.y)
-            found.setdefault(table, {}).setdefault(name, []).append(
-                Measure("pair_accuracy")(test.y, model.predict(test.X))
-            )
-    for table, values in found.items():
-        base, auto = (np.array(values[name]) for name in ("RankRLSCV", "auto"))
-        error = (auto - base).std(ddof=1) / np.sqrt(len(base))
-        print(f"{table:14s} {base.mean():.4f} {auto.mean():.4f}  {(auto - base).mean():+.4f} ± {error:.4f}", flush=True)
+        first = np.isin(rows.qid, np.random.default_rng(seed).permutation(ids)[: len(ids) // 2])
+        model = AutoRankRLS(families="all").fit(rows.X[first], rows.y[first], qid=rows.qid[first])
+        reached = NDCG(rows.y[~first], model.predict(rows.X[~first]), qid=rows.qid[~first], per_query=True)
+        reached = reached[~np.isnan(reached)]
+        apart, error = model.best_score_ - reached.mean(), reached.std(ddof=1) / np.sqrt(len(reached))
+        found.append((apart, abs(apart) <= 1.96 * np.hypot(error, model.best_score_error_), model.optimism_))
+        gap, covered, optimism = np.mean(found, axis=0)
+        spread = np.std(found, axis=0)[0] / np.sqrt(len(found))
+        print(
+            f"{collection.name}, {len(found)} halves of {len(ids)} queries: estimate minus test {gap:+.4f} "
+            f"± {spread:.4f}, {covered:.0%} within the 95 % interval of their difference, optimism {optimism:.4f}, "
+            f"{model.best_params_['model']}",
+            flush=True,
+        )
 
 
 def main() -> None:
@@ -209,26 +181,22 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("RANKRLS_DATA"), help="folder of collections")
     parser.add_argument("--collection", default="auto", help="one collection only, by its name")
-    parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the optimism")
-    parser.add_argument("--samples", type=int, default=0, help="so many samples of synthetic queries")
+    parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the estimate")
     parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
-    parser.add_argument("--tables", action="store_true", help="scikit-learn's tables")
     options = parser.parse_args()
-    if options.samples:
-        samples(options.samples)
-    elif options.tables:
-        tables()
-    elif options.sizes is not None:
+    if options.sizes is not None:
         compare("LightGBM's example", [sized(options.sizes)])
     elif options.documentation:
         compare("documentation search", [documentation(options.documentation)])
     elif options.data is None:
-        parser.error("give --data DIR, or --tables")
-    elif options.splits:
-        splits(Path(options.data), options.collection, options.splits)
+        parser.error("give --data DIR, --documentation N or --sizes DIR")
     else:
-        folds(Path(options.data), options.collection)
+        for collection in collections(Path(options.data), options.collection):
+            if options.splits:
+                splits(collection, options.splits)
+            else:
+                compare(collection.name, folds(collection))
 
 
 if __name__ == "__main__":

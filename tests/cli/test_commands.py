@@ -14,6 +14,7 @@ from rankrls.inspection import selected_features
 from rankrls.io import load_letor
 from rankrls.metrics import evaluate
 from rankrls.model_selection import permutation_test
+from rankrls.models import boosted
 from rankrls.preprocessing import QueryMinMaxScaler
 
 SETTINGS = {
@@ -51,6 +52,20 @@ def test_every_method_is_fitted_saved_and_used(files, works, method):
     assert METHODS[method] in works("info", "m.rankrls").out
     if method != "rankboost":
         works("cv", "train.txt", "--method", method, *extra)
+
+
+def test_trees_are_a_family_of_auto(files, works, monkeypatch):
+    monkeypatch.setattr(boosted, "SETTINGS", ((4, 0.3),))
+    given = ("--method", "auto", "--set", "families=all", "--set", "n_basis=20")
+    found = works("fit", "train.txt", "-m", "m.rankrls", "--test", "test.txt", *given, "--json").json
+    assert [model["model"] for model in found["models"]][-2:] == ["trees", "blend"]
+    shown = works("fit", "train.txt", "-m", "m.rankrls", *given).out
+    assert "blend" in shown.split("Models")[1]
+    works("fit", "train.txt", "-m", "t.rankrls", "--method", "auto", "--set", "families=trees")
+    assert "5 folds of 12 queries" in works("info", "t.rankrls").out
+    assert len(works("rank", "t.rankrls", "test.txt").out.splitlines()) >= 96
+    compared = works("compare", "test.txt", "t.rankrls", "m.rankrls").out
+    assert "t.rankrls" in compared or "t " in compared
 
 
 @pytest.mark.parametrize("how", [("greedy", "max_features=3"), ("pursuit", "dictionary=features")])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -16,19 +15,31 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._checks import check_word
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
+from rankrls._rows import check_finite_features
+from rankrls.learners.trees import lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import fitting
+from rankrls.models.boosted import Found, fitted_blend, fitted_trees
 from rankrls.models.fitting import check_matrix
-from rankrls.models.inputs.parameters import check_parameters, choice, estimator, flag, number, parameter
+from rankrls.models.inputs.parameters import (
+    check_parameters,
+    choice,
+    estimator,
+    flag,
+    number,
+    options,
+    parameter,
+)
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
 from rankrls.selection.folds import exact_plan, folds_plan
-from rankrls.selection.optimism import Entries
+from rankrls.selection.optimism import ALLOWED, Entries
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results, progress, search
 
@@ -73,42 +84,56 @@ _FAMILIES = {
     "linear": _Family({}, None, "all"),
     "degree 2": _Family({"kernel": "polynomial", "degree": 2}, _gamma_of_products, "onnx"),
     "gaussian": _Family({"kernel": "rbf"}, _gammas_of_distances, "onnx"),
+    "trees": _Family({}, None, "no"),
+    "blend": _Family({}, None, "no"),
 }
 """By growing complexity."""
+_BOOSTED = ("trees", "blend")
 
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """A family on features of one scale, fitted: an estimator or a pipeline, and what its search found."""
+    """A family on features of one scale, fitted: an estimator or a pipeline, what its search found, and how."""
 
     family: str
     scale: str
     estimator: Any
     results: Results
+    how: str
     seconds: float
 
     def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
         """One of its models."""
-        gamma = float(choices.get("gamma", np.nan))
-        return {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
+        gamma, more = float(choices.get("gamma", np.nan)), ("loss", "leaves", "blended")
+        known = {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
+        return known | {name: choices[name] for name in more if name in choices}
 
 
 @estimator
 class AutoRankRLS(Ranker):
-    r"""Chooses among linear, degree-2 and Gaussian RankRLS on raw, standardised and query-wise scaled features.
+    r"""Chooses among linear, degree-2 and Gaussian RankRLS, and if asked boosted trees and their blend with these.
 
-    Every model is fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2, and
-    Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out. The
-    models are ordered by complexity: linear before degree 2 before Gaussian, and inside each raw before standardised
-    before scaled inside the query. By the one-standard-error rule the first one is taken that is not worse than the
-    best by more than one standard error of their difference, query by query.
+    The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
+    2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
+    on raw, standardised and query-wise scaled features. The models are ordered by complexity: linear before degree 2
+    before Gaussian before trees before the blend, and inside each raw before standardised before scaled inside the
+    query. By the one-standard-error rule the first one is taken that is not worse than the best by more than one
+    standard error of their difference, query by query.
+
+    Trees are LightGBM's (``pip install 'rankrls[trees]'``), grown without each of 5 folds of queries, by the loss of
+    RankRLS and by lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were grown without it; a
+    fifth of the other queries says how many trees there are. The model is the mean of the five. The blend is RankRLSCV
+    on two columns: these scores, and the exact held-out scores of the best other model that does not scale inside
+    queries.
 
     Parameters
     ----------
     scoring : str, Measure or callable, default="ndcg@10"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
-    rule : {"one_se", "best"}, default="one_se"
-        "best" takes the best model whatever its complexity.
+    families : "all", str or sequence of str, default=("linear", "degree 2", "gaussian")
+        What to try; "all" adds "trees" and "blend", which needs the trees.
+    rule : {"one_se", "half_se", "best"}, default="one_se"
+        "half_se" allows half a standard error, "best" takes the best model whatever its complexity.
     within_query : bool, default=False
         Whether to try features that are standardised inside each query too. If such a model is chosen, ``predict``
         needs ``qid`` and has to see whole queries, and the model cannot be exported.
@@ -117,9 +142,9 @@ class AutoRankRLS(Ranker):
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
-        if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows.
+        if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. Trees have folds of their own.
     random_state : int, Generator or RandomState, default=0
-        For choosing the basis.
+        For choosing the basis, and for the folds and features of trees.
     verbose : int, default=0
         As in :class:`RankRLSCV`.
 
@@ -128,7 +153,8 @@ class AutoRankRLS(Ranker):
     best_estimator_ : estimator or Pipeline
         The chosen model behind its scaler. Exports, explanations and displays take this estimator for it.
     best_params_ : dict
-        ``model``, ``scale``, ``alpha``, and ``gamma`` if it has one.
+        ``model``, ``scale``, and those of ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees) and ``blended`` (the
+        other model in a blend, whose scale it is) that it has.
     best_score_, best_score_error_ : float
         An estimate of what the chosen model reaches on new queries: its own held-out value less ``optimism_``, which
         takes most but not all of what is too good about it away; and the standard error over queries.
@@ -140,7 +166,7 @@ class AutoRankRLS(Ranker):
         A row for each model that was tried, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
         ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
         ``behind_error`` (what it lacks to the best one, query by query), ``seconds``, ``export`` ("all" engines,
-        "onnx" or "no"), ``chosen``.
+        "onnx" or "no"), ``chosen``. With trees also ``loss``, ``leaves`` and ``blended``.
     skipped_ : dict
         Why a model was not tried, by its name.
     cv_results_ : dict of ndarray
@@ -155,6 +181,8 @@ class AutoRankRLS(Ranker):
     ------
     ValueError
         For bad input; and if no model could be fitted, with what kept the first one from it.
+    ImportError
+        For trees or a blend without LightGBM.
 
     Warns
     -----
@@ -166,6 +194,10 @@ class AutoRankRLS(Ranker):
     Scales and the basis are learned once from the features of all rows, not from labels; with folds of rows, too.
     O(m n^2 + n^3) for the linear models, O(m r (n + r) + r^3) for each kernel over r items. Sparse features are only
     divided by their spread. A query of one item counts nothing, but its row may be in the basis.
+
+    Missing values (NaN) reach the trees as they are, and all other models are skipped then. Trees need one target and
+    ten queries with different labels, lambdarank whole labels from 0 to 30. They cannot be exported or explained.
+    Results are the same for any number of threads.
 
     References
     ----------
@@ -187,7 +219,8 @@ class AutoRankRLS(Ranker):
     """
 
     scoring: Any = parameter(default="ndcg@10")
-    rule: str = parameter(default="one_se", check=choice("one_se", "best"))
+    families: Any = parameter(default=("linear", "degree 2", "gaussian"))
+    rule: str = parameter(default="one_se", check=choice(*ALLOWED))
     within_query: bool = parameter(default=False, check=flag)
     n_basis: int = parameter(default=500, check=number(least=1, whole=True))
     cv: Any = parameter(default=None)
@@ -219,6 +252,7 @@ class AutoRankRLS(Ranker):
         self
         """
         check_parameters(self)
+        self._families()
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = (
@@ -226,8 +260,8 @@ class AutoRankRLS(Ranker):
         )
         tried, skipped = self._try_all(data, plan)
         fitting.begin(self, data)
-        self._publish(tried, plan)
-        self.selection_ = fitting.described(f"{plan.description}, the choice of {len(tried)} models", data)
+        how = self._publish(tried, plan)
+        self.selection_ = fitting.described(f"{how}, the choice of {len(tried)} models", data)
         self.skipped_ = skipped
         if skipped:
             warnings.warn(
@@ -276,24 +310,59 @@ class AutoRankRLS(Ranker):
     def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
         return self.predict(X, qid=qid)
 
+    def _families(self) -> list[str]:
+        """Those to try, by growing complexity."""
+        given = list(_FAMILIES) if self.families == "all" else options(self.families, "families")
+        for family in given:
+            check_word("families", family, (*_FAMILIES, "all"))
+        if not set(given).isdisjoint(_BOOSTED):
+            lightgbm()  # or the error that names the extra
+        return [family for family in _FAMILIES if family in given]
+
+    @property
+    def _takes_missing(self) -> bool:
+        return "trees" in self._families()
+
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""
         scales = ["raw", "standard", "query"][: 3 if self.within_query and data.n_queries > 1 else 2]
+        wanted = [
+            (family, scale) for family in self._families() for scale in (scales[:1] if family in _BOOSTED else scales)
+        ]
         tried: list[_Tried] = []
         skipped: dict[str, str] = {}
         failure: ValueError | None = None
-        for family, scale in progress(list(product(_FAMILIES, scales)), int(self.verbose), "models"):
+        for family, scale in progress(wanted, int(self.verbose), "models"):
+            start = perf_counter()
             try:
-                tried.append(self._try(family, scale, data, plan))
+                if family == "trees":
+                    found = fitted_trees(data, plan, self.random_state)
+                elif family == "blend":
+                    found, scale = self._blend(tried, data, plan)
+                else:
+                    found = self._try(family, scale, data, plan)
             except ValueError as error:
                 skipped[f"{family}, {scale}"], failure = str(error).rstrip("."), failure or error
+            else:
+                tried.append(_Tried(family, scale, *found, perf_counter() - start))
         if failure is not None and not tried:
             raise failure
         return tried, skipped
 
-    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> _Tried:
+    def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[Found, str]:
+        """The best linear or kernel model that knows a row without its query, with the trees; and its scale."""
+        trees = next((one for one in tried if one.family == "trees"), None)
+        others = [one for one in tried if one.family != "trees" and one.scale != "query"]
+        if trees is None or not others:
+            raise InputError("A blend needs trees and another model.", parameter="families")
+        sign = 1.0 if plan.greater_is_better else -1.0
+        other = max(others, key=lambda one: sign * one.results.best_score)
+        return fitted_blend(data, plan, self.scoring, other, trees), other.scale
+
+    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> Found:
         """Fit a scaler and then a ranker."""
-        start, X, scaler = perf_counter(), data.X, None
+        check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
+        X, scaler = data.X, None
         if scale == "query":
             scaler = QueryStandardScaler(with_mean=not sparse.issparse(X)).fit(X, qid=data.layout.codes)
             X = scaler.transform(X, qid=data.layout.codes)
@@ -313,9 +382,10 @@ class AutoRankRLS(Ranker):
         results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, None)
         fitting.store(ranker, results, plan, scaled)
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
-        return _Tried(family, scale, estimator, results, perf_counter() - start)
+        return Found(estimator, results, plan.description)
 
-    def _publish(self, tried: list[_Tried], plan: Plan) -> None:
+    def _publish(self, tried: list[_Tried], plan: Plan) -> str:
+        """Keep the choice and all that was tried; how the choice was held out."""
         found = [one.results for one in tried]
         entries = Entries.of(found, plan.greater_is_better, self.rule)
         k = entries.chosen()
@@ -343,9 +413,14 @@ class AutoRankRLS(Ranker):
                 for choices, value, mean, error, *_ in one.results.rows
             ]
         )
+        return tried[k].how
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
-    """A table of words and numbers, by column."""
-    kinds = {name: object if isinstance(value, str) else np.float64 for name, value in rows[0].items()}
-    return {name: np.array([row[name] for row in rows], dtype=kind) for name, kind in kinds.items()}
+    """A table of words and numbers, by column; "" and NaN where a row has none."""
+    kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
+    missing = {str: "", float: np.nan}
+    return {
+        name: np.array([row.get(name, missing[kind]) for row in rows], dtype=object if kind is str else np.float64)
+        for name, kind in kinds.items()
+    }

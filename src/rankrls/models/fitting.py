@@ -207,7 +207,8 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
         raise
     checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
     products = products and getattr(model, "_multiplies_features", True)
-    check_finite_features(checked, getattr(model, "feature_names_in_", None), products=products)
+    if not getattr(model, "_takes_missing", False):
+        check_finite_features(checked, getattr(model, "feature_names_in_", None), products=products)
     return checked
 
 

@@ -25,7 +25,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from rankrls import __version__
-from rankrls._errors import InputError
+from rankrls._errors import InputError, MissingPackageError
 from rankrls.io import atomic_write
 from rankrls.io._atomic import is_written_in_place
 from rankrls.persistence._nodes import is_storable
@@ -86,6 +86,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
     ------
     OSError
         If the file cannot be opened.
+    ImportError
+        If it holds boosted trees, and LightGBM is not installed.
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
@@ -93,7 +95,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
         try:
             with ZipFile(file) as archive:
                 yield ModelArchive(archive, size)
-        except MemoryError:
+        except (MemoryError, MissingPackageError):
             raise
         except Exception as error:
             hint = " It looks like a pickle, which can run code when it is read." if start[:1] == b"\x80" else ""

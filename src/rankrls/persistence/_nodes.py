@@ -44,6 +44,7 @@ VALUES = {
     "ForwardPath": "rankrls.learners.greedy",
     "Terms": "rankrls.learners.copursuit",
     "Propensities": "rankrls.clicks",
+    "Trees": "rankrls.learners.trees",
 }
 """Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
 
@@ -53,6 +54,7 @@ CLASSES = {
     **dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler", "TableEncoder"), "rankrls.preprocessing"),
     **dict.fromkeys(_SCALERS, "sklearn.preprocessing"),
     "Pipeline": "sklearn.pipeline",
+    **dict.fromkeys(("TreeRanker", "BlendRanker"), "rankrls.models.boosted"),
     **VALUES,
 }
 """Every name that a file may give a class, and its module."""

@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import one_blas_thread
-from rankrls.selection.rules import EQUAL, RULES, best_within_rounding, is_better
+from rankrls.selection.rules import EQUAL, RULES, best_within_rounding
 from rankrls.selection.search import Results
 
 Array = NDArray[np.float64]
 _DRAWS = 200
 _AT_A_TIME = 20
+ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
+"""How many standard errors of their difference a simpler model may be behind the best one, by rule."""
 _BLOCKS = 5000
 """More blocks than twice as many are drawn in runs of them: means vary as much."""
 
@@ -115,7 +117,8 @@ class Entries:
         The same of every entry of every model.
     ends : ndarray of shape (models + 1,)
         The entries of model k are ``ends[k]`` to ``ends[k + 1]``.
-    rule : {"one_se", "best"}
+    rule : str
+        Of :data:`ALLOWED`.
     """
 
     means: Array
@@ -137,16 +140,11 @@ class Entries:
 
     def chosen(self) -> int:
         """The number of the model that the rule takes."""
-        scale, top = np.ones(len(self.means)), 0
+        top, scale = int(np.argmax(self.means)), 1.0
         if self.best is not None and len(self.best):
-            scale = np.abs(self.best).mean(axis=0)
-        for k in range(1, len(self.means)):
-            if is_better(self.means[k], self.means[top], scale[k]):
-                top = k
-        if self.rule == "best":
-            return top
+            scale = float(np.abs(self.best[:, top]).mean())
         behind, error = self.behind()
-        return int(np.argmax(behind <= np.nan_to_num(error) + EQUAL * scale[top]))
+        return int(np.argmax(behind <= ALLOWED[self.rule] * np.nan_to_num(error) + EQUAL * scale))
 
     def behind(self) -> tuple[Array, Array]:
         """What each model lacks to the best one, and the standard error of that: of the differences, block by block.
@@ -169,11 +167,9 @@ class Entries:
         def choose(counts: Array, mean: Array, error: Array) -> int:
             tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])
             top = _top(mean[tops])
-            if self.rule == "best":
-                return int(tops[top])
             apart, n = everything[:, [tops[top]]] - everything[:, tops], counts.sum()
             behind = counts @ apart / n
-            off = np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
+            off = ALLOWED[self.rule] * np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
             return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[tops[top]])))])
 
         return bias_of_choice(everything, float(best[:, self.chosen()].mean()), choose)

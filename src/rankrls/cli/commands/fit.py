@@ -130,7 +130,7 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
     if hasattr(estimator, "propensities_"):
         out["examination"] = estimator.propensities_.as_dict()
     if hasattr(estimator, "results_"):
-        out["models"] = [dict(zip(estimator.results_, row, strict=True)) for row in _results(estimator)]
+        out["models"] = _results(estimator)
         out["skipped"] = estimator.skipped_
     return out
 
@@ -217,14 +217,16 @@ def _model_table(found: Study) -> list[Table]:
         return []
     names = ["", "model", "scale", found.metric, "behind", "seconds", "export"]
     rows = [
-        ["chosen" if best else "", model, scale, show(mean, error), show(behind, apart), f"{seconds:.1f}", export]
-        for model, scale, _, _, mean, error, behind, apart, seconds, export, best in _results(found.estimator)
+        ["chosen" if of["chosen"] else "", of["model"], of["scale"], show(of["mean_score"], of["standard_error"])]
+        + [show(of["behind"], of["behind_error"]), f"{of['seconds']:.1f}", of["export"]]
+        for of in _results(found.estimator)
     ]
     return [Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)]
 
 
-def _results(estimator: Any) -> list[tuple[Any, ...]]:
-    return list(zip(*(column.tolist() for column in estimator.results_.values()), strict=True))
+def _results(estimator: Any) -> list[dict[str, Any]]:
+    columns = (column.tolist() for column in estimator.results_.values())
+    return [dict(zip(estimator.results_, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _choice_table(found: Study) -> Table:

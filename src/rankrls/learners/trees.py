@@ -1,0 +1,228 @@
+"""Boosted trees of LightGBM, cross-fitted: scores of each query by trees that were grown without it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from rankrls._cached import cached_property
+from rankrls._compiled.threads import map_threads, n_threads
+from rankrls._errors import needed
+from rankrls._queries import QueryLayout, label_varies
+from rankrls.metrics import Measure
+from rankrls.numerics.runs import lengths_to_starts, runs_of
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+LOSSES = ("rankrls", "lambdarank")
+SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
+"""Leaves and learning rate."""
+N_FOLDS = 5
+_MOST_TREES, _PATIENCE = 600, 50
+_LEAST_QUERIES = 2 * N_FOLDS
+_MOST_LEAVES = max(leaves for leaves, _ in SETTINGS)
+_MOST_GRADES, _LONGEST_QUERY = 30, 10_000
+"""Labels from 0 to this, and rows of a query, that LightGBM's lambdarank takes."""
+
+
+def lightgbm() -> Any:
+    """The package, or one error that names the extra."""
+    return needed("Boosted trees", "trees", "lightgbm")
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """The mean of boosted models.
+
+    Attributes
+    ----------
+    texts : tuple of str
+        Each model as LightGBM writes it, without its parameters. They are checked, since LightGBM trusts what it reads:
+        sizes, and that every node has its children behind it.
+    n_features : int
+    """
+
+    texts: tuple[str, ...]
+    n_features: int
+
+    def __post_init__(self) -> None:
+        for text in self.texts:
+            _check_text(text, self.n_features)
+
+    @cached_property
+    def boosters(self) -> list[Any]:
+        """The models, read by LightGBM."""
+        return [lightgbm().Booster(model_str=text) for text in self.texts]
+
+    def __call__(self, X: Any) -> Array:
+        """Scores of items, (m,)."""
+        X = for_lightgbm(X)
+        return np.asarray(np.mean([each.predict(X, num_threads=n_threads()) for each in self.boosters], axis=0))
+
+
+def for_lightgbm(X: Any) -> Any:
+    """Features as LightGBM takes them."""
+    return sparse.csr_matrix(X) if sparse.issparse(X) else X
+
+
+def stored_text(booster: Any) -> str:
+    """A booster's best trees, without parameters, and without sizes of the text that LightGBM would follow blindly."""
+    text, end, _ = booster.model_to_string(num_iteration=booster.best_iteration).partition("end of trees\n")
+    return "".join(line for line in text.splitlines(True) if not line.startswith("tree_sizes=")) + end
+
+
+def _check_text(text: str, n_features: int) -> None:
+    head, *trees = text.split("\nTree=")
+    wanted = {"num_class": "1", "num_tree_per_iteration": "1", "max_feature_idx": str(n_features - 1)}
+    known = _fields(head)
+    good = len(trees) <= _MOST_TREES and "tree_sizes" not in text and wanted.items() <= known.items()
+    good = good and len(known.get("feature_names", "").split()) == len(known.get("feature_infos", "").split())
+    if not (good and all(_is_tree(_fields(tree), n_features) for tree in trees)):
+        raise ValueError("it holds boosted trees that are damaged or too large")
+
+
+def _fields(text: str) -> dict[str, str]:
+    return dict(line.partition("=")[::2] for line in text.splitlines())
+
+
+def _is_tree(of: dict[str, str], n_features: int) -> bool:
+    """Whether a tree has the sizes that it claims, and every node its children behind it."""
+    leaves = int(of["num_leaves"])
+    if not 1 <= leaves <= _MOST_LEAVES or of["num_cat"] != "0" or of["is_linear"] != "0":
+        return False
+    if leaves == 1:
+        return len(of["leaf_value"].split()) == 1
+    nodes = np.arange(leaves - 1)
+    split = {
+        name: np.array(of[name].split(), dtype=np.int64) for name in ("split_feature", "left_child", "right_child")
+    }
+    sizes = [len(of[name].split()) for name in ("threshold", "decision_type")] + [len(each) for each in split.values()]
+    if sizes != [leaves - 1] * len(sizes) or len(of["leaf_value"].split()) != leaves:
+        return False
+    feature, *children = split.values()
+    inner = all(((c < leaves - 1) & (c >= -leaves) & ((c < 0) | (c > nodes))).all() for c in children)
+    return inner and bool(((feature >= 0) & (feature < n_features)).all())
+
+
+def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tuple[Array, Array]:
+    """The gradient ``L (f - y)`` and the diagonal of ``L`` for queries that follow one another.
+
+    Items count the same and ties are included: ``(L z)_i = w_i (z_i - mean of its query)``.
+    """
+    counts, total = np.diff(starts), np.add.reduceat(weights, starts[:-1])
+    apart = f - y
+    means = np.add.reduceat(weights * apart, starts[:-1]) / total
+    return weights * (apart - np.repeat(means, counts)), weights * (1.0 - weights / np.repeat(total, counts))
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Items in the order of their queries.
+
+    Attributes
+    ----------
+    X : ndarray or csr_matrix of shape (m, n)
+    y, weights : ndarray of shape (m,)
+    starts : ndarray of shape (q + 1,)
+    """
+
+    X: Any
+    y: Array
+    weights: Array
+    starts: Index
+
+    def take(self, queries: Index) -> Labelled:
+        """Some of the queries."""
+        rows = self.rows(queries)
+        starts = lengths_to_starts(np.diff(self.starts)[queries])
+        return Labelled(self.X[rows], self.y[rows], self.weights[rows], starts)
+
+    def rows(self, queries: Index) -> Index:
+        """The rows of some queries."""
+        return runs_of(self.starts, queries)
+
+    def dataset(self, reference: Any = None) -> Any:
+        """As LightGBM takes them, in the bins of ``reference``."""
+        sizes = np.diff(self.starts)
+        return lightgbm().Dataset(for_lightgbm(self.X), self.y, weight=self.weights, group=sizes, reference=reference)
+
+
+def cross_fitted(
+    loss: str, setting: tuple[int, float], data: Labelled, folds: list[Index], measure: Measure, seed: int
+) -> tuple[Trees, Array]:
+    """Trees grown without each fold of queries, and their scores of that fold, (m,).
+
+    Of the other folds every fifth query says when to stop.
+    """
+    n_features = data.X.shape[1]
+
+    def without(k: int) -> str:
+        rest = np.concatenate(folds[:k] + folds[k + 1 :])
+        watched = np.arange(len(rest)) % N_FOLDS == 0
+        return grown(loss, setting, data.take(rest[~watched]), data.take(rest[watched]), measure, seed + k)
+
+    # LightGBM's own threads wait busily for each other at every tree: folds side by side take a tenth of the time.
+    texts = map_threads(without, range(len(folds)))
+    scores = np.empty(len(data.y))
+    for text, held in zip(texts, folds, strict=True):
+        rows = data.rows(held)
+        scores[rows] = Trees((text,), n_features)(data.X[rows])
+    return Trees(tuple(texts), n_features), scores
+
+
+def grown(
+    loss: str, setting: tuple[int, float], train: Labelled, watched: Labelled, measure: Measure, seed: int
+) -> str:
+    """The text of a model whose number of trees is the best for other queries."""
+    leaves, rate = setting
+
+    def derivatives(f: Array, _: Any) -> tuple[Array, Array]:
+        return rankrls_derivatives(f, train.y, train.starts, train.weights)
+
+    def judged(f: Array, _: Any) -> tuple[str, float, bool]:
+        values = measure.values(f[None], watched.y, watched.starts, weights=watched.weights)
+        mean = measure.mean_of(values, watched.y, watched.starts, watched.weights)[0]
+        return "measure", float(np.nan_to_num(mean)), measure.greater_is_better
+
+    parameters = {
+        "objective": derivatives if loss == "rankrls" else loss,
+        "metric": "None",
+        "num_leaves": leaves,
+        "learning_rate": rate,
+        "feature_fraction": 0.5,
+        "seed": seed,
+        "deterministic": True,
+        "force_row_wise": True,
+        "num_threads": 1,
+        "verbosity": -1,
+    }
+    fitted, package = train.dataset(), lightgbm()
+    stop = package.early_stopping(_PATIENCE, verbose=False)
+    other = watched.dataset(fitted)
+    return stored_text(
+        package.train(parameters, fitted, _MOST_TREES, valid_sets=[other], feval=judged, callbacks=[stop])
+    )
+
+
+def drawn_folds(y: Array, layout: QueryLayout, rng: Any) -> list[Index]:
+    """Folds of queries by their places in ``layout.by_id``; those with different labels are spread evenly."""
+    drawn = rng.permutation(layout.n_queries)
+    varied = label_varies(y, layout)[layout.by_id]
+    drawn = drawn[np.argsort(~varied[drawn], kind="stable")]
+    return [drawn[k::N_FOLDS] for k in range(N_FOLDS)]
+
+
+def why_not(loss: str, y: Array, layout: QueryLayout) -> str | None:
+    """Why trees cannot be grown by a loss; None if they can."""
+    varied = int(label_varies(y, layout).sum())
+    if varied < _LEAST_QUERIES:
+        return f"trees need {_LEAST_QUERIES} queries with different labels; there are {varied}"
+    grades = ((y >= 0) & (y <= _MOST_GRADES) & (y == np.floor(y))).all()
+    if loss == "lambdarank" and not (grades and layout.counts.max() <= _LONGEST_QUERY):
+        return "lambdarank needs labels that are whole numbers from 0 to 30"
+    return None

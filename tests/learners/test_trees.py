@@ -1,0 +1,151 @@
+"""Cross-fitted trees: their loss against the explicit Laplacian, scores against LightGBM alone, and their texts."""
+
+from __future__ import annotations
+
+import lightgbm
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankrls._queries import query_layout
+from rankrls.learners import trees
+from rankrls.learners.trees import Labelled, Trees, cross_fitted, drawn_folds, rankrls_derivatives, why_not
+from rankrls.metrics import Measure
+
+NDCG = Measure("ndcg", k=5)
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(trees, "_MOST_TREES", 12)
+
+
+def _data(seed=0, queries=15, size=20, n=4):
+    rng = np.random.default_rng(seed)
+    m = queries * size
+    X = rng.normal(size=(m, n))
+    y = np.digitize((X[:, 0] > 0) * 1.0 * (X[:, 1] > 0) + 0.4 * rng.normal(size=m), [0.5, 1.2]).astype(float)
+    return Labelled(X, y, rng.uniform(0.5, 2.0, m), np.arange(queries + 1) * size)
+
+
+def test_derivatives_are_those_of_the_explicit_laplacian():
+    rng = np.random.default_rng(0)
+    sizes = [1, 4, 7, 2]
+    starts, q = np.cumsum([0, *sizes]), np.repeat(np.arange(4), sizes)
+    f, y, w = rng.normal(size=(3, len(q)))
+    w = np.exp(w)
+    L = np.zeros((len(q), len(q)))
+    for i in range(len(q)):
+        for j in range(len(q)):
+            if q[i] == q[j] and i != j:
+                pair = w[i] * w[j] / w[q == q[i]].sum()
+                L[i, i] += pair
+                L[i, j] -= pair
+    gradient, hessian = rankrls_derivatives(f, y, starts, w)
+    np.testing.assert_allclose(gradient, L @ (f - y), atol=1e-12)
+    np.testing.assert_allclose(hessian, np.diag(L), atol=1e-12)
+
+
+@pytest.mark.parametrize("loss", ["rankrls", "lambdarank"])
+def test_scores_are_those_of_lightgbm_without_the_fold(loss):
+    data, setting = _data(), (5, 0.2)
+    folds = [np.arange(k, 15, 5) for k in range(5)]
+    found, scores = cross_fitted(loss, setting, data, folds, NDCG, seed=7)
+    query = np.repeat(np.arange(15), 20)
+    each = []
+    for k in range(5):
+        rest = [q for other in range(5) if other != k for q in folds[other]]
+        watched, grown = rest[::5], [q for i, q in enumerate(rest) if i % 5]
+        rows = np.concatenate([np.flatnonzero(query == q) for q in grown])
+        other = np.concatenate([np.flatnonzero(query == q) for q in watched])
+        F = np.kron(np.eye(len(grown)), np.eye(20))
+        for b in range(len(grown)):
+            block, w = slice(20 * b, 20 * b + 20), data.weights[rows[20 * b : 20 * b + 20]]
+            F[block, block] = np.diag(w) - np.outer(w, w) / w.sum()
+        objective = lambda f, _, L=F, y=data.y[rows]: (L @ (f - y), np.diag(L))
+        judge = lambda f, _, rows=other: ("m", NDCG(data.y[rows], f, qid=query[rows]), True)
+        parameters = {"objective": objective if loss == "rankrls" else "lambdarank", "num_leaves": 5, "seed": 7 + k}
+        parameters |= {"learning_rate": 0.2, "feature_fraction": 0.5, "metric": "None", "verbosity": -1}
+        parameters |= {"deterministic": True, "force_row_wise": True, "num_threads": 1}
+        first = lightgbm.Dataset(data.X[rows], data.y[rows], weight=data.weights[rows], group=[20] * len(grown))
+        second = first.create_valid(data.X[other], data.y[other], weight=data.weights[other], group=[20] * len(watched))
+        stop = lightgbm.early_stopping(50, verbose=False)
+        model = lightgbm.train(parameters, first, 12, valid_sets=[second], feval=judge, callbacks=[stop])
+        each.append(model.predict(data.X))
+        held = np.isin(query, folds[k])
+        np.testing.assert_allclose(scores[held], each[-1][held], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found(data.X), np.mean(each, axis=0), rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["rankrls", "lambdarank"])
+def test_labels_of_a_fold_never_reach_its_own_scores(loss):
+    data, folds = _data(), [np.arange(k, 15, 5) for k in range(5)]
+    before = cross_fitted(loss, (5, 0.2), data, folds, NDCG, seed=0)[1]
+    y = data.y.copy()
+    held = data.rows(folds[2])
+    y[held] = 2.0 - y[held]
+    after = cross_fitted(loss, (5, 0.2), Labelled(data.X, y, data.weights, data.starts), folds, NDCG, seed=0)[1]
+    np.testing.assert_array_equal(after[held], before[held])
+    assert not np.array_equal(after, before)
+
+
+def test_folds_hold_each_query_once_and_spread_those_with_two_labels():
+    qid = np.repeat(np.arange(60), 3)
+    y = np.where((qid % 3 == 0) & (np.arange(180) % 3 == 0), 1.0, 0.0)[:, None]
+    layout = query_layout(qid, 180)
+    folds = drawn_folds(y, layout, np.random.default_rng(0))
+    assert sorted(np.concatenate(folds)) == list(range(60))
+    assert [sum(q % 3 == 0 for q in fold) for fold in folds] == [4] * 5
+    shuffled = np.random.default_rng(1).permutation(180)
+    other = query_layout(qid[shuffled], 180)
+    again = drawn_folds(y[shuffled], other, np.random.default_rng(0))
+    ids = lambda folds, layout: [layout.ids[layout.by_id][fold].tolist() for fold in folds]
+    assert ids(again, other) == ids(folds, layout)
+
+
+def test_what_cannot_be_grown_is_said():
+    layout = query_layout(np.repeat(np.arange(12), 2), 24)
+    y = np.tile([0.0, 1.0], 12)[:, None]
+    assert why_not("lambdarank", y, layout) is None
+    assert "whole numbers" in why_not("lambdarank", y - 0.5, layout)
+    assert why_not("rankrls", y - 0.5, layout) is None
+    assert "there are 0" in why_not("rankrls", 0.0 * y, layout)
+
+
+def test_gaps_and_sparse_features_are_taken():
+    data, folds = _data(), [np.arange(k, 15, 5) for k in range(5)]
+    X = np.where(np.abs(data.X) < 0.5, 0.0, data.X)
+    dense = cross_fitted("rankrls", (5, 0.2), Labelled(X, data.y, data.weights, data.starts), folds, NDCG, 0)
+    given = Labelled(sparse.csr_array(X), data.y, data.weights, data.starts)
+    found = cross_fitted("rankrls", (5, 0.2), given, folds, NDCG, 0)
+    np.testing.assert_allclose(found[0](sparse.csr_array(X)), dense[0](X), rtol=1e-6, atol=1e-9)
+    X = np.where(np.abs(data.X) < 0.1, np.nan, data.X)
+    gaps = cross_fitted("rankrls", (5, 0.2), Labelled(X, data.y, data.weights, data.starts), folds, NDCG, 0)
+    assert np.isfinite(gaps[1]).all()
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("left_child=", lambda values: ["0", *values[1:]]),  # a node that is its own child
+        ("right_child=", lambda values: ["99", *values[1:]]),
+        ("split_feature=", lambda values: ["4", *values[1:]]),
+        ("threshold=", lambda values: values[1:]),
+        ("leaf_value=", lambda values: values[1:]),
+        ("num_leaves=", lambda values: ["2000000000"]),
+        ("num_cat=", lambda values: ["1"]),
+        ("num_class=", lambda values: ["3"]),
+        ("max_feature_idx=", lambda values: ["9"]),
+        ("feature_names=", lambda values: values[1:]),
+        ("version=", lambda values: ["v4", "\ntree_sizes=1"]),
+    ],
+)
+def test_damaged_texts_never_reach_lightgbm(line, wrong):
+    folds = [np.arange(k, 15, 5) for k in range(5)]
+    (text, *_), n = cross_fitted("rankrls", (5, 0.2), _data(), folds, NDCG, 0)[0].texts, 4
+    Trees((text,), n)
+    lines = text.splitlines()
+    at = next(k for k, each in enumerate(lines) if each.startswith(line))
+    lines[at] = line + " ".join(wrong(lines[at].removeprefix(line).split()))
+    with pytest.raises(ValueError):
+        Trees(("\n".join(lines),), n)

@@ -1,0 +1,181 @@
+"""AutoRankRLS with trees and blends: what it chooses, what a blend is made of, files, and what is refused."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, load, save
+from rankrls._compiled.threads import limited_threads
+from rankrls._errors import MissingPackageError
+from rankrls.export import to_onnx, to_solr
+from rankrls.inspection import explain
+from rankrls.learners import trees
+from rankrls.metrics import Measure
+from rankrls.models import boosted
+from rankrls.persistence import read_info
+from rankrls.selection.optimism import Entries
+
+
+@pytest.fixture(autouse=True)
+def small_trees(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trees, "_MOST_TREES", 30)
+    monkeypatch.setattr(boosted, "SETTINGS", ((4, 0.3),))
+
+
+def _data(seed: int = 0, queries: int = 40, size: int = 12) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Steps in two features, and a line in a third."""
+    rng = np.random.default_rng(seed)
+    m = queries * size
+    X = rng.normal(size=(m, 3))
+    hidden = 2.0 * (X[:, 0] > 0.3) * (X[:, 1] > 0.0) + 0.3 * X[:, 2] + 0.2 * rng.normal(size=m)
+    return X, np.digitize(hidden, [0.5, 2.0]).astype(float), np.repeat(np.arange(queries), size)
+
+
+def _fitted(**given: Any) -> AutoRankRLS:
+    X, y, qid = _data()
+    return AutoRankRLS(**({"families": ("linear", "trees", "blend"), "n_basis": 30} | given)).fit(X, y, qid=qid)
+
+
+def test_trees_and_blends_stand_behind_the_others_and_say_how_they_were_judged() -> None:
+    model = _fitted(families="all")
+    assert list(model.results_["model"]) == ["linear"] * 2 + ["degree 2"] * 2 + ["gaussian"] * 2 + ["trees", "blend"]
+    assert model.best_params_["model"] in ("trees", "blend")
+    assert model.selection_ == "5 folds of 40 queries, the choice of 8 models"
+    assert list(model.results_["export"][-2:]) == ["no", "no"]
+    assert model.best_score_ < model.results_["mean_score"].max() + 1e-12
+    for name, value in model.best_params_.items():
+        assert model.cv_results_[name][model.best_index_] == value
+    linear = _fitted(families=("linear",))
+    assert linear.selection_ == "leave-query-out over 40 queries, the choice of 2 models"
+
+
+def test_the_value_of_trees_is_that_of_scores_without_the_query() -> None:
+    model, (X, y, qid) = _fitted(families="trees"), _data()
+    layout_scores = np.full(len(y), np.nan)
+    for one in boosted_folds(model, X, qid):
+        layout_scores[one[0]] = one[1]
+    assert np.isfinite(layout_scores).all()
+    value = Measure("ndcg", k=10)(y, layout_scores, qid=qid)
+    assert model.results_["mean_score"][0] == pytest.approx(value, abs=1e-12)
+
+
+def boosted_folds(model: AutoRankRLS, X: np.ndarray, qid: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The rows that each of the five models did not see, and its scores of them."""
+    import lightgbm
+
+    drawn = np.random.default_rng(0).permutation(40)  # every query has two labels: folds are every fifth of these
+    texts = model.best_estimator_.trees_.texts
+    folds = [np.isin(qid, drawn[k::5]) for k in range(5)]
+    each = zip(folds, texts, strict=True)
+    return [(rows, lightgbm.Booster(model_str=text).predict(X[rows])) for rows, text in each]
+
+
+def test_a_blend_is_rankrls_on_the_held_out_scores_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y, qid = _data()
+    with monkeypatch.context() as patch:
+        patch.setattr(Entries, "chosen", lambda entries: len(entries.means) - 1)
+        model = _fitted()
+    alone = _fitted(families="trees")
+    held = np.empty(len(y))
+    for rows, scores in boosted_folds(alone, X, qid):
+        held[rows] = scores
+    scale = int(np.argmax(model.results_["mean_score"][:2]))
+    linear = RankRLSCV(scoring="ndcg@10").fit([X, (X - X.mean(0)) / X.std(0)][scale], y, qid=qid)
+    columns = np.column_stack((linear.held_out_scores_, held)).reshape(40, 12, 2)
+    columns = (columns - columns.mean(axis=1, keepdims=True)).reshape(-1, 2)
+    spreads = columns.std(axis=0)
+    expected = RankRLSCV(scoring="ndcg@10").fit(columns / spreads, y, qid=qid)
+    row = list(model.results_["model"]).index("blend")
+    assert model.results_["mean_score"][row] == pytest.approx(expected.best_score_, abs=1e-6)
+    np.testing.assert_allclose(model.best_estimator_.weights_, expected.coef_ / spreads, rtol=1e-4)
+    both = linear.predict([X, (X - X.mean(0)) / X.std(0)][scale]), alone.predict(X)
+    np.testing.assert_allclose(
+        model.predict(X), np.column_stack(both) @ (expected.coef_ / spreads), rtol=1e-4, atol=1e-6
+    )
+
+
+def test_a_seed_makes_it_deterministic_on_any_number_of_threads() -> None:
+    X, _, _ = _data()
+    first, second, other = _fitted(), _fitted(), _fitted(families="trees", random_state=1)
+    with limited_threads(1):
+        alone = _fitted()
+    for model in (second, alone):
+        np.testing.assert_array_equal(model.predict(X), first.predict(X))
+        np.testing.assert_array_equal(model.cv_results_["mean_score"], first.cv_results_["mean_score"])
+    assert not np.array_equal(other.predict(X), _fitted(families="trees").predict(X))
+
+
+@pytest.mark.parametrize("family", ["trees", "blend"])
+def test_files_come_back_and_other_systems_are_refused(family: str, tmp_path: Any, monkeypatch: Any) -> None:
+    X, _, qid = _data()
+    chosen = (lambda entries: len(entries.means) - 1) if family == "blend" else (lambda entries: 2)
+    monkeypatch.setattr(Entries, "chosen", chosen)
+    model = _fitted()
+    assert model.best_params_["model"] == family
+    path = tmp_path / "m.rankrls"
+    save(model, path)
+    np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
+    assert read_info(path)["selection"]["chosen"]["model"] == model.best_params_["model"]
+    with pytest.raises(InputError, match="not linear"):
+        explain(model, X, qid=qid)
+    with pytest.raises(InputError, match="no ONNX form"):
+        to_onnx(model)
+    with pytest.raises(InputError, match="not linear"):
+        to_solr(model, feature_names=list("abc"))
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(MissingPackageError, match=r"rankrls\[trees\]"):
+        load(path)
+
+
+def test_without_lightgbm_one_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(MissingPackageError, match=r"rankrls\[trees\]"):
+        _fitted(families="all")
+    assert _fitted(families="linear").best_params_["model"] == "linear"
+
+
+def test_gaps_are_for_trees_alone() -> None:
+    X, y, qid = _data()
+    X[::7, 0] = np.nan
+    with pytest.warns(InputWarning, match="NaN"):
+        model = AutoRankRLS(families=("linear", "trees")).fit(X, y, qid=qid)
+    assert list(model.results_["model"]) == ["trees"]
+    assert np.isfinite(model.predict(X)).all()
+    with pytest.raises(InputError, match="NaN"):
+        AutoRankRLS(families="linear").fit(X, y, qid=qid)
+
+
+def test_weights_reach_the_trees_and_rows_of_weight_zero_are_gone() -> None:
+    X, y, qid = _data()
+    weight = np.where(np.arange(len(y)) % 4, 1.0, 0.0)
+    model = AutoRankRLS(families="trees").fit(X, y, qid=qid, sample_weight=weight)
+    kept = weight > 0.0
+    again = AutoRankRLS(families="trees").fit(X[kept], y[kept], qid=qid[kept])
+    np.testing.assert_allclose(model.predict(X), again.predict(X), rtol=1e-9)
+    other = AutoRankRLS(families="trees").fit(X, y, qid=qid, sample_weight=1.0 + X[:, 0] ** 2)
+    assert not np.allclose(other.predict(X), again.predict(X))
+
+
+def test_sparse_features_and_unsorted_rows() -> None:
+    X, y, qid = _data()
+    X[np.abs(X) < 0.4] = 0.0
+    order = np.random.default_rng(0).permutation(len(y))
+    model = AutoRankRLS(families=("linear", "trees", "blend")).fit(sparse.csr_array(X[order]), y[order], qid=qid[order])
+    assert "blend" in model.results_["model"]
+    assert model.predict(sparse.csr_array(X)).shape == y.shape
+
+
+def test_what_trees_cannot_do_is_skipped_with_its_reason() -> None:
+    X, y, qid = _data(queries=6)
+    with pytest.warns(InputWarning, match="10 queries"):
+        few = AutoRankRLS(families="all", n_basis=20).fit(X, y, qid=qid)
+    assert set(few.skipped_) == {"trees, raw", "blend, raw"}
+    with pytest.warns(InputWarning, match="whole queries"):
+        AutoRankRLS(families=("linear", "trees"), scoring="disagreement").fit(X, y)
+    with pytest.raises(InputError, match="families"):
+        AutoRankRLS(families=("linear", "forest")).fit(X, y, qid=qid)
