@@ -168,6 +168,13 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     )
 
 
+def check_column(table: Table, name: str, role: str) -> None:
+    """Refuse a column that is not there."""
+    if name not in table.columns:
+        message = f"there is no column {name!r} ({role}).{_near(table, name)}"
+        raise table.refuse(message, column=name, parameter=role)
+
+
 def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
     """The columns that names and patterns stand for, each once."""
     found = {word: matching(word, table.columns) for word in words}
