@@ -94,7 +94,7 @@ def test_plain_regression_holds_out_any_rows(kernel):
         ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator", remedy="(best_params_)")),
         (
             {"estimator": make_pipeline(StandardScaler(), RankRLS())},
-            Refusal("got Pipeline", parameter="estimator", remedy="Transform X first"),
+            Refusal("got Pipeline", parameter="estimator", remedy="transform"),
         ),
         ({"estimator": TransductiveRankRLS()}, Refusal("got TransductiveRankRLS", parameter="estimator")),
         ({"estimator": "ridge"}, Refusal("got str", parameter="estimator")),

@@ -153,7 +153,7 @@ def leaderboard(
             names, numbers = np.unique(np.concatenate([winners, losers]), return_inverse=True)
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
-    model, grid = checked_model(estimator, None, "leaderboard", refits=False)
+    model, grid = checked_model(estimator, None, "leaderboard")
     if getattr(model, "positive", False) is not False:
         raise InputError("Intervals of weights of given signs are not known. Leave positive out.", parameter="positive")
     number(above=0.0, below=1.0)("confidence", confidence)

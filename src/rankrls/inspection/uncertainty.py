@@ -252,7 +252,7 @@ def normal_above_zero(mean: Array, variance: Array | float) -> Array:
 
 def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, float | None]:
     """A clone with checked parameters, and its alpha; None is to be found."""
-    model, _ = checked_model(estimator, None, what, refits=False)
+    model, _ = checked_model(estimator, None, what)
     if isinstance(model.kernel, str) and model.kernel == "precomputed":
         raise InputError(
             f"{what} evaluates the kernel between new items. Give kernel by name or as a function.", parameter="kernel"

@@ -172,13 +172,13 @@ def leave_pair_out(
     warn_of_lost_feature(model, problem.lost_feature)
     grid = problem.axis() if auto else grid
     found = concordance(data, candidate, problem, grid, chosen, float(confidence))
-    (low, high), margins = found.interval, found.margins
-    values: Any = grid, found.score, found.error, (low, high), margins
+    columns: list[Any] = [grid, found.score, found.error, *found.interval]
+    margins = found.margins
     if alphas is None:
-        one = None if margins is None else margins[:, 0]
-        values = float(grid[0]), float(found.score[0]), float(found.error[0]), (float(low[0]), float(high[0])), one
-    score, error, interval, differences = values[1:]
-    return PairHoldout(values[0], score, error, interval, differences, found.n_pairs, float(confidence))
+        columns = [float(column[0]) for column in columns]
+        margins = None if margins is None else margins[:, 0]
+    alpha, score, error, low, high = columns
+    return PairHoldout(alpha, score, error, (low, high), margins, found.n_pairs, float(confidence))
 
 
 def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:

@@ -1,7 +1,8 @@
-"""Held-out scores of whole queries, and of preferences, without refitting."""
+"""Held-out scores of whole queries and of preferences without refitting, and rows in random parts of whole queries."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,8 +19,6 @@ from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes, preference_blocks
 from rankrls.selection.plans import block_queries
-
-_BY_REFITS = "use scikit-learn's cross_validate with LeaveOneGroupOut and groups=qid"
 
 
 def leave_query_out(
@@ -192,21 +191,13 @@ def leave_preference_out(
     return lead[:, 0] if alphas is None else lead
 
 
-def checked_model(estimator: Any, alphas: Any, what: str, *, refits: bool = True) -> tuple[Any, NDArray[np.float64]]:
-    """A clone with checked parameters, and the grid of alphas.
-
-    ``refits``: whether refits can do the same for estimators that are refused.
-    """
+def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[np.float64]]:
+    """A clone with checked parameters, and the grid of alphas."""
     if not isinstance(estimator, RankRLS | SparseRankRLS):
-        name = type(estimator).__name__
-        if hasattr(estimator, "alphas"):
-            how = "It chooses a model: pass RankRLS with the parameters that it chose (best_params_)."
-        elif hasattr(estimator, "steps"):
-            how = f"Transform X first{f', or {_BY_REFITS}' if refits else ', and pass the last step'}."
-        else:
-            how = f"{_BY_REFITS[0].upper()}{_BY_REFITS[1:]}." if refits else "Pass RankRLS or SparseRankRLS."
         raise InputError(
-            f"{what} works on the solver of an estimator such as RankRLS; got {name}. {how}", parameter="estimator"
+            f"{what} needs RankRLS or SparseRankRLS; got {type(estimator).__name__}. Pass one of these, with the "
+            "parameters that a search chose (best_params_), and with X as a pipeline's steps transform it.",
+            parameter="estimator",
         )
     model = clone(estimator)
     grid = check_alphas([model.alpha] if alphas is None else alphas)
@@ -224,3 +215,34 @@ def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any, beta
     if data.Y.shape[1] != 1:
         raise InputError(f"y must hold one target at a time; y has {data.Y.shape[1]}.", parameter="y")
     return data
+
+
+def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[NDArray[np.intp]]:
+    """Rows of each part, ascending, in the sizes nearest to the shares of the queries.
+
+    Which part a query comes to depends on the seed and on the ids, not on the order of the rows.
+
+    Raises
+    ------
+    InputError
+        If a part would be empty.
+    """
+    layout = query_layout(qid, len(qid))
+    n = layout.n_queries
+    ends = np.round(np.cumsum(shares) / np.sum(shares) * n).astype(int)
+    if (np.diff(ends, prepend=0) == 0).any():
+        raise InputError(f"{n} queries are too few for {len(shares)} parts of these shares: one would be empty.")
+    # drawn from the sorted ids, so that the order of the rows does not matter
+    order = np.array(sorted(range(n), key=lambda k: str(layout.ids[k])))
+    drawn = np.split(np.random.default_rng(seed).permutation(order), ends[:-1])
+    return [np.flatnonzero(np.isin(layout.codes, queries)) for queries in drawn]
+
+
+def query_folds(qid: Any, k: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
+    """Rows to train, validate and test of each of k folds: a k-th of the queries to test, the next to validate."""
+    parts = query_parts(qid, [1.0] * k, seed)
+    folds = []
+    for i in range(k):
+        rest = [parts[j] for j in range(k) if j not in (i, (i + 1) % k)]
+        folds.append((np.sort(np.concatenate(rest)), parts[(i + 1) % k], parts[i]))
+    return folds

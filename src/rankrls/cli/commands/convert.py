@@ -16,7 +16,7 @@ from rankrls.io import write_shards
 from rankrls.io._atomic import new_folder
 from rankrls.io.data import read_names, read_records, write_rows
 from rankrls.io.opened import table_format
-from rankrls.model_selection.parts import query_folds, query_parts
+from rankrls.model_selection.query_holdout import query_folds, query_parts
 
 _OURS = re.compile(r"(Fold[0-9]+/)?(train|vali|test)\.[^/]+")
 _PARTS = {2: ("train", "test"), 3: ("train", "vali", "test")}
