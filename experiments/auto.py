@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.model_selection import KFold
 
 from experiments._tables import MissingDataError
 from experiments.letor import FOLDERS, Collection, Rows, find, joined
@@ -29,7 +30,6 @@ from rankrls.comparison import compare_per_query
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import load_letor
 from rankrls.metrics import Measure
-from rankrls.selection.folds import shuffled_folds
 
 NDCG = Measure("ndcg", k=10)
 RIVAL = "LightGBM"
@@ -59,7 +59,7 @@ def lambdarank(train: Rows) -> tuple[Any, str]:
             "verbosity": -1,
         }
         values, counts = [], []
-        for _, held in shuffled_folds(len(queries), 5):
+        for _, held in KFold(5, shuffle=True, random_state=0).split(queries):
             out = np.isin(train.qid, queries[held])
             fitted, stop = dataset(every[~out]), lightgbm.early_stopping(PATIENCE, verbose=False)
             watched = dataset(every[out], fitted)
