@@ -10,21 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_count, check_finite, vector_of
+from rankrls._checks import check_count, check_finite, check_word, vector_of
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.metrics._table import (
-    BY_NAME,
-    DEFAULTS,
-    Array,
-    Chunk,
-    Definition,
-    Discount,
-    Gain,
-    disagreement,
-    pair_accuracy,
-)
+from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Array, Chunk, Definition, Discount, Gain
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
@@ -166,7 +156,9 @@ class Measure:
             object.__setattr__(self, "k", check_count("k", self.k, none="all positions"))
         elif depth == "needed":
             raise InputError(f"{self.name} needs a depth k, as in the name '{self.name}@10'.", parameter="k")
-        self._definition.chosen(self.convention, self._given())
+        check_word("convention", self.convention, CONVENTIONS)
+        for name, value in self._given().items():
+            self._definition.check(name, value)
 
     @property
     def _definition(self) -> Definition:
@@ -292,7 +284,7 @@ class Measure:
         From the spread of the values without each item in turn (Efron and Stein 1981), for the share of wrong or right
         pairs; NaN for other measures. O(columns m log m).
         """
-        if self._definition.compute not in (disagreement, pair_accuracy) or self.choices.tied_labels == "half":
+        if self.name not in ("disagreement", "pair_accuracy") or self.choices.tied_labels == "half":
             return np.full(len(scores), np.nan)
         from rankrls.metrics._loops import jackknife
 

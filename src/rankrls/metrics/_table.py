@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.metrics._values import ratio
 
@@ -51,24 +50,6 @@ _WORDS = {
     "tied_labels": ("ignore", "half"),
     "average": ("query", "pair"),
 }
-
-
-def check_choice(measure: str, name: str, value: Any, ties: tuple[str, ...], bounds: tuple[float, float]) -> None:
-    """Refuse a value that a choice cannot have; ``ties`` and ``bounds`` are those of the measure."""
-    number = isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
-    words = ties if name == "ties" else _WORDS.get(name, ())
-    others = {
-        "gain": ("a tuple of gains or a function", callable(value) or isinstance(value, tuple)),
-        "discount": ("a function", callable(value)),
-        "empty": (f"a number from {bounds[0]:g} to {bounds[1]:g}", number and bounds[0] <= value <= bounds[1]),
-        "relevant": ("a finite label", number),
-        "highest": ("a finite label", number),
-        "single_scores": ("True or False", isinstance(value, bool | np.bool_)),
-    }
-    other, allowed = others.get(name, ("", False))
-    if not allowed and not (isinstance(value, str) and value in words):
-        listed = " or ".join(filter(None, (", ".join(map(repr, words)), other)))
-        raise InputError(f"{name} of {measure} must be {listed}; got {value!r}.", parameter=name)
 
 
 def gains_of(gain: Gain, y: Array) -> Array:
@@ -233,7 +214,7 @@ class Definition:
     choices: tuple[str, ...] = ()
     short: str = ""
     aliases: tuple[str, ...] = ()
-    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     ties: tuple[str, ...] = ("row", "docno", "average")
     over_pairs: bool = False
     greater_is_better: bool = True
@@ -245,16 +226,31 @@ class Definition:
         """All names that it goes by."""
         return tuple(name for name in (self.name, self.short, *self.aliases) if name)
 
-    def chosen(self, convention: str, given: Mapping[str, Any]) -> SimpleNamespace:
+    def check(self, name: str, value: Any) -> None:
+        """Refuse a choice that the measure does not have, and a value that the choice cannot have."""
+        if name not in self.choices:
+            has = ", ".join(self.choices) or "none"
+            raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
+        number = isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+        words = self.ties if name == "ties" else _WORDS.get(name, ())
+        low, high = self.bounds
+        others = {
+            "gain": ("a tuple of gains or a function", callable(value) or isinstance(value, tuple)),
+            "discount": ("a function", callable(value)),
+            "empty": (f"a number from {low:g} to {high:g}", number and low <= value <= high),
+            "relevant": ("a finite label", number),
+            "highest": ("a finite label", number),
+            "single_scores": ("True or False", isinstance(value, bool | np.bool_)),
+        }
+        other, allowed = others.get(name, ("", False))
+        if not allowed and not (isinstance(value, str) and value in words):
+            listed = " or ".join(filter(None, (", ".join(map(repr, words)), other)))
+            raise InputError(f"{name} of {self.name} must be {listed}; got {value!r}.", parameter=name)
+
+    def chosen(self, convention: str, given: dict[str, Any]) -> SimpleNamespace:
         """The choices of a convention, with single ones overridden."""
-        check_word("convention", convention, CONVENTIONS)
-        for name, value in given.items():
-            if name not in self.choices:
-                has = ", ".join(self.choices) or "none"
-                raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
-            check_choice(self.name, name, value, self.ties, self.bounds)
-        own = self.own.get("", {}), self.own.get(convention, {})
-        return SimpleNamespace(**{**DEFAULTS, **CONVENTIONS[convention], **own[0], **own[1], **given})
+        own = self.own.get("", {}) | self.own.get(convention, {})
+        return SimpleNamespace(**DEFAULTS | CONVENTIONS[convention] | own | given)
 
 
 def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:
@@ -360,7 +356,7 @@ def _pair_squared_error(chunk: Chunk) -> Array:
 
 _OF_POSITIONS = ("empty", "ties", "single_scores")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
-_NOTHING: Mapping[str, Mapping[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
+_NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
 _PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none"}
 _ERROR = ("tied_labels", "average")
 

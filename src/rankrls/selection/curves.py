@@ -59,17 +59,15 @@ class Curve:
     def joined(self, other: Curve) -> Curve:
         """One curve of the values of two, of the same blocks."""
 
-        def join(a: Any, b: Any) -> Any:
-            return None if a is None else np.concatenate((a, b), axis=-1)
-
         def scores(k: int) -> Array:
             assert self.scores is not None
             assert other.scores is not None
             return self.scores(k) if k < len(self.mean) else other.scores(k - len(self.mean))
 
-        names = ("mean", "error", "values", "interval")
-        arrays = {name: join(getattr(self, name), getattr(other, name)) for name in names}
-        return Curve(**arrays, scores=None if self.scores is None else scores)
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("mean", "error", "values", "interval"))
+        arrays: Any = (None if a is None else np.concatenate((a, b), axis=-1) for a, b in pairs)
+        mean, error, values, interval = arrays
+        return Curve(mean, error, values, interval, None if self.scores is None else scores)
 
 
 def evaluated(measure: Measure, data: Comparisons, scores: Array, *, error: bool = True) -> Curve:

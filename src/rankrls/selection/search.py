@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,7 @@ from rankrls.selection.curves import Curve
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
-T = TypeVar("T")
 Array = NDArray[np.float64]
-_AT_EDGE = "_at_edge_"
 _EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
@@ -31,9 +29,8 @@ _LEAST = 1e-11
 
 def choices_at_edges(estimator: Any) -> dict[str, bool]:
     """Of each parameter that a fitted estimator chose from a grid (its name in ``best_params_``): is it at an edge?"""
-    return {
-        name.removesuffix(_AT_EDGE): bool(value) for name, value in vars(estimator).items() if name.endswith(_AT_EDGE)
-    }
+    flags = [name for name in vars(estimator) if name.endswith("_at_edge_")]
+    return {name.removesuffix("_at_edge_"): bool(getattr(estimator, name)) for name in flags}
 
 
 def ends_of_grids(estimator: Any) -> dict[str, str]:
@@ -173,7 +170,7 @@ def search(
     return results
 
 
-def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iterator[T]:
+def progress(items: Iterable[Any], verbose: int, what: str = "candidates") -> Iterator[Any]:
     """The items one by one. A bar shows how many are done: with ``verbose``, or on a terminal.
 
     Where there is no terminal, the bar is written once, when everything is done.
