@@ -133,11 +133,15 @@ def test_gaps_and_sparse_features_are_taken():
         ("threshold=", lambda values: values[1:]),
         ("leaf_value=", lambda values: values[1:]),
         ("num_leaves=", lambda values: ["2000000000"]),
+        ("decision_type=", lambda values: ["1", *values[1:]]),
+        ("leaf_weight=", lambda values: values[1:]),
+        ("shrinkage=", lambda values: ["0.2", "\nshrinkage=0.2"]),
         ("num_cat=", lambda values: ["1"]),
         ("num_class=", lambda values: ["3"]),
         ("max_feature_idx=", lambda values: ["9"]),
         ("feature_names=", lambda values: values[1:]),
         ("version=", lambda values: ["v4", "\ntree_sizes=1"]),
+        ("version=", lambda values: ["v4", "\nobjective=multiclass"]),
     ],
 )
 def test_damaged_texts_never_reach_lightgbm(line, wrong):
@@ -145,7 +149,8 @@ def test_damaged_texts_never_reach_lightgbm(line, wrong):
     (text, *_), n = cross_fitted("rankrls", (5, 0.2), _data(), folds, NDCG, 0)[0].texts, 4
     Trees((text,), n)
     lines = text.splitlines()
+    assert "\n".join(lines) + "\n" == text
     at = next(k for k, each in enumerate(lines) if each.startswith(line))
     lines[at] = line + " ".join(wrong(lines[at].removeprefix(line).split()))
     with pytest.raises(ValueError):
-        Trees(("\n".join(lines),), n)
+        Trees(("\n".join(lines) + "\n",), n)

@@ -26,6 +26,18 @@ N_FOLDS = 5
 _MOST_TREES, _PATIENCE = 600, 50
 _LEAST_QUERIES = 2 * N_FOLDS
 _MOST_LEAVES = max(leaves for leaves, _ in SETTINGS)
+_END = "end of trees\n"
+_HEAD = {
+    "tree": "",
+    "version": "v4",
+    "num_class": "1",
+    "num_tree_per_iteration": "1",
+    "label_index": "0",
+    "max_feature_idx": "",
+    "feature_names": "",
+    "feature_infos": "",
+}
+"""The lines before the trees, with their values where these are known."""
 _MOST_GRADES, _LONGEST_QUERY = 30, 10_000
 """Labels from 0 to this, and rows of a query, that LightGBM's lambdarank takes."""
 
@@ -71,42 +83,44 @@ def for_lightgbm(X: Any) -> Any:
 
 
 def stored_text(booster: Any) -> str:
-    """A booster's best trees, without parameters, and without sizes of the text that LightGBM would follow blindly."""
-    text, end, _ = booster.model_to_string(num_iteration=booster.best_iteration).partition("end of trees\n")
-    return "".join(line for line in text.splitlines(True) if not line.startswith("tree_sizes=")) + end
+    """A booster's best trees, without parameters, and without what LightGBM would follow blindly."""
+    text, end, _ = booster.model_to_string(num_iteration=booster.best_iteration).partition(_END)
+    left_out = ("tree_sizes=", "objective=")
+    return "".join(line for line in text.splitlines(True) if not line.startswith(left_out)) + end
 
 
 def _check_text(text: str, n_features: int) -> None:
-    head, *trees = text.split("\nTree=")
-    wanted = {"num_class": "1", "num_tree_per_iteration": "1", "max_feature_idx": str(n_features - 1)}
-    known = _fields(head)
-    good = len(trees) <= _MOST_TREES and "tree_sizes" not in text and wanted.items() <= known.items()
-    good = good and len(known.get("feature_names", "").split()) == len(known.get("feature_infos", "").split())
-    if not (good and all(_is_tree(_fields(tree), n_features) for tree in trees)):
+    head, *trees = text.removesuffix(_END).split("\nTree=")
+    known = [("tree", ""), *_fields(head.partition("\n")[2]).items()]
+    good = [name for name, _ in known] == list(_HEAD) and len(trees) <= _MOST_TREES and text.endswith(_END)
+    wanted = {**_HEAD, "max_feature_idx": str(n_features - 1)}
+    good = good and all(value == (wanted[name] or value) for name, value in known)
+    good = good and all(len(value.split()) == n_features for name, value in known if name.startswith("feature_"))
+    if not (good and all(_is_tree(_fields(tree.partition("\n")[2]), n_features) for tree in trees)):
         raise ValueError("it holds boosted trees that are damaged or too large")
 
 
 def _fields(text: str) -> dict[str, str]:
-    return dict(line.partition("=")[::2] for line in text.splitlines())
+    pairs = [line.partition("=")[::2] for line in text.splitlines() if line]
+    if len(dict(pairs)) < len(pairs):
+        raise ValueError("it holds boosted trees with a field twice")
+    return dict(pairs)
 
 
 def _is_tree(of: dict[str, str], n_features: int) -> bool:
-    """Whether a tree has the sizes that it claims, and every node its children behind it."""
-    leaves = int(of["num_leaves"])
-    if not 1 <= leaves <= _MOST_LEAVES or of["num_cat"] != "0" or of["is_linear"] != "0":
+    """Whether a tree has the sizes that it claims, no categories, and every node its children behind it."""
+    leaves = int(of.pop("num_leaves"))
+    if not 1 <= leaves <= _MOST_LEAVES or of.pop("num_cat") != "0" or of.pop("is_linear") != "0":
         return False
+    del of["shrinkage"]
     if leaves == 1:
         return len(of["leaf_value"].split()) == 1
-    nodes = np.arange(leaves - 1)
-    split = {
-        name: np.array(of[name].split(), dtype=np.int64) for name in ("split_feature", "left_child", "right_child")
-    }
-    sizes = [len(of[name].split()) for name in ("threshold", "decision_type")] + [len(each) for each in split.values()]
-    if sizes != [leaves - 1] * len(sizes) or len(of["leaf_value"].split()) != leaves:
+    if any(len(value.split()) != leaves - (not name.startswith("leaf_")) for name, value in of.items()):
         return False
-    feature, *children = split.values()
-    inner = all(((c < leaves - 1) & (c >= -leaves) & ((c < 0) | (c > nodes))).all() for c in children)
-    return inner and bool(((feature >= 0) & (feature < n_features)).all())
+    names = ("split_feature", "decision_type", "left_child", "right_child")
+    feature, decision, *children = (np.array(of[name].split(), dtype=np.int64) for name in names)
+    behind = all(((c < leaves - 1) & (c >= -leaves) & ((c < 0) | (c > np.arange(leaves - 1)))).all() for c in children)
+    return behind and bool(((feature >= 0) & (feature < n_features) & (decision % 2 == 0)).all())
 
 
 def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tuple[Array, Array]:
