@@ -42,14 +42,6 @@ DAMAGES = {
 }
 
 
-def test_machine_code_is_kept(fresh, tmp_path):
-    assert fresh()(2.0) == 6.0
-    again = fresh()
-    assert again(2.0) == 6.0
-    assert sum(again.stats.cache_hits.values()) == 1
-    assert (len(parts(tmp_path, "nbi")), len(parts(tmp_path, "nbc"))) == (1, 1)
-
-
 @pytest.mark.parametrize("ending", ["nbi", "nbc"])
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_files_are_made_anew(ending, damage, fresh, tmp_path):

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankrls._errors import InputError
-from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
-from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.numerics.cases import Case, refitted_weights
 
@@ -87,29 +84,3 @@ def test_graphs_whose_pairs_cannot_be_held_out_are_named():
     assert "sample_weight" in why_not_pairs(LabelledGraph.build(y, balance="pairs"), balance="pairs", weighted=True)
     assert "four" in why_not_pairs(LabelledGraph.build(y[:3]), balance="examples", weighted=False)
     assert why_not_pairs(LabelledGraph.build(y, q), balance="examples", weighted=True) is None
-
-
-@pytest.mark.parametrize("n", [3, 20])
-def test_two_items_are_held_out_with_all_their_preferences(n):
-    rng = np.random.default_rng(n)
-    m, p = 9, 25
-    X = rng.normal(size=(m, n))
-    i = rng.integers(0, m, p)
-    j = (i + rng.integers(1, m, p)) % m
-    c, s = rng.uniform(0.5, 2.0, p), rng.normal(size=p)
-    graph = PreferenceGraph.build(i, j, m, strength=s, weights=c)
-    alphas = np.array([1e2, 1.0, 1e-3])
-    Z = X - X.mean(axis=0)
-    F = np.sqrt(c)[:, None] * (X[i] - X[j])
-    for features in (Z, kernel_features(X @ X.T)):
-        found = hold_out_preferred_pairs(features, graph, alphas, graph.winners, graph.losers)
-        for k in range(p):
-            left = ~(np.isin(i, (i[k], j[k])) | np.isin(j, (i[k], j[k])))
-            for a, alpha in enumerate(alphas):
-                right = F[left].T @ (np.sqrt(c) * s)[left]
-                w = np.linalg.solve(F[left].T @ F[left] + alpha * np.eye(n), right)
-                np.testing.assert_allclose(found[k, a], (X[i[k]] - X[j[k]]) @ w, atol=1e-7)
-    one = PreferenceGraph.build(np.array([0, 1]), np.array([1, 2]), 3)
-    with pytest.raises(InputError) as refused:
-        hold_out_preferred_pairs(Z[:3], one, alphas, one.winners, one.losers)
-    assert refused.value.row == 1

@@ -16,10 +16,17 @@ from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 
-PARTS = (
-    *("comparison", "export", "inspection", "io", "metrics"),
-    *("model_selection", "persistence", "plots", "preprocessing"),
-)
+PARTS = [
+    "comparison",
+    "export",
+    "inspection",
+    "io",
+    "metrics",
+    "model_selection",
+    "persistence",
+    "plots",
+    "preprocessing",
+]
 OPTIONAL = ("matplotlib", "onnx", "pandas", "polars")
 
 
@@ -72,9 +79,8 @@ def core() -> None:
     io.save_letor("train.txt", X, y, qid)
     model = rankrls.RankRLSCV().fit(X, y, qid=qid)
     rankrls.save(model, "from_python.rankrls")
-    check(
-        bool((rankrls.load("from_python.rankrls").predict(X) == model.predict(X)).all()), "a model comes back as it was"
-    )
+    again = rankrls.load("from_python.rankrls")
+    check(bool((again.predict(X) == model.predict(X)).all()), "a model comes back as it was")
 
 
 def command_line() -> None:
@@ -102,22 +108,15 @@ def refusals() -> None:
 
     X, y, qid = some_queries()
     model = rankrls.RankRLS().fit(X, y, qid=qid)
-    tries = {
-        "onnx": lambda: export.to_onnx(model),
-        "plots": lambda: plots.CoefficientsDisplay.from_estimator(model),
-    }
-    for extra, run in tries.items():
+    for extra, run in {"onnx": export.to_onnx, "plots": plots.CoefficientsDisplay.from_estimator}.items():
         try:
-            run()
+            run(model)
         except ImportError as error:
             check(f"pip install 'rankrls[{extra}]'" in str(error), f"names the extra {extra}: {error}")
         else:
             check(False, f"{extra} is refused where it is not installed")
-    for extra, words in {
-        "onnx": ("export", "m.rankrls", "m.onnx", "--format", "onnx"),
-    }.items():
-        said = command(*words, code=2)
-        check(f"rankrls[{extra}]" in said.replace("\n", ""), f"rankrls {words[0]} names the extra:\n{said}")
+    said = command("export", "m.rankrls", "m.onnx", "--format", "onnx", code=2)
+    check("rankrls[onnx]" in said.replace("\n", ""), f"the command names the extra:\n{said}")
 
 
 def contents() -> None:
