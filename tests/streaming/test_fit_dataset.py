@@ -11,7 +11,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, SparseRankRLSCV
 from rankrls.metrics import Measure
 from rankrls.preprocessing import QueryStandardScaler
-from rankrls.streaming.rows import fit_scaler, scaled
+from rankrls.streaming.fitting import fit_scaler, scaled
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example, starts_of

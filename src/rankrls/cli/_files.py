@@ -100,8 +100,7 @@ def scores_of(
     _check_columns(options.data, models, reading)
     for stored in models:
         reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
-    given = {path: read_scores(path, reading) for path in files}
-    if given:
+    if files:
         reading = replace(reading, names=())
     table: Any = None
     scores: dict[Path, NDArray[np.float64]] = {}
@@ -118,7 +117,7 @@ def scores_of(
         scores[stored.path] = np.concatenate(values)
     if table is None:
         table = read(options.data, reading, report)
-    return table, scores | {path: found.of_rows(table) for path, found in given.items()}
+    return table, scores | {path: read_scores(path, reading, table) for path in files}
 
 
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:

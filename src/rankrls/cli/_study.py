@@ -38,7 +38,7 @@ from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import ends_of_grids
-from rankrls.streaming.rows import fit_scaler, scaled
+from rankrls.streaming.fitting import fit_scaler, scaled
 
 _UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 _COLUMNS = ("columns", "categorical", "dates", "text")

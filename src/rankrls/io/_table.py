@@ -170,37 +170,39 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> LetorErro
     has_qid, ids = False, set[int]()
     for token in tokens:
         shown, (name, colon, value) = quoted(token), token.partition(b":")
+        facts: dict[str, Any] = {}
         if name == b"qid" and colon:
-            if not value:
-                return LetorError("the query id behind 'qid:' is missing.", column="qid")
-            if has_qid:
-                return LetorError(f"there is a second query id, {shown}.", column="qid")
-            if not is_utf8(value):
-                return LetorError(f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}", column="qid")
-            if b"\0" in value:
-                return LetorError(f"the query id {shown} holds a NUL byte.", column="qid")
-            if with_qid is False:
-                problem = f"the line has a query id, {shown}, but the lines before it have none."
-                return LetorError(problem, column="qid")
+            facts, problems = (
+                {"column": "qid"},
+                [
+                    (not value, "the query id behind 'qid:' is missing."),
+                    (has_qid, f"there is a second query id, {shown}."),
+                    (not is_utf8(value), f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}"),
+                    (b"\0" in value, f"the query id {shown} holds a NUL byte."),
+                    (with_qid is False, f"the line has a query id, {shown}, but the lines before it have none."),
+                ],
+            )
             has_qid = True
-            continue
-        if not colon or not name.isdigit():
+        elif not colon or not name.isdigit() or len(name) > 18:
             return LetorError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
-        if len(name) > 18:
-            return LetorError(f"the feature id of {shown} is too large.")
-        feature = int(name)
-        if feature < least:
-            problem = f"feature id 0 ({shown}), but zero_based=False says that ids start at 1."
-            return LetorError(problem, column=feature, parameter="zero_based")
-        if feature > largest:
-            return beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
-        if not value:
-            return LetorError(f"feature {feature} has no value ({shown}).", column=feature)
-        if why := _not_a_value(value, options.limit):
-            return LetorError(f"the value {quoted(value)} of feature {feature} {why}.", column=feature)
-        if feature in ids:
-            return LetorError(f"feature {feature} is named twice.", column=feature)
-        ids.add(feature)
+        else:
+            feature = int(name)
+            if feature > largest:
+                what, first = f"feature {feature} ({shown})", options.zero_based is not True
+                return beyond(what, feature, options.n_features, first)
+            why = _not_a_value(value, options.limit) if value else ""
+            facts, problems = (
+                {"column": feature, "parameter": "zero_based" if feature < least else None},
+                [
+                    (feature < least, f"feature id 0 ({shown}), but zero_based=False says that ids start at 1."),
+                    (not value, f"feature {feature} has no value ({shown})."),
+                    (bool(why), f"the value {quoted(value)} of feature {feature} {why}."),
+                    (feature in ids, f"feature {feature} is named twice."),
+                ],
+            )
+            ids.add(feature)
+        if problem := next((text for wrong, text in problems if wrong), ""):
+            return LetorError(problem, **facts)
     return LetorError("the line has no qid, but the lines before it have one.", column="qid")
 
 

@@ -103,7 +103,8 @@ class ReadOptions(ColumnRoles):
         elif self.raw:
             table = read_raw(given, self, format, self.names)
         else:
-            table = self._table(given, format, note)
+            wanted = self if self.names is None else replace(self, features=self.names, ignore=())
+            table = read_table(given, wanted, format)
         if self.queries == "ignored":
             return replace(table, qid=None)
         sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
@@ -142,20 +143,6 @@ class ReadOptions(ColumnRoles):
             if error.parameter == "format":  # unlike a file of another kind
                 raise error.replace(message=f"{error.message} (It is read as LETOR text; {_BY_NAME}") from error
             raise
-
-    def _table(self, source: Any, format: str, note: Callable[[str], object]) -> ColumnTable:
-        wanted = self if self.names is None else replace(self, features=self.names, ignore=())
-        table = read_table(source, wanted, format)
-        if self.names is None and self.n_features is not None:
-            found = few(table.feature_names)
-            if table.n_features != self.n_features:
-                message = f"{table.n_features} columns are features ({found}), but {self.n_features} are wanted"
-                raise InputError(f"{message}: name them in their order (features).", file=table.path)
-            note(
-                f"features are wanted by number, 1 to {self.n_features}; the columns of {table.path} are taken in this "
-                f"order: {found}."
-            )
-        return table
 
 
 def like_queries(table: Rows) -> list[str]:

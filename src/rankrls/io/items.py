@@ -6,7 +6,7 @@ import csv
 import io
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -78,55 +78,35 @@ def read_pairs(path: Source, table: Rows, ids: str | None, note: Callable[[str],
     return pairs
 
 
-@dataclass(frozen=True, eq=False)
-class Scores:
-    """A file of scores: where it lies, a score for each row, and the query ids and ids that stand beside them."""
-
-    path: str
-    values: NDArray[np.float64]
-    qid: NDArray[Any] | None = None
-    ids: NDArray[Any] | None = None
-
-    def of_rows(self, table: Rows) -> NDArray[np.float64]:
-        """A score for each row of the data.
-
-        Raises
-        ------
-        InputError
-            If there are not as many as rows, or query ids or ids that both have differ.
-        """
-        pairs = ((self.qid, table.qid), (self.ids, table.docids))
-        both = [(mine, theirs) for mine, theirs in pairs if mine is not None and theirs is not None]
-        same = len(self.values) == table.n_rows and all([*map(str, a)] == [*map(str, b)] for a, b in both)
-        if not same:
-            message = f"{len(self.values)} scores do not fit the {table.n_rows} rows of {table.path}."
-            raise InputError(f"{message} Each row needs one, in the same order and with the same ids.", file=self.path)
-        return self.values
-
-
-def read_scores(path: Path, options: ReadOptions) -> Scores:
-    """Read a file of scores: one a line, or a table as predict writes it; "-" is standard input.
+def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.float64]:
+    """A score for each row from a file: one a line, or a table as predict writes it; "-" is standard input.
 
     Of a table the scores are in the column "score", and ids in columns that are called as those of the data.
 
     Raises
     ------
     InputError
-        With the line, for what is no score.
+        With the line, for what is no score; and if there are not as many as rows, or ids of both differ.
     """
-    kind = table_format(path)
+    kind, both = table_format(path), list[tuple[Any, Any]]()
     if kind is not None:
         usual = {"label": "", **{role: getattr(options, role) or options.usual_names[role] for role in ("qid", "id")}}
         table = read_table(path, ColumnRoles(features=("score",), labels="ignored", usual=usual), kind)
-        return Scores(str(path), table.X[:, 0], table.qid, table.ids)
-    raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-    lines = raw.removeprefix(b"\xef\xbb\xbf").rstrip().split(b"\n")
-    values = [*map(number, lines)]
-    if None in values:
-        k = values.index(None)
-        message = f"a score is one finite number a line; got {quoted(lines[k].strip())}."
-        raise InputError(message, file=str(path), line=k + 1)
-    return Scores(str(path), np.array(values, dtype=np.float64))
+        values, both = table.X[:, 0], [(table.qid, rows.qid), (table.ids, rows.docids)]
+    else:
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        lines = raw.removeprefix(b"\xef\xbb\xbf").rstrip().split(b"\n")
+        found = [*map(number, lines)]
+        if None in found:
+            k = found.index(None)
+            message = f"a score is one finite number a line; got {quoted(lines[k].strip())}."
+            raise InputError(message, file=str(path), line=k + 1)
+        values = np.array(found, dtype=np.float64)
+    known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
+    if len(values) != rows.n_rows or any([*map(str, mine)] != [*map(str, theirs)] for mine, theirs in known):
+        message = f"{len(values)} scores do not fit the {rows.n_rows} rows of {rows.path}."
+        raise InputError(f"{message} Each row needs one, in the same order and with the same ids.", file=str(path))
+    return values
 
 
 def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:

@@ -17,8 +17,7 @@ from rankrls._queries import query_layout
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.streaming.executors import map_parts
-from rankrls.streaming.fitting import check_streams
-from rankrls.streaming.rows import query_numbers
+from rankrls.streaming.fitting import check_streams, query_numbers
 
 _USUAL = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreement")
 

@@ -1,24 +1,143 @@
-"""Dask collections as data sets: a part is a partition of whole queries."""
+"""Estimators for Dask data frames and arrays: the extra ``rankrls[dask]``.
+
+They have the parameters and attributes of those in :mod:`rankrls`. Partitions hold whole queries; data frames in which
+they do not are shuffled by query first.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
-import dask
 import numpy as np
-from dask import array, delayed
-from distributed import default_client
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, needed
 from rankrls._queries import query_layout
+from rankrls.models import rankrls, sparse_rankrls
+from rankrls.models.inputs.parameters import estimator
 from rankrls.streaming.executors import check_workers
+
+needed("rankrls.dask", "dask", "dask", "distributed")
+
+import dask  # noqa: E402
+from dask import array, delayed  # noqa: E402
+from distributed import default_client  # noqa: E402
+
+__all__ = ["RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV"]
+
+
+@estimator
+class _OnDask:
+    """Fits Dask collections."""
+
+    def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None) -> Self:
+        """Fit a Dask data frame or array, larger than memory.
+
+        Parameters
+        ----------
+        X : dask data frame, or dask array in chunks of rows
+            Features; the chunks of an array may be sparse (scipy, CSR). A data frame may hold the labels and query ids
+            too.
+        y, qid, sample_weight : dask series or array in the partitions of X; or the name of a column of X
+            Labels, query ids and weights.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        InputError
+            For what is no Dask collection; for workers without rankrls, or with another version; for partitions that
+            differ; for arrays with a query in two chunks; and as ``fit_dataset`` of the estimator of the same name.
+
+        Notes
+        -----
+        The query ids are computed first. Data frames with a query in two partitions are shuffled by query: every row
+        travels to the partition of its query, in each pass.
+        """
+        data = _collected(X, y, qid, sample_weight)
+        return self.fit_dataset(data, executor=data.executor)  # type: ignore[attr-defined]
+
+    def predict(self, X: Any) -> Any:
+        """Scores, lazily of a Dask collection: a series or an array in the partitions of X."""
+        if not hasattr(X, "__dask_graph__"):
+            return super().predict(X)  # type: ignore[misc]
+        local = self.to_local()
+        if isinstance(X, array.Array):
+            _check_chunks(X)
+            blocks: Any = X
+            return blocks.map_blocks(_scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
+        names = getattr(self, "feature_names_in_", None)
+        X = X if names is None else X[list(names)]
+        return X.map_partitions(_scores, local, meta=("score", np.float64))
+
+    def to_local(self) -> Any:
+        """The ordinary estimator, which is saved, exported and explained as ever."""
+        cls = next(base for base in type(self).__mro__ if base.__module__.startswith("rankrls.models."))
+        known = {f.name for f in fields(cls)}
+        out = cls(**{name: value for name, value in self.get_params().items() if name in known})  # type: ignore[attr-defined]
+        out.__dict__.update(vars(self))
+        return out
+
+
+@estimator
+class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
+    """:class:`rankrls.RankRLS` of Dask collections, linear.
+
+    Parameters
+    ----------
+    all : as in :class:`rankrls.RankRLS`
+    """
+
+
+@estimator
+class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
+    """:class:`rankrls.RankRLSCV` of Dask collections, linear: two passes, exact leave-query-out of every alpha.
+
+    Parameters
+    ----------
+    all : as in :class:`rankrls.RankRLSCV`; ``cv`` None
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from dask import array
+    >>> from rankrls.dask import RankRLSCV
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(600, 4)), np.repeat(np.arange(60), 10)
+    >>> y = np.digitize(X @ [2.0, 1.0, 0.0, 0.0] + rng.normal(size=600), [-1.0, 1.0])
+    >>> X, y, qid = (array.from_array(a, chunks=(150, *a.shape[1:])) for a in (X, y, qid))
+    >>> model = RankRLSCV(scoring="ndcg@5").fit(X, y, qid=qid)
+    >>> model.selection_, model.predict(X), model.to_local()
+    ('leave-query-out over 60 queries', dask.array<_scores, ...>, RankRLSCV(scoring='ndcg@5'))
+    """
+
+
+@estimator
+class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc]
+    """:class:`rankrls.SparseRankRLS` of Dask collections, over a random basis.
+
+    Parameters
+    ----------
+    all : as in :class:`rankrls.SparseRankRLS`
+    """
+
+
+@estimator
+class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[misc]
+    """:class:`rankrls.SparseRankRLSCV` of Dask collections, over a random basis.
+
+    Parameters
+    ----------
+    all : as in :class:`rankrls.SparseRankRLSCV`
+    """
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class _Rows:
     """A partition as arrays, its rows grouped by query: a part where it is worked on."""
 
     X: Any
@@ -33,30 +152,30 @@ class Rows:
         """How many rows it has."""
         return len(self.y)
 
-    def read(self) -> Rows:
+    def read(self) -> _Rows:
         """The rows."""
         return self
 
 
 @dataclass(frozen=True)
-class DaskPart:
-    """A partition that has not been computed; ``delayed`` gives its :class:`Rows`."""
+class _DaskPart:
+    """A partition that has not been computed; ``delayed`` gives its rows."""
 
     delayed: Any
     first_row: int
     n_rows: int
 
-    def read(self) -> Rows:
+    def read(self) -> _Rows:
         """The rows, computed in this thread."""
-        rows: Rows = self.delayed.compute(scheduler="synchronous")
+        rows: _Rows = self.delayed.compute(scheduler="synchronous")
         return rows
 
 
 @dataclass(frozen=True, eq=False)
-class DaskData:
+class _DaskData:
     """A Dask collection as a data set."""
 
-    parts: tuple[DaskPart, ...]
+    parts: tuple[_DaskPart, ...]
     n_features: int
     n_queries: int
     feature_names: tuple[str, ...] | None
@@ -68,7 +187,7 @@ class DaskData:
         return sum(part.n_rows for part in self.parts)
 
 
-def collected(X: Any, y: Any, qid: Any, weight: Any) -> DaskData:
+def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     """A collection whose partitions hold whole queries: a data frame is shuffled by query if they do not.
 
     Raises
@@ -98,9 +217,9 @@ def collected(X: Any, y: Any, qid: Any, weight: Any) -> DaskData:
     starts = np.cumsum([0, *sizes]).tolist()
     make, columns = delayed(_rows), [others.get(name, [None] * len(features)) for name in known]
     rows = [make(*each) for each in zip(range(len(features)), starts, features, *columns, strict=False)]
-    parts = tuple(DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
+    parts = tuple(_DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
     n = len(names) if names is not None else int(X.shape[1])
-    return DaskData(parts, n, len({query for ids in found for query in ids.tolist()}), names, client)
+    return _DaskData(parts, n, len({query for ids in found for query in ids.tolist()}), names, client)
 
 
 def _client() -> Any:
@@ -127,7 +246,7 @@ def _straddle(found: list[NDArray[Any]]) -> bool:
 def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...] | None]:
     """Columns that are named are taken from X; what is left are features."""
     if isinstance(X, array.Array):
-        check_chunks(X)
+        _check_chunks(X)
         columns = {
             name: None if value is None else array.asarray(value).rechunk((X.chunks[0],))
             for name, value in given.items()
@@ -139,7 +258,7 @@ def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple
     return X, columns, tuple(map(str, X.columns))
 
 
-def check_chunks(X: Any) -> None:
+def _check_chunks(X: Any) -> None:
     """Refuse an array whose rows are in pieces."""
     if X.ndim != 2 or len(X.chunks[1]) > 1:
         problem = (
@@ -175,9 +294,9 @@ def _in_order(frame: Any) -> Any:
     return frame.sort_values("_place")
 
 
-def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, weight: Any) -> Rows:
+def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, weight: Any) -> _Rows:
     """A partition as arrays."""
-    features, ids = held(X), np.asarray(qid)
+    features, ids = _held(X), np.asarray(qid)
     y = np.asarray(y, dtype=np.float64)
     if not features.shape[0] == len(y) == len(ids):
         problem = f"Partition {partition} has {features.shape[0]} rows of features, {len(y)} labels and {len(ids)} ids."
@@ -187,12 +306,21 @@ def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, weight: Any)
     if not layout.contiguous:
         features, y, ids = features[layout.order], y[layout.order], ids[layout.order]
         weight = None if weight is None else weight[layout.order]
-    return Rows(features, y, ids, weight, first_row)
+    return _Rows(features, y, ids, weight, first_row)
 
 
-def held(X: Any) -> Any:
+def _held(X: Any) -> Any:
     """Features of a partition as rows that lie together."""
     if sparse.issparse(X):
         return sparse.csr_array(X)
     X = np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
     return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+
+def _scores(X: Any, model: Any) -> Any:
+    scores = model.scorer_(_held(X).astype(np.float64))[:, 0]
+    if not hasattr(X, "index"):
+        return scores
+    import pandas as pd
+
+    return pd.Series(scores, index=X.index, name="score")
