@@ -94,34 +94,6 @@ def test_winners_and_losers_with_strength_and_weight():
     assert (votes.strength.tolist(), votes.weight.tolist(), votes.groups.tolist()) == ([2, 0], [1, 0.5], ["ann", "bob"])
 
 
-@pytest.mark.parametrize(
-    "sides",
-    [
-        {"left": "left_*", "right": "right_*"},
-        {"left": ["left_price", "left_size"], "right": ["right_price", "right_size"]},
-        {"left": ["left_price", "left_size"], "right": "right_*"},
-    ],
-)
-def test_features_on_either_side(sides):
-    text = "left_price,left_size,right_size,right_price,c\n1,2,4,3,left\n3,4,2,1,left\n1,2,0,-0.0,tie\n"
-    if sides["right"] == "right_*" and isinstance(sides["left"], list):
-        text = text.replace("right_size,right_price", "right_price,right_size").replace("4,3,left", "3,4,left")
-        text = text.replace("2,1,left", "1,2,left")
-    votes = read(text, **sides, preferred="c")
-    named = isinstance(sides["left"], str)
-    assert votes.feature_names == (("price", "size") if named else ("left_price", "left_size"))
-    assert votes.items.tolist() == [[1, 2], [3, 4], [0, 0]]
-    assert (votes.winners.tolist(), votes.losers.tolist()) == ([0, 1, 0], [1, 0, 2])
-
-
-def test_lists_of_numbers():
-    frame = pd.DataFrame({"u": [[1.0, 2.0], [0.0, 1.0]], "v": [[0.0, 1.0], [3.0, 3.0]], "best": ["u", "u"]})
-    votes = load_votes(frame, left="u", right="v", preferred="best")
-    assert votes.feature_names == ("[0]", "[1]")
-    assert votes.items.tolist() == [[1, 2], [0, 1], [3, 3]]
-    assert (votes.winners.tolist(), votes.losers.tolist()) == ([0, 1], [1, 2])
-
-
 @pytest.mark.parametrize("empty", ["", None])
 def test_an_empty_answer_is_an_item(empty):
     votes = load_votes(pd.DataFrame({"a": [empty], "b": ["crow"], "choice": ["right"]}), **SIDES)
@@ -142,7 +114,6 @@ def test_equal_items_are_left_out():
         ("a,b,choice\nx,y,left\n", {**SIDES, "left": "q"}, {"column": "q", "parameter": "left"}),
         ("a,b,choice\nx,y,left\n", {**SIDES, "group": "q"}, {"column": "q", "parameter": "group"}),
         ("a,b,choice,w\nx,y,left,-1\n", {**SIDES, "weight": "w"}, {"row": 0, "column": "w"}),
-        ("a_1,a_2,b_1,c\n1,2,3,left\n", {"left": "a_*", "right": "b_*", "preferred": "c"}, {"parameter": "right"}),
         ("a,b\nx,y\n", {"left": "a", "right": "b"}, {"parameter": "preferred"}),
         ("a,b\nx,y\n", {"winner": "a"}, {"parameter": "loser"}),
         ("a,b\nx,y\n", {"winner": "a", "loser": "b", "left": "a"}, {"parameter": "left"}),

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.cli._options import Options, one_or_several
+from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_dataset
 from rankrls.io.data import ReadOptions, Rows
@@ -132,23 +132,20 @@ def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptio
 
 
 def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[ColumnTable, PairTable, Any]:
-    """The items of a file of votes, the votes, and the encoder of names or texts if the sides are such.
+    """The items of a file of votes, the votes, and the encoder of their names or texts.
 
     ``encoder`` is that of the training votes, if these are others.
     """
-    sides = {side: one_or_several(getattr(options, side)) for side in ("left", "right")}
     group = None if options.group is None else str(options.group)
     with report.working("reading", f"reading {path}"):
-        votes = load_votes(path, **sides, preferred=options.preferred, group=group)
+        votes = load_votes(path, left=options.left, right=options.right, preferred=options.preferred, group=group)
     if votes.n_left_out:
         report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
-    X, names = votes.items, votes.feature_names
-    if names is None:
-        if encoder is None:
-            encoder, kind = encoder_of_items(votes)
-            what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
-            report.note(f"the sides of {path} are read as {what}.")
-        X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
+    if encoder is None:
+        encoder, kind = encoder_of_items(votes)
+        what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
+        report.note(f"the sides of {path} are read as {what}.")
+    X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
     empty: dict[str, Any] = dict.fromkeys(("y", "qid", "ids", "label", "qid_name", "id_name"))
     table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **empty)
     return table, votes, encoder

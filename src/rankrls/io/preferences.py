@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.io._rows import coded, few, is_whole, objects, quoted
-from rankrls.io.columns import ReadPlan, TableError, matching
+from rankrls.io._rows import coded, is_whole, objects, quoted
+from rankrls.io.columns import ReadPlan, TableError, check_column
 from rankrls.io.opened import Source, Table, open_table
 from rankrls.io.tables import read_arrays
 
-Names = str | Sequence[str]
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
 _SIDES = {1.0: ("left", "a", "l", "first"), -1.0: ("right", "b", "r", "second")}
 _BOTH = tuple(f"both{apart}{how}" for how in ("bad", "good") for apart in ("", " ", "_"))
@@ -155,14 +154,12 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class VoteTable(PairTable):
-    """Votes of a file between the items that it names, or describes.
+    """Votes of a file between the items that it names.
 
     Attributes
     ----------
-    items : object ndarray of shape (m,) of str, or ndarray of shape (m, n), float64
-        Each different item once, in the order in which they appear: its text, or its features.
-    feature_names : tuple of str, or None
-        Names of the features: what the star of both sides' patterns stands for, or the columns of the first side.
+    items : object ndarray of shape (m,) of str
+        Each different item once, in the order in which they appear.
     winners, losers : ndarray of shape (p,), intp
         Numbers of items. Of a tie the left one is the winner, with strength 0.
     strength, weight : ndarray of shape (p,), float64, or None
@@ -175,7 +172,6 @@ class VoteTable(PairTable):
     """
 
     items: NDArray[Any]
-    feature_names: tuple[str, ...] | None
     n_ties: int
     n_left_out: int
 
@@ -186,10 +182,10 @@ class VoteTable(PairTable):
 def load_votes(
     path: Source,
     *,
-    winner: Names | None = None,
-    loser: Names | None = None,
-    left: Names | None = None,
-    right: Names | None = None,
+    winner: str | None = None,
+    loser: str | None = None,
+    left: str | None = None,
+    right: str | None = None,
     preferred: str | None = None,
     group: str | None = None,
     strength: str | None = None,
@@ -198,15 +194,14 @@ def load_votes(
 ) -> VoteTable:
     r"""Read votes from a table that holds both sides of each: CSV, TSV, Parquet, Arrow or a data frame.
 
-    A side is one column with the item's name or text, or several columns with its features: given by name, by a
-    pattern with one ``*`` such as ``left_*``, or as a column of lists of numbers. Either the sides are the winner's
-    and the loser's, or ``preferred`` is a column that says which of left and right was preferred.
+    A side is a column with the item's name or text. Either the sides are the winner's and the loser's, or ``preferred``
+    is a column that says which of left and right was preferred.
 
     Parameters
     ----------
     path : path, binary file object or data frame
         As for :func:`load_table`.
-    winner, loser, left, right : str or sequence of str
+    winner, loser, left, right : str
         The columns of the sides: ``winner`` and ``loser``, or ``left`` and ``right``.
     preferred : str
         The column of choices between left and right. A choice is the item's text or the name of the side's column, as
@@ -260,31 +255,19 @@ def load_votes(
         return _votes(table, {role: value for role, value in given.items() if value is not None}, ties)[0]
 
 
-def _votes(table: Table, given: dict[str, Any], ties: str = "include") -> tuple[VoteTable, NDArray[np.bool_]]:
+def _votes(table: Table, given: dict[str, str], ties: str = "include") -> tuple[VoteTable, NDArray[np.bool_]]:
     """The votes of a table by the columns of each role, and which rows they are."""
+    for role, name in given.items():
+        check_column(table, name, role)
     sides = [role for role in ("winner", "loser", "left", "right") if role in given]
-    columns = {role: _columns(table, role, value) for role, value in given.items()}
-    named = all(columns[role] == [given[role]] for role in sides)
-    first, second = (columns[role] for role in sides)
-    feature_names = None if named else _feature_names(table, [given[role] for role in sides], first, second)
-    features = () if named else (*first, *second)
-    single = {role: names[0] for role, names in columns.items() if named or role not in sides}
-    numbers = {role: name for role, name in single.items() if role in ("strength", "weight")}
-    texts = {role: name for role, name in single.items() if role not in numbers}
-    found = read_arrays(table, ReadPlan(features, numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
+    numbers = {role: given[role] for role in ("strength", "weight") if role in given}
+    texts = {role: name for role, name in given.items() if role not in numbers}
+    found = read_arrays(table, ReadPlan(numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
     words = {role: objects(map(str, values.tolist())) for role, values in found.texts.items()}
-    items: NDArray[Any]
-    if named:
-        different, codes = coded(np.stack([words[role] for role in sides], axis=1).ravel())
-        items = objects(different)
-    else:
-        rows = found.X.reshape(2 * len(found.X), -1) + 0.0  # -0 is 0
-        keys, codes = coded(row.tobytes() for row in rows)
-        items = np.frombuffer(b"".join(keys)).reshape(len(keys), -1)
-    pairs, choice = codes.reshape(-1, 2), np.ones(len(codes) // 2)
+    different, codes = coded(np.stack([words[role] for role in sides], axis=1).ravel())
+    items, pairs, choice = objects(different), codes.reshape(-1, 2), np.ones(len(codes) // 2)
     if "preferred" in given:
-        names = [given[role] for role in sides]
-        choice = _choices(table, words["preferred"], items if named else None, pairs, names, given["preferred"])
+        choice = _choices(table, words["preferred"], items, pairs, [given[role] for role in sides], given["preferred"])
     lead = np.abs(choice) * found.numbers.get("strength", 1.0)
     kept = (pairs[:, 0] != pairs[:, 1]) & ((ties == "include") | (lead != 0.0))
     if not lead[kept].any():
@@ -293,7 +276,6 @@ def _votes(table: Table, given: dict[str, Any], ties: str = "include") -> tuple[
     winners, losers = again.reshape(-1, 2).T.astype(np.intp)
     votes = VoteTable(
         items=items[used],
-        feature_names=feature_names,
         winners=winners,
         losers=losers,
         strength=lead[kept] if "strength" in given or not lead[kept].all() else None,
@@ -307,56 +289,25 @@ def _votes(table: Table, given: dict[str, Any], ties: str = "include") -> tuple[
     return votes, kept
 
 
-def _columns(table: Table, role: str, given: Names) -> list[str]:
-    """The columns of a role, by names or patterns."""
-    words = [given] if isinstance(given, str) else [*given]
-    found = {word: matching(word, table.columns) for word in words}
-    missing = next((word for word, names in found.items() if not names), None)
-    if missing is not None:
-        message = f"there is no column {missing!r} ({role}); there are {few([*map(repr, table.columns)], 8)}."
-        raise table.refuse(message, column=missing, parameter=role)
-    return [name for names in found.values() for name in names]
-
-
-def _feature_names(table: Table, given: list[Any], first: list[str], second: list[str]) -> tuple[str, ...]:
-    """What both sides call their features: by name if the sides are patterns, else in their order."""
-    if all(isinstance(side, str) for side in given):
-        stems, others = (_stems(side, names) for side, names in zip(given, (first, second), strict=True))
-    else:
-        stems, others = first, first[: len(second)] + second[len(first) :]
-    if sorted(stems) != sorted(others):
-        message = f"both sides need the same features; they have {few(stems)} and {few(others)}."
-        raise table.refuse(message, parameter="right")
-    second[:] = [second[others.index(stem)] for stem in stems]
-    return tuple(stems)
-
-
-def _stems(pattern: str, columns: list[str]) -> list[str]:
-    """What stands for the star of a pattern; the number in a list."""
-    start, _, end = pattern.partition("*")
-    return [name.removeprefix(start).removesuffix(end) for name in columns]
-
-
 def _choices(
-    table: Table, words: NDArray[Any], items: NDArray[Any] | None, pairs: NDArray[Any], sides: list[Any], column: str
+    table: Table, words: NDArray[Any], items: NDArray[Any], pairs: NDArray[Any], sides: list[str], column: str
 ) -> NDArray[np.float64]:
     """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
     known = dict.fromkeys(_TIES, 0.0) | {word: sign for sign, words in _SIDES.items() for word in words}
-    exact = {side: sign for side, sign in zip(sides, (1.0, -1.0), strict=True) if isinstance(side, str)}
+    exact = dict(zip(sides, (1.0, -1.0), strict=True))
     different, codes = coded(words)
     values = np.array([exact.get(word, known.get(word.lower(), np.nan)) for word in different])[codes]
-    if items is not None:
-        small, of_items = (objects(map(str.lower, texts)) for texts in (different, items))
-        for side in pairs.T:
-            values[small[codes] == of_items[side]] = np.nan  # in other letters, unless it is the item
-        for sign, side in ((-1.0, pairs[:, 1]), (1.0, pairs[:, 0])):
-            values[words == items[side]] = sign
+    small, of_items = (objects(map(str.lower, texts)) for texts in (different, items))
+    for side in pairs.T:
+        values[small[codes] == of_items[side]] = np.nan  # in other letters, unless it is the item
+    for sign, side in ((-1.0, pairs[:, 1]), (1.0, pairs[:, 0])):
+        values[words == items[side]] = sign
     if np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
         message = (
             f"the choice {quoted(words[row])} is neither side, nor a tie. A choice is the item or the column's name "
+            "as they are written, left or right, or a word for a tie."
         )
-        message += "as they are written, left or right, or a word for a tie."
         raise _row_error(table, row, message, column=column, parameter="preferred")
     return values
 
