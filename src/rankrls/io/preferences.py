@@ -260,7 +260,7 @@ def _votes(table: Table, given: dict[str, str], ties: str = "include") -> tuple[
     for role, name in given.items():
         check_column(table, name, role)
     sides = [role for role in ("winner", "loser", "left", "right") if role in given]
-    numbers = {role: given[role] for role in ("strength", "weight") if role in given}
+    numbers = {role: name for role, name in given.items() if role in ("strength", "weight")}
     texts = {role: name for role, name in given.items() if role not in numbers}
     found = read_arrays(table, ReadPlan(numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
     words = {role: objects(map(str, values.tolist())) for role, values in found.texts.items()}
