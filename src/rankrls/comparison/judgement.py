@@ -1,4 +1,4 @@
-"""One ranking judged by several measures, each with its uncertainty."""
+"""One ranking evaluated with several measures, each with its uncertainty."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Judgement:
     Attributes
     ----------
     value, standard_error : float
-        Average over queries, and its standard error; NaN if too few were judged.
+        Average over queries, and its standard error; NaN if too few have a value.
     judged : int
-        Queries (or preferences) that were judged.
+        Queries (or preferences) with a value.
     per_query : ndarray of shape (q,)
         The value of each, NaN if it has none.
     unit : {"queries", "preferences"}
@@ -73,12 +73,12 @@ def judge(
     weights: NDArray[np.float64] | None = None,
     must_judge: bool = False,
 ) -> dict[str, Judgement]:
-    """Judge scores of a table's rows by its labels; rows whose label is NaN are not judged.
+    """Evaluate scores of a table's rows by its labels; rows whose label is NaN are left out.
 
     Raises
     ------
     InputError
-        If a measure judges no query at all and ``must_judge``.
+        If a measure has no value for any query and ``must_judge``.
     """
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
@@ -93,7 +93,7 @@ def judge(
         error = float(mean_and_error(values)[1][0])
         out[str(name)] = Judgement(float(average[0]), error, known, values[:, 0])
         if must_judge and not known:
-            raise InputError(f"{name} judges nothing here: no query has what it looks for.", file=table.path)
+            raise InputError(f"{name} has no value here: no query has what it looks for.", file=table.path)
     return out
 
 
@@ -106,7 +106,7 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
     Raises
     ------
     InputError
-        If no preference can be judged, and for one between items of two queries.
+        If no preference counts, and for one between items of two queries.
     """
     if qid is not None and (across := qid[pairs.winners] != qid[pairs.losers]).any():
         e = int(np.argmax(across))

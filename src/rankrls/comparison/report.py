@@ -46,7 +46,7 @@ class MeasureReport:
     name : str
     greater_is_better : bool
     per_query : dict of str to ndarray of shape (q,)
-        NaN is a query that the measure does not judge.
+        NaN is a query without a value.
     intervals : dict of str to Interval
         Mean over queries and its bootstrap interval, of each ranking.
     comparison : Comparison
@@ -249,7 +249,7 @@ def compare_rankings(
     qid : array-like of shape (m,)
         One query id per row. Tests compare queries, so there must be at least two.
     measures : sequence of str, Measure or callable
-        As :func:`rankrls.metrics.resolve_measure` takes them. One that judges fewer than two queries here is an
+        As :func:`rankrls.metrics.resolve_measure` takes them. One with values for fewer than two queries is an
         error.
     convention : str, optional
         Of the measures given by name; "letor" by default.
@@ -272,7 +272,7 @@ def compare_rankings(
     Raises
     ------
     ValueError
-        For a single query, scores of another length, unknown names or measures, and measures that judge nothing.
+        For a single query, scores of another length, unknown names or measures, and measures without values.
 
     Notes
     -----

@@ -1,6 +1,6 @@
 """Is one ranking better than another over queries, or was it luck? Paired tests, intervals, all pairs of rankings.
 
-Everything here works on one number per query. NaN is a query that a measure did not judge: it is dropped, in pairs,
+Everything here works on one number per query. NaN is a query without a value: it is dropped, in pairs,
 and counted.
 """
 
@@ -45,9 +45,9 @@ class PairedTest:
     wins, ties, losses : int
         Queries with ``a`` greater than, equal to, and smaller than ``b``.
     n_queries : int
-        Queries that both judge.
+        Queries with a value in both.
     n_dropped : int
-        Queries that one of them does not judge.
+        Queries without a value in one of them.
     """
 
     test: str
@@ -94,7 +94,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     Parameters
     ----------
     a, b : array-like of shape (q,)
-        One value per query, in the same order of queries; NaN is a query that is not judged.
+        One value per query, in the same order of queries; NaN is a query without a value.
 
     Returns
     -------
@@ -103,7 +103,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     Raises
     ------
     ValueError
-        For shapes that differ, infinite values, and fewer than two queries that both judge.
+        For shapes that differ, infinite values, and fewer than two queries with a value in both.
 
     Notes
     -----
@@ -147,7 +147,7 @@ def paired_randomization(
     Parameters
     ----------
     a, b : array-like of shape (q,)
-        One value per query, in the same order of queries; NaN is a query that is not judged.
+        One value per query, in the same order of queries; NaN is a query without a value.
     n_resamples : int
         Random sign assignments. If there are no more than that many in all, each one is tried once and p is exact;
         otherwise the observed one counts as one of them: p = (1 + as extreme) / (1 + n_resamples).
@@ -161,7 +161,7 @@ def paired_randomization(
     Raises
     ------
     ValueError
-        For shapes that differ, infinite values, fewer than two queries that both judge, and ``n_resamples`` < 1.
+        For shapes that differ, infinite values, fewer than two queries with a value in both, and ``n_resamples`` < 1.
 
     Notes
     -----
@@ -202,7 +202,7 @@ def bootstrap_interval(
     Parameters
     ----------
     values : array-like of shape (q,)
-        One value per query; NaN is a query that is not judged. The differences of two rankings give the interval of
+        One value per query; NaN is a query without a value. The differences of two rankings give the interval of
         their difference.
     confidence : float
         Level, between 0 and 1.
@@ -218,7 +218,7 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        For infinite values, fewer than two judged queries, and parameters out of range.
+        For infinite values, fewer than two values, and parameters out of range.
 
     Notes
     -----
@@ -364,7 +364,7 @@ def compare_per_query(
     Parameters
     ----------
     values : mapping from a name to an array-like of shape (q,)
-        One value per query for each ranking, in the same order of queries; NaN is a query that is not judged.
+        One value per query for each ranking, in the same order of queries; NaN is a query without a value.
     baseline : str, optional
         Compare every other ranking with this one only (fewer pairs, gentler adjustment); all pairs by default.
     greater_is_better : bool
@@ -418,7 +418,7 @@ def compare_per_query(
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Differences of the queries that both judge, rounded so that 0 is a tie, and what to report of them."""
+    """Differences of the queries with a value in both, rounded so that 0 is a tie, and what to report of them."""
     x, z = _per_query(a, "a"), _per_query(b, "b")
     if x.shape != z.shape:
         problem = f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}."
@@ -444,4 +444,4 @@ def _per_query(values: ArrayLike, name: str) -> NDArray[np.float64]:
 
 def _check_enough(n: int, dropped: int) -> None:
     if n < 2:
-        raise InputError(f"at least two judged queries are needed; there are {n} ({dropped} are not judged).")
+        raise InputError(f"at least two queries with a value are needed; there are {n} ({dropped} have none).")

@@ -105,11 +105,11 @@ def preference_accuracy(
     winners, losers : array-like of int, shape (p,)
         Row numbers of the scores. Repeated and contradictory preferences are allowed.
     strength : array-like of shape (p,), optional
-        Only its sign is looked at: a tie (0) is not judged, and a negative strength reverses the preference.
+        Only its sign is looked at: a tie (0) does not count, and a negative strength reverses the preference.
     weight : array-like of shape (p,), optional
         How much each preference counts; 1 by default.
     per_pair : bool
-        Return 1, 1/2 or 0 for each preference instead, NaN for one that is not judged.
+        Return 1, 1/2 or 0 for each preference instead, NaN for one that does not count.
 
     Returns
     -------
@@ -119,8 +119,8 @@ def preference_accuracy(
     Raises
     ------
     ValueError
-        For impossible scores, row numbers, strengths or weights, naming the preference; and if no preference is
-        left to judge.
+        For impossible scores, row numbers, strengths or weights, naming the preference; and if no preference
+        counts.
 
     Notes
     -----
@@ -137,7 +137,7 @@ def preference_accuracy(
     columns = scores if scores.ndim == 2 else scores[:, None]
     right, counts = right_order(columns[given.winners] - columns[given.losers], given.strength, given.weight)
     if not counts.any():
-        raise InputError("No preference can be judged: all have strength 0 or weight 0, or there are none.")
+        raise InputError("No preference counts: all have strength 0 or weight 0, or there are none.")
     if per_pair:
         values = np.where((counts > 0.0)[:, None], right, np.nan)
         return values if scores.ndim == 2 else values[:, 0]
@@ -161,7 +161,7 @@ def right_order(
     right : ndarray of shape (p, columns)
         1, 1/2 (equal scores) or 0.
     counts : ndarray of shape (p,)
-        The weight; 0 for ties, which are not judged.
+        The weight; 0 for ties.
     """
     sign = np.sign(strength)
     right = (np.sign(differences) * sign[:, None] + 1.0) / 2.0

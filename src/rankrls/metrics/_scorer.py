@@ -19,7 +19,7 @@ class RankingScorer:
 
     A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
     enabled it asks for ``qid``, and for ``sample_weight`` if the measure uses it. Of an estimator that learns from
-    unscored rows too, rows whose label is NaN are not judged.
+    unscored rows too, rows whose label is NaN are left out.
     """
 
     def __init__(self, measure: Measure) -> None:

@@ -37,7 +37,7 @@ class PairHoldout(Shown):
     differences : ndarray of shape (pairs,) or (pairs, alphas), or None
         Of the pairs that were given: the held-out score of the first row less that of the second; 0 for a tie.
     n_pairs : int
-        Pairs that were held out and judged.
+        Pairs that were held out.
     confidence : float
         The level of the interval.
     interval_method : str

@@ -1,1 +1,1 @@
-"""Choosing among models: candidates, ways to hold out, judges, rules, and the one search that brings them together."""
+"""Choosing among models: candidates, plans that hold out, rules, and the one search that uses them."""
