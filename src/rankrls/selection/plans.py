@@ -45,12 +45,12 @@ class Part:
     watched : ndarray of int, or matrix
         Whose scores are evaluated: numbers of items, or other items.
     data : Comparisons
-        What is known of these; needed if they are evaluated.
+        What is known of these.
     """
 
     train: Rows | None
     watched: Any
-    data: Any = None
+    data: Comparisons
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,16 +134,13 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         held = [everything[block] for block in blocks]
         return [Part(np.delete(everything, units), *data.watch(units)) for units in held]
 
-    def refitted(data: Any, candidate: Any, problem: Any, values: Array) -> Array:
-        scores = np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
-        for block in blocks:
-            part = Part(np.delete(everything, block), everything[block])
-            scores[block] = scores_of_part(data, candidate, problem, part, values)
-        return scores
-
     def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
-        shortcut = hasattr(problem, "held_out")
-        scores = problem.held_out(blocks, values) if shortcut else refitted(data, candidate, problem, values)
+        if hasattr(problem, "held_out"):  # its own shortcut
+            scores = problem.held_out(blocks, values)
+        else:
+            scores = np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
+            for part in parts():
+                scores[part.watched] = scores_of_part(data, candidate, problem, part, values)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
         found = evaluated(measure, data.take(rows, items=False), scores[rows])
         each_query = np.full((data.n_queries, len(values)), np.nan)
