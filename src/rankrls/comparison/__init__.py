@@ -1,4 +1,4 @@
-"""Comparing rankings: is one better than another over queries, or was it luck?"""
+"""Comparing rankings: is one better than another, or was it chance?"""
 
 from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings
 from rankrls.comparison.significance import (

@@ -66,7 +66,7 @@ class MeasureReport:
         return max(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
 
     def p_values(self, name: str) -> dict[str, float]:
-        """P of the randomization test, by Holm, against each ranking that one was compared with."""
+        """Adjusted p values of the randomization test, by the ranking that one was compared with."""
         pairs = ((line.first, line.second, line.p_randomization_holm) for line in self.comparison)
         return {b if a == name else a: p for a, b, p in pairs if name in (a, b)}
 
@@ -205,7 +205,7 @@ class RankingReport(Shown):
         )
 
     def _verdict(self) -> str:
-        """One sentence on the main measure, and no more than was tested."""
+        """One sentence on the main measure, which claims no more than was tested."""
         main = self.measures[0]
         best, p_values = main.best, main.p_values(main.best)
         others = [name for name in self.names if name != best]

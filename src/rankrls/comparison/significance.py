@@ -1,4 +1,4 @@
-"""Is one ranking better than another over queries, or was it luck? Paired tests, intervals, all pairs of rankings.
+"""Is one ranking better than another, or was it chance? Paired tests over queries, intervals, all pairs of rankings.
 
 Everything here works on one number per query. NaN is a query without a value: it is dropped, in pairs,
 and counted.
@@ -247,7 +247,7 @@ def bootstrap_interval(
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
-    """Holm's step-down adjustment of p values for being many: ``max_{j <= i} min(1, (n - j + 1) p_(j))``.
+    """Holm's step-down adjustment of p values for multiple tests: ``max_{j <= i} min(1, (n - j + 1) p_(j))``.
 
     Parameters
     ----------

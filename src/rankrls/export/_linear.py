@@ -1,4 +1,4 @@
-"""What exports give; a linear model and the scalers before it as one sum over an engine's features."""
+"""The result of an export; a linear model and its scalers as one sum over an engine's features."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def check_offset(offset: Any) -> float | None:
 
 
 def engine_names(features: Sequence[EncodedFeature]) -> list[str]:
-    """Names of letters, digits and underscores, all different, that still tell what they name."""
+    """Unique names of letters, digits and underscores, close to the features' own."""
     out: list[str] = []
     for feature in features:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", feature.name).strip("_") or "feature"

@@ -14,7 +14,7 @@ from rankrls.preprocessing import EncodedFeature
 
 _SOLR = "org.apache.solr.ltr"
 _QUERY_TEXT = "query_text"
-"""What the text of the query is called that an engine puts into definitions."""
+"""The parameter of the definitions that takes the text of the query."""
 _MS = 86_400_000  # of a day
 _ALL: dict[str, Any] = {"match_all": {}}
 

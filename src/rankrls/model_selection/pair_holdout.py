@@ -1,4 +1,4 @@
-"""Leave-pair-out: the concordance index of a ranking, every pair held out in its turn, without refitting."""
+"""Leave-pair-out: the concordance index of a ranking, each pair held out in turn, without refitting."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankrls.survival import survival_pairs
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairHoldout(Shown):
-    """What :func:`leave_pair_out` found: one number for each alpha, a plain float without ``alphas``.
+    """The result of :func:`leave_pair_out`: one number for each alpha, a plain float without ``alphas``.
 
     Attributes
     ----------
@@ -72,9 +72,9 @@ def leave_pair_out(
     sample_weight: Any = None,
     confidence: float = CONFIDENCE,
 ) -> PairHoldout:
-    r"""Judge a ranking by the order of each pair of items under the model that never saw the two.
+    r"""Evaluate a ranking by the order of each pair of items under the model fitted without the two.
 
-    The score is :math:`\frac{1}{N} \sum_{y_i > y_j} [ f_i > f_j ] + \frac12 [ f_i = f_j ]`, f trained without i and j:
+    The score is :math:`\frac{1}{N} \sum_{y_i > y_j} [ f_i > f_j ] + \frac12 [ f_i = f_j ]`, f fitted without i and j:
     equal to that many refits, from one factorisation. Where the label is binary it is the area under the ROC curve,
     without the bias of pooling scores of models that were trained on different rows.
 

@@ -31,7 +31,7 @@ def leave_query_out(
     groups: Any = None,
     sample_weight: Any = None,
 ) -> NDArray[np.float64]:
-    """Score every row by the model that never saw its query.
+    """Score every row by the model fitted without its query.
 
     Equal to refitting without each query, for every alpha, from one factorisation: the scores minimise
     ``||F (y - f)||^2 + alpha ||f||^2`` over all queries but the row's own.
@@ -130,7 +130,7 @@ def leave_preference_out(
     groups: Any = None,
     alphas: Any = None,
 ) -> NDArray[np.float64]:
-    """Predict each preference by the model that never saw it, nor others of its group.
+    """Predict each preference by the model fitted without it and without others of its group.
 
     Equal to refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
     factorisation.

@@ -1,4 +1,4 @@
-"""Displays of choices, and what all displays share: the held-out measure of every regularization value, propensities.
+"""Displays of the choice of alpha and of propensities, and what all displays share.
 
 Matplotlib is imported when something is drawn, not before.
 """

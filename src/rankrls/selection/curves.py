@@ -1,4 +1,4 @@
-"""What scores are worth: a measure of every value of a parameter, with its standard error."""
+"""A measure at every value of a parameter, with its standard error."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from rankrls.selection.rules import scale_of
 Array = NDArray[np.float64]
 _PAIR_ROWS = 4096
 _TIED = 64.0 * float(np.finfo(np.float64).eps)
-"""Two scores are equal if they differ by this share of both sizes."""
+"""Two scores are tied if they differ by at most this share of the sum of their sizes."""
 
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """A measure of every value of a parameter.
+    """A measure at every value of a parameter.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Curve:
         return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
 
     def joined(self, other: Curve) -> Curve:
-        """One curve of the values of two, of the same blocks."""
+        """Both curves as one: values of the same blocks, one after the other."""
 
         def scores(k: int) -> Array:
             assert self.scores is not None
@@ -91,7 +91,7 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array, *, error: bool
 
 
 def _share_of_preferences(measure: Measure, table: PreferenceTable, scores: Array) -> Curve:
-    """The weighted share that is ordered rightly (or wrongly); equal scores count half."""
+    """The weighted share of preferences in the right (or wrong) order; equal scores count half."""
 
     def judged(some: slice) -> tuple[Array, Array]:
         return ordered_rightly(measure, table.differences(scores, some), table.strength[some], table.weight[some])
@@ -103,7 +103,7 @@ def _share_of_preferences(measure: Measure, table: PreferenceTable, scores: Arra
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
-    """The measure of each preference, from margins (preferences, values), and what it counts."""
+    """The measure of each preference, from margins (preferences, values), and its weight."""
     right, weight = right_order(margins, strength, weight)
     return (right if measure.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
 
@@ -116,14 +116,14 @@ def judge_queries(measure: Measure, part: Any, held: HeldOut) -> Array:
 
 
 def judge_preferences(measure: Measure, part: Any, held: HeldOut) -> tuple[Array, Array]:
-    """The measure of held-out preferences, (preferences, values), and what each counts."""
+    """The measure of held-out preferences, (preferences, values), and their weights."""
     margins = held.scores[0].T.copy()
     margins[np.abs(margins) <= _TIED * held.sizes[:, None] * held.norms[0]] = 0.0
     return ordered_rightly(measure, margins, part.strength, part.weights)
 
 
 def of_preferences(found: list[tuple[Array, Array]], sizes: NDArray[np.intp]) -> Curve:
-    """The curve of groups of so many preferences each: groups count the same, single preferences by their weights."""
+    """The curve of groups with these numbers of preferences: groups count the same, single preferences by weight."""
     right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     found.clear()
     if (sizes == 1).all():
@@ -165,7 +165,7 @@ def mean_of_targets(each: Sequence[Array]) -> Array:
 
 
 def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> NDArray[np.bool_]:
-    """Which queries the measure has a value for, whatever ranks them: it is asked about the ideal ranking.
+    """Which queries can have a value: those for which the measure has one under the ideal ranking.
 
     A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
     """

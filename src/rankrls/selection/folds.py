@@ -1,4 +1,4 @@
-"""What ``cv`` stands for: which plan, and which rows or preferences are held out together."""
+"""From ``cv`` to a plan: which rows or preferences are held out together."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from rankrls.selection.plans import (
 
 Rows = NDArray[np.intp]
 MAX_PAIR_HOLDOUT = 5000
-"""Items of one ranking up to which all pairs are held out."""
+"""With ``cv=None`` all pairs of one ranking are held out, up to this number of items."""
 FEW_FOLDS = 5
-"""Folds that are fitted anew, if nobody says how many; one in as many is held out for solvers that iterate."""
+"""The default number of folds that need refits; iterative solvers hold out one fold of so many."""
 _INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
 
 
 def exact_plan(
     cv: Any, measure: Measure, data: Comparisons, settings: Sequence[Setting], *, constrained: bool = False
 ) -> Plan:
-    """What ``cv`` says, for problems that can hold out without refitting.
+    """The plan for ``cv``, for problems that can hold out without refitting.
 
     None is leave-query-out; of a single ranking leave-pair-out, or folds of rows if that has no shortcut; of
     preferences each one or group.
@@ -62,7 +62,7 @@ def exact_plan(
 
 
 def few_folds(cv: Any, measure: Measure, data: Comparisons, regression_weight: float = 0.0) -> Plan:
-    """What ``cv`` says; with None a few folds of queries, of the rows of one ranking, or of (groups of) preferences."""
+    """The plan for ``cv``; None is a few folds of queries, of the rows of one ranking, or of preferences."""
     if isinstance(data, PreferredItems):
         return preference_plan(measure, data, min(FEW_FOLDS, data.graph.n_groups) if cv is None else cv)
     units = data.n_queries if data.n_queries > 1 else data.n_rows
@@ -70,7 +70,7 @@ def few_folds(cv: Any, measure: Measure, data: Comparisons, regression_weight: f
 
 
 def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_weight: float = 0.0) -> Plan:
-    """What ``cv`` says; with None a fifth held out once: of the queries, of the rows of one ranking, of preferences."""
+    """The plan for ``cv``; None holds out a fifth of the queries, of the rows of one ranking, or of the preferences."""
     if cv is not None:
         return few_folds(cv, measure, data, regression_weight)
     if isinstance(data, PreferredItems):
@@ -95,7 +95,7 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
 
 
 def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
-    """One of every five rows in the order of their labels, so that what is held out has labels like the rest."""
+    """One of every five rows in the order of their labels, so that held-out rows have labels like the rest."""
     m = data.n_rows
     order = np.lexsort((rng.permutation(m), data.Y[:, 0]))
     runs = [order[lo : lo + FEW_FOLDS] for lo in range(0, m, FEW_FOLDS)]
@@ -121,7 +121,7 @@ def query_blocks(layout: QueryLayout) -> list[Any]:
 
 
 def group_blocks(data: LabelledItems, groups: Any) -> list[Any]:
-    """Rows of each query, or of each group of whole queries: at least two."""
+    """Rows of each query, or of each group of whole queries; there must be at least two."""
     layout = data.layout
     if groups is not None:
         layout = query_layout(group_codes(data, groups), data.n_rows)
@@ -148,7 +148,7 @@ def group_codes(data: LabelledItems, groups: Any) -> Rows:
 
 
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
-    """Refuse leave-query-out where no query with different labels is left without another one."""
+    """Refuse leave-query-out with fewer than two queries that have different labels."""
     if varied < 2:
         problem = f"Leave-query-out needs two queries that hold different labels; only {varied} of {queries} does."
         raise InputError(f"{problem} {remedy}", parameter="cv")
@@ -157,7 +157,7 @@ def check_two_vary(varied: int, queries: int, remedy: str) -> None:
 def check_folds_leave_something(
     data: LabelledItems, held_out: Iterable[Any], regression_weight: float, *, remedy: str, parameter: str
 ) -> None:
-    """Refuse held-out rows without which no two rows of a query have different labels, in any of the targets.
+    """Refuse folds whose training rows have no query with two different labels, in any of the targets.
 
     Of what would be learned from the rest only rounding noise is left, and nothing is left to evaluate in other folds.
     """
@@ -205,7 +205,7 @@ def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight
 
 
 def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
-    """Numbers from ``range(n)`` that are held out together, always the same."""
+    """Folds of ``range(n)``, drawn the same way each time."""
     from sklearn.model_selection import KFold
 
     if not 2 <= k <= n:
@@ -214,7 +214,7 @@ def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
 
 
 def _given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], str]:
-    """Rows to train and to test with of each fold, and the name of what gave them."""
+    """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
     if hasattr(cv, "split") and not isinstance(cv, str):
         splits, name = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m)), type(cv).__name__
@@ -235,7 +235,7 @@ def _given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]],
 
 
 def _checked_fold(number: int, split: Any, m: int) -> tuple[Rows, Rows]:
-    """Row numbers to train and to test with."""
+    """Training and test rows of one fold."""
     try:
         train, test = (np.asarray(rows) for rows in split)
         readable = all(rows.ndim == 1 and (rows.dtype.kind in "iu" or not len(rows)) for rows in (train, test))
@@ -284,13 +284,13 @@ def _whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
 
 
 def preference_plan(measure: Measure, data: PreferredItems, cv: Any) -> Plan:
-    """Every preference or group left out in its turn, or folds of them."""
+    """Leave out each preference or group in turn, or folds of them."""
     check_measure_of_preferences(measure)
     return block_plan(measure, data, *preference_blocks(data, cv), each=cv is None)
 
 
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Rows], str]:
-    """Preferences that are held out together, and how to say it; two folds or more must hold some that order."""
+    """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
     what, blocks = _named(data), data.graph.blocks()
     n, description = len(blocks), f"leave-one-out over {len(blocks)} {what}"
     if n < 2:

@@ -1,4 +1,4 @@
-"""Ways to hold out: blocks, folds, pairs of items, or validation data."""
+"""Plans: evaluation by held-out blocks, folds, pairs of items, or validation data."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def scores_of_part(data: Comparisons, candidate: Any, problem: Any, part: Part, 
 
 
 def validation_plan(measure: Measure, items: Comparisons, description: str) -> Plan:
-    """Evaluate with items of their own."""
+    """Evaluate with validation data."""
     return Plan(measure, description, lambda: [Part(None, items.X, items)])
 
 
@@ -180,7 +180,7 @@ def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], 
 
 
 def exact_pair_plan(measure: Measure, description: str) -> Plan:
-    """Hold out pairs that are known to be exact."""
+    """Hold out pairs, after the checks that this is exact."""
 
     def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
         found = concordance(data, candidate, problem, values)
@@ -252,7 +252,7 @@ def is_concordance(measure: Measure) -> bool:
 
 
 def why_pairs_cannot_be_held_out(data: Comparisons, settings: Sequence[Setting], *, constrained: bool) -> str | None:
-    """Why the shortcut would be wrong, as a part of the template of an error; None if it is exact."""
+    """Why the shortcut would be wrong, as a part of a sentence; None if it is exact."""
     if constrained:
         return "the signs of weights are constrained"
     if isinstance(data, PreferredItems):
@@ -268,7 +268,7 @@ def why_pairs_cannot_be_held_out(data: Comparisons, settings: Sequence[Setting],
 def check_pairs_can_be_held_out(
     data: Comparisons, settings: Sequence[Setting], *, constrained: bool, parameter: str
 ) -> None:
-    """Refuse graphs for which the shortcut would be wrong, and labels of which a pair can take all that differs."""
+    """Refuse graphs for which the shortcut would be wrong, and labels that are all equal without one pair."""
     reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if reason is not None:
         problem = f"Leave-pair-out cannot hold out pairs without refitting: {reason}."

@@ -28,13 +28,13 @@ _LEAST = 1e-11
 
 
 def choices_at_edges(estimator: Any) -> dict[str, bool]:
-    """Of each parameter that a fitted estimator chose from a grid (its name in ``best_params_``): is it at an edge?"""
+    """Whether each parameter of ``best_params_`` that was chosen from a grid is at an edge of it."""
     flags = [name for name in vars(estimator) if name.endswith("_at_edge_")]
     return {name.removesuffix("_at_edge_"): bool(getattr(estimator, name)) for name in flags}
 
 
 def ends_of_grids(estimator: Any) -> dict[str, str]:
-    """Of each parameter that was chosen at an edge of its grid: is it the "largest" or the "smallest" value?
+    """Whether each parameter that was chosen at an edge of its grid is the "largest" or the "smallest" value.
 
     The ends are those of all combinations: an automatic grid is each one's own, and the nearer end then counts.
     """
@@ -133,7 +133,7 @@ class Results:
 def search(
     candidates: Iterable[Any], data: Comparisons, plan: Plan, rule: str, values: Array | None, verbose: int = 0
 ) -> Results:
-    """Evaluate every candidate at every value, and solve for the one that is chosen, the state of the results.
+    """Evaluate every candidate at every value, and solve for the one that is chosen.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""One validation surface, alphas by iterations, and the ways to read it."""
+"""Conjugate gradients evaluated at every iteration: a surface of alphas by iterations, and the choice of one point."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankrls.selection.search import check_evaluated, progress
 
 
 class Column(NamedTuple):
-    """What each alpha is worth after an iteration, its standard error, and the scale of its rounding."""
+    """The measure of each alpha after an iteration, its standard error, and the scale of its rounding."""
 
     mean: NDArray[np.float64]
     error: NDArray[np.float64]
@@ -26,14 +26,14 @@ class Column(NamedTuple):
 
 @dataclass(eq=False)
 class Watched:
-    """A training part: its runs, one a target, and what evaluates their scores."""
+    """A training part: its runs, one for each target, and the function that evaluates their scores."""
 
     runs: list[KrylovRun]
     evaluate: Callable[..., Curve]
     curve: Curve | None = None
 
     def look(self, moved: NDArray[np.bool_]) -> Curve:
-        """The measure of every alpha; those that have moved are evaluated anew, at the first look all."""
+        """The measure of every alpha; only those that have moved are evaluated again."""
         which = np.flatnonzero(moved | (self.curve is None))
         found = self.evaluate(self.scores(which), error=False) if len(which) else None
         if self.curve is None:
@@ -52,7 +52,7 @@ class Watched:
 
 @dataclass(eq=False)
 class Surface:
-    """Moves all runs, fills the surface, and knows the best entry.
+    """Advances all runs, records the surface, and remembers the best point.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ class Surface:
         self._runs = list(runs.values())
 
     def run(self) -> None:
-        """One iteration of everything that still moves after another, and a look at the measure after each."""
+        """Iterate until nothing moves or patience ends; the measure is evaluated after each iteration."""
         for _ in progress(range(self.cg.max_iter), self.verbose, "iterations"):
             moving = np.any([run.running for run in self._runs], axis=0)
             waiting = self.iteration - self._improved < self.patience
@@ -173,7 +173,7 @@ class Surface:
         return np.max([run.iterations for run in self.final], axis=0).astype(np.intp)
 
     def status(self) -> list[str]:
-        """What became of each alpha, the worst of all targets; "stopped" where the reading did not wait."""
+        """The status of each alpha, the worst of all targets; "stopped" where patience ended first."""
         order = [Status.CONVERGED, Status.RUNNING, Status.MAX_ITER, Status.STAGNATED, Status.BREAKDOWN]
         worst = [max(words, key=order.index) for words in zip(*(run.status for run in self.final), strict=True)]
         return ["stopped" if word is Status.RUNNING else str(word) for word in worst]
@@ -185,7 +185,7 @@ class Surface:
         return self.every_iteration and self.iteration >= self.cg.max_iter and waiting
 
     def _record(self, curves: list[Curve]) -> None:
-        """Take what the parts are worth now, and remember the best entry so far."""
+        """Record the present measures, and mark the best point so far."""
         mean, error, size = curves[0].mean.copy(), curves[0].error.copy(), curves[0].size
         if len(curves) > 1:
             values = np.vstack([curve.values for curve in curves if curve.values is not None])
