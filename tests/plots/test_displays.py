@@ -57,6 +57,14 @@ def test_only_the_combination_that_was_chosen(data):
     assert display.best == model.alpha_
 
 
+def test_the_curve_of_pairs_that_were_held_out(data):
+    X, y, _ = data
+    model = RankRLSCV().fit(X, y)
+    display = AlphaSelectionDisplay.from_estimator(model)
+    np.testing.assert_array_equal(display.lines_[0].get_ydata(), model.cv_results_["mean_score"])
+    assert len(display.alphas) > 10
+
+
 def test_the_simplest_machine_has_the_smallest_c(data):
     X, y, qid = data
     grid = tuple(10.0 ** np.arange(-5, 1))

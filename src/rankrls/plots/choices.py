@@ -145,7 +145,7 @@ class AlphaSelectionDisplay(Display):
             raise InputError(f"{problem} Fit RankRLSCV, or give the values themselves.", parameter="estimator")
         best = model.best_index_
         rows = np.ones(len(table[parameter]), dtype=bool)
-        for name in set(table) - {parameter, "mean_score", "standard_error"}:
+        for name in set(model.best_params_) - {parameter}:
             rows &= [value is table[name][best] or value == table[name][best] for value in table[name]]
         measure = resolve_measure(model.scoring)
         display = cls(
