@@ -140,7 +140,7 @@ class Surface:
         if not self.columns:
             return np.nan, np.nan
         k, n_iter = self.best
-        column = self.columns[n_iter - 1 if self.every_iteration and n_iter else -1]
+        column = self.columns[max(n_iter, 1) - 1 if self.every_iteration else -1]
         return float(column.mean[k]), float(column.error[k] if self._kept is None else self.errors()[k])
 
     def solutions(self) -> list[NDArray[np.float64]]:
