@@ -348,6 +348,51 @@ def test_items_with_equal_features_are_tied_in_either_form(ties, beta):
                 assert (np.abs(scores - scores[:, :1]) <= 64 * 2.2e-16 * (bound + bound[:, :1])).all()
 
 
+def rare_features(seed, queries, items):
+    """Items that differ only in two features which no other query has are equal for the model without their query."""
+    rng = np.random.default_rng(seed)
+    q = np.repeat(np.arange(queries), items)
+    common = np.repeat(rng.integers(0, 2, (queries, 3)), items, axis=0).astype(float)
+    common[:: items - 1] = rng.integers(0, 2, common[:: items - 1].shape)
+    X = np.zeros((len(q), 3 + 2 * queries))
+    X[:, :3] = common
+    X[np.arange(len(q)), 3 + 2 * q + rng.integers(0, 2, len(q))] = rng.integers(0, 3, len(q))
+    return X, common, rng.normal(size=len(q)).round(), q
+
+
+@pytest.mark.parametrize(("queries", "items"), [(6, 3), (6, 5), (3, 12), (4, 120)])
+@pytest.mark.parametrize("rotated", [False, True])
+@pytest.mark.parametrize("means", [False, True])
+def test_what_only_a_held_out_query_determines_gets_no_weight(queries, items, rotated, means):
+    for seed in range(5):
+        X, common, y, q = rare_features(seed, queries, items)
+        turn = np.linalg.qr(np.random.default_rng(seed).normal(size=(X.shape[1],) * 2))[0] if rotated else 1.0
+        X = X @ turn if rotated else X
+        graph = LabelledGraph.build(y, q)
+        smoother = normal_equations(graph, X).smoother()
+        held = hold_out(smoother, graph, X, np.geomspace(1.0, 1e-9, 7) * smoother.top, means=means)
+        numbers = np.unique(np.column_stack((common, q)), axis=0, return_inverse=True)[1].ravel()[graph.rows]
+        scores = held.scores[0] + (held.levels[0] if means else 0.0)
+        for number in range(numbers.max() + 1):
+            same = np.flatnonzero(numbers == number)
+            bound = held.norms[0][:, None] * held.sizes[same]
+            difference = np.abs(scores[:, same] - scores[:, same[:1]])
+            units = 2000 if rotated else 64  # of rounding: the features are rounded themselves when they are rotated
+            assert (difference <= units * 2.2e-16 * (bound + bound[:, :1])).all()
+
+
+def test_the_preferences_of_an_item_compared_once_say_nothing_of_it():
+    """The margin of two items that are compared with nothing else is 0: both are equally good for all one knows."""
+    rng = np.random.default_rng(0)
+    i, j = np.append(rng.integers(0, 5, 60), 10), np.append(rng.integers(5, 10, 60), 11)
+    for p in (slice(None), slice(48, None)):
+        graph = PreferenceGraph.build(i[p], j[p], 12, strength=rng.normal(size=len(i[p])))
+        smoother = normal_equations(graph, np.eye(12)).smoother()
+        alphas = np.geomspace(1.0, 1e-9, 7) * smoother.top
+        *_, last = hold_out_chunks(smoother, graph, np.eye(12), alphas, lambda part, held: held)
+        assert (np.abs(last.scores[0, :, -1]) <= 64 * 2.2e-16 * last.sizes[-1] * last.norms[0]).all()
+
+
 def test_preferences_along_a_chain_of_items_are_held_out_as_by_refits():
     rng = np.random.default_rng(0)
     i = np.concatenate((np.arange(39), np.arange(39)))

@@ -19,7 +19,7 @@ from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_means
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother, centred_items, regresses
-from rankrls.numerics.units import predictions, solve
+from rankrls.numerics.units import LARGE, predictions, solve, without_own
 
 R = TypeVar("R")
 
@@ -113,11 +113,11 @@ def hold_out(
     sizes = _with_levels(sizes, graph)
     deviations = Z[:-1][graph.unseen]
     graph.factor(Z[:-1], centres)
-    D, out, levels = smoother.inverse(alphas), [], []
+    D, inverse, out, levels = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0], [], []
     places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     asked = (centres, places) if means and centres is not None else None
     for target, right in zip(graph.target.T, smoother.right.T, strict=True):
-        P, level = predictions(Z, target, bounds, D, right, asked)
+        P, level = predictions(Z, target, bounds, D, right, inverse, asked)
         scores = graph.unfactor(P)
         _add_unseen(scores, graph, bounds, deviations, partial(_weights, Z, target - P, D, right))
         out.append(scores)
@@ -192,7 +192,7 @@ def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, s
     O(items^2 k + preferences) for each alpha.
     """
     i, j, c, D = graph.winners, graph.losers, graph.weights, smoother.inverse(alphas)
-    out = np.zeros((1, len(alphas), graph.n_rows))
+    out, large = np.zeros((1, len(alphas), graph.n_rows)), np.zeros(graph.n_rows, dtype=bool)
 
     def margins(k: int) -> None:
         Y = items * np.sqrt(D[:, k])
@@ -201,9 +201,18 @@ def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, s
         influence = c * (own[i] + own[j] - 2.0 * M[i, j])
         rest, left = scores[i] - scores[j] - influence * graph.strength, 1.0 - influence
         np.divide(rest, left, out=out[0, k], where=left != 0.0)
+        if k == alphas.argmin():
+            large[:] = influence > LARGE
 
     for _ in map_chunks(margins, range(len(alphas))):
         pass
+    if large.any():
+        i, j, root = i[large], j[large], np.sqrt(c[large])
+        Z = root[:, None] * (items[i] - items[j])
+        P = (out[0, :, large] * root[:, None])[:, :, None]
+        inverse = smoother.inverse(np.zeros(1))[:, 0]
+        P = without_own(P, Z[:, None], graph.target[large], D, smoother.right[:, 0], inverse)
+        out[0, :, large] = P[:, :, 0] / root[:, None]
     return HeldOut(out, size, np.sqrt((smoother.right**2).T @ D**2))
 
 

@@ -10,6 +10,9 @@ in the dual). With ``P0 = Z D b`` and ``R = S (P0 - t)`` it is ``P = P0 + R + x`
 order in the influence of the unit, whose bound is the trace of S. x is found by conjugate gradients for all units and
 alphas of a batch at once; in single precision if the influence is small. What does not settle is solved directly by the
 smaller of ``I - B B'`` and ``I - B'B``, ``B = Z sqrt(D)``.
+
+In a direction that only U determines nothing but alpha is left without it, and what rounding leaves is divided by alpha
+(:func:`without_own`).
 """
 
 from __future__ import annotations
@@ -29,12 +32,16 @@ _SINGLE = 1e-3
 """Where x is smaller than this share of the scores, single precision gives it exactly enough."""
 _BATCH = 1 << 21
 """Values of the units that are solved together."""
+LARGE = 0.9
+"""Units of a smaller influence leave enough of every direction."""
+_REST = 1e-8
+_EPS = float(np.finfo(np.float64).eps)
 
 
 def predictions(
-    Z: Array, t: Array, bounds: Index, D: Array, right: Array, means: tuple[Array, Index] | None
+    Z: Array, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Array, Index] | None
 ) -> tuple[Array, Array]:
-    """``F f`` of every unit by the model without it, (alphas, rows). The last row of Z is zero.
+    """``F f`` of every unit by the model without it, (alphas, rows). The last row of Z is zero, ``inverse`` 1 / lambda.
 
     And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
 
@@ -43,7 +50,7 @@ def predictions(
     """
     m, n = len(Z) - 1, Z.shape[1]
     out, padded, full = np.empty((D.shape[1], m)), np.append(t, 0.0), D * right[:, None]
-    levels = np.empty_like(out)
+    levels, most = np.empty_like(out), D.max(axis=1)
     sizes = np.diff(bounds)
     step = np.maximum(8, 2.0 ** np.floor(np.log2(np.maximum(sizes, 1)) - 3)).astype(np.intp)
     lengths = np.where(sizes <= 4, sizes, -(-sizes // step) * step)
@@ -53,16 +60,19 @@ def predictions(
             for k in same:
                 r = slice(bounds[k], bounds[k + 1])
                 out[:, r] = _large(Z[r], t[r], D, right)
+                out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
                 if means is not None:
                     w = D.T * (right - (t[r] - out[:, r]) @ Z[r])
                     levels[:, r] = w @ means[0][means[1][r]].T
             continue
-        most = max(1, _BATCH // (u * n + n * D.shape[1] + 1))
-        for some in (same[k : k + most] for k in range(0, len(same), most)):
+        count = max(1, _BATCH // (u * n + n * D.shape[1] + 1))
+        for some in (same[k : k + count] for k in range(0, len(same), count)):
             at = bounds[some, None] + np.arange(u)
             at[np.arange(u) >= sizes[some, None]] = m
             own, labels, real = Z[at], padded[at], at < m
             P = _few_rows(own, labels, D, full) if u <= 4 else _iterate(own, labels, D, full, right)
+            large = np.flatnonzero(np.einsum("kun,kun->kn", own, own) @ most > LARGE)
+            P[large] = without_own(P[large], own[large], labels[large], D, right, inverse)
             out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
             if means is not None:
                 w = (P - labels[:, None]) @ own
@@ -73,6 +83,30 @@ def predictions(
                 found = w @ means[0][query].transpose(0, 2, 1)
                 levels[:, at[real]] = np.broadcast_to(found, P.shape).transpose(1, 0, 2)[:, real]
     return out, levels
+
+
+def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: Array) -> Array:
+    """Predictions, (units, alphas, rows), of models that have no weight in directions that no other unit determines.
+
+    With ``W = Z / sqrt(lambda)`` the other units' share of a direction is 1 less an eigenvalue of W'W. A direction of
+    which they have no more than rounding of the largest eigenvalue is taken out of ``w = D (b - Z'(t - P))``.
+    """
+    root = np.sqrt(inverse)
+    W = Z * root
+    Wt, few = W.transpose(0, 2, 1), Z.shape[1] <= Z.shape[2]
+    shares, vectors = np.linalg.eigh(W @ Wt if few else Wt @ W)
+    V = root[:, None] * (Wt @ vectors if few else vectors)
+    lost = 64.0 * _EPS * np.einsum("knv,knv->kv", V, V) / inverse[inverse > 0.0].min(initial=np.inf)
+    own = 1.0 - shares <= np.minimum(lost, _REST)
+    some = np.flatnonzero(own.any(axis=1))
+    V, own, Z = V[some] * own[some, None], own[some], Z[some]
+    V /= np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-300)
+    Vt = V.transpose(0, 2, 1)
+    w = D.T * (right - (t[some, None] - P[some]) @ Z)
+    gram = Vt @ V + np.eye(own.shape[1]) * ~own[:, None]
+    w -= np.linalg.solve(gram, Vt @ w.transpose(0, 2, 1)).transpose(0, 2, 1) @ Vt
+    P[some] = w @ Z.transpose(0, 2, 1)
+    return P
 
 
 def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> Array:
