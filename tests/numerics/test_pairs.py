@@ -65,6 +65,18 @@ def test_every_pair_is_scored_as_by_the_refit_without_it(seed, lengths, n, weigh
         np.testing.assert_allclose(error, np.linalg.norm(influence, axis=0) / weight.sum(), atol=1e-12)
 
 
+@pytest.mark.parametrize("balance", ["pairs", "queries"])
+def test_a_pair_without_which_all_labels_are_equal_is_a_tie(balance):
+    """What remains has no differences, so its model is 0, however small alpha is."""
+    for seed in range(20):
+        X, w = np.random.default_rng(seed).normal(size=(9, 12)), np.ones(9)
+        y = np.array([1.0, 1, 1, 1, 2, 1, 1, 1, 3])
+        graph = LabelledGraph.build(y, weights=w, balance=balance)
+        smoother = normal_equations(graph, X).smoother()
+        alphas = np.geomspace(1.0, 1e-5, 4) * smoother.top
+        assert (held_out_margins(smoother, graph, X, alphas, np.array([8]), np.array([4]), balance) == 0.0).all()
+
+
 def test_equal_items_are_tied():
     rng = np.random.default_rng(0)
     X = np.repeat(rng.normal(size=(6, 3)), 2, axis=0)

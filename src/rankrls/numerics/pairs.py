@@ -28,6 +28,8 @@ from rankrls.numerics.smoother import DualSmoother, Smoother
 
 _ROWS = 128
 _TIED = 128.0 * EPS
+_CANCELLED = 8.0 * EPS
+"""Rounding of ``1 - H_ii`` where it is a difference."""
 
 
 def why_not_pairs(graph: LabelledGraph, *, balance: str, weighted: bool) -> str | None:
@@ -112,11 +114,11 @@ def concordance_of_targets(
     _weigh_targets(starts, y, w, total)
 
     def judge(alpha: float) -> Array:
-        W, diagonal, rest = plan.solved(alpha)
+        left, W, diagonal, rest = plan.solved(alpha)
         won = np.zeros(y.shape[1])
         for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             for a in range(begin, end, _ROWS):
-                block = plan.cross(W, slice(a, min(a + _ROWS, end)), slice(begin, end))
+                block = left[a : min(a + _ROWS, end)] @ W[begin:end].T
                 _count_targets(block, a, begin, y, diagonal, rest, plan.scale, w, plan.tie, won)
         return np.divide(won, total, out=np.full_like(won, np.nan), where=total > 0.0)
 
@@ -135,8 +137,8 @@ def held_out_margins(
     a, b = place[i], place[j]
 
     def margins(alpha: float) -> Array:
-        W, diagonal, rest = plan.solved(alpha)
-        cross = plan.sign * np.einsum("ij,ij->i", W[a], W[b]) - plan.taken * plan.u[a] * plan.u[b]
+        left, W, diagonal, rest = plan.solved(alpha)
+        cross = np.einsum("ij,ij->i", left[a], W[b])
         out = np.empty(len(a))
         _margins(a, b, cross, plan.y, diagonal, rest, plan.scale, plan.tie, out)
         return out
@@ -180,27 +182,23 @@ class _Plan:
         return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, -1.0, 1.0)
 
     @property
-    def tie(self) -> float:
-        """Leads of less are rounding, times the diagonal entries of ``I - H``."""
-        return _TIED * float(np.abs(self.y).max(initial=0.0))
+    def tie(self) -> tuple[float, float]:
+        """Leads of less are rounding: times the product of two diagonal entries of ``I - H``, and times their sum."""
+        most = float(np.abs(self.y).max(initial=0.0))
+        return _TIED * most, _CANCELLED * most * (self.sign < 0.0)
 
-    def solved(self, alpha: float) -> tuple[Array, Array, Array]:
-        """``W``, the diagonal of ``I - H``, and ``z - H z``."""
+    def solved(self, alpha: float) -> tuple[Array, Array, Array, Array]:
+        """Two matrices whose product is ``I - H`` off its diagonal, its diagonal, and ``z - H z``."""
         s, z = self.smoother, (self.y.T / self.scale).T
         if self.sign > 0.0:
             values = s.values if self.taken else s.values[s.values != 0.0]
             W = self.Z * np.sqrt(alpha / (np.maximum(values, 0.0) + alpha))
-            fitted = W @ (W.T @ z)
-            return W, np.einsum("ij,ij->i", W, W) - self.taken * self.u**2, fitted
-        W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
-        return W, 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2, z - W @ (W.T @ z)
-
-    def cross(self, W: Array, rows: slice, columns: slice) -> Array:
-        """Entries of ``I - H`` off its diagonal."""
-        block = W[rows] @ W[columns].T
-        block *= self.sign
-        block -= self.taken * self.u[rows, None] * self.u[columns]
-        return np.asarray(block)
+            rest, diagonal = W @ (W.T @ z), np.einsum("ij,ij->i", W, W) - self.taken * self.u**2
+        else:
+            W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
+            rest, diagonal = z - W @ (W.T @ z), 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2
+        left = np.column_stack((self.sign * W, -self.taken * self.u))
+        return left, np.column_stack((W, self.u)), diagonal, rest
 
     def comparable_weight(self) -> Array:
         """Weight of each item's pairs with items of its query that have other labels."""
@@ -213,16 +211,17 @@ class _Plan:
 
     def won(self, alpha: float) -> Array:
         """The weight that each item's pairs are right about, but for the item's own."""
-        W, diagonal, rest = self.solved(alpha)
+        left, W, diagonal, rest = self.solved(alpha)
         sums, w = np.zeros(len(self.y)), self.graph.weights
+        known = self.y, diagonal, rest, self.scale, w, self.tie
         for begin, end in zip(self.graph.starts[:-1].tolist(), self.graph.starts[1:].tolist(), strict=True):
             for a in range(begin, end, _ROWS):
                 b = min(a + _ROWS, end)
                 most = begin + int(self.first_equal[b - 1])
                 if most > begin:
-                    block = self.cross(W, slice(a, b), slice(begin, most))
-                    known = self.y, diagonal, rest, self.scale, w, self.tie
-                    _count(block, a, begin, self.first_equal, *known, sums)
+                    block = left[a:b] @ W[begin:most].T
+                    _count(block, a, begin, self.first_equal, *known, sums[begin:most])
+                    sums[a:b] += block @ w[begin:most]
         return sums
 
 
@@ -239,19 +238,26 @@ def _lead(gap, own, other, cross, ri, rj, si, sj):  # type: ignore[no-untyped-de
 
 
 @compiled
+def _edge(own, other, tie):  # type: ignore[no-untyped-def]
+    return tie[0] * abs(own * other) + tie[1] * (abs(own) + abs(other))
+
+
+@compiled
 def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums):  # type: ignore[no-untyped-def]
-    """Compare each row of a block with all rows of its query that have lower labels; no division."""
-    for r in range(block.shape[0]):
-        i = first + r
-        own, ri, yi, si, wi, won, x = diagonal[i], rest[i], y[i], scale[i], w[i], 0.0, block[r]
-        for c in range(limit[i]):
-            j = begin + c
+    """Compare each row of a block with all rows of its query that have lower labels; no division.
+
+    The block becomes what each row wins, and the losses of the columns are added to their sums.
+    """
+    for r in range(np.uint64(block.shape[0])):
+        i, x = np.uint64(first) + r, block[r]
+        own, ri, yi, si, wi, end = diagonal[i], rest[i], y[i], scale[i], w[i], np.uint64(limit[i])
+        for c in range(end):
+            j = np.uint64(begin) + c
             lead, _ = _lead(yi - y[j], own, diagonal[j], x[c], ri, rest[j], si, scale[j])
-            edge = tie * abs(own * diagonal[j])
-            share = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
-            won += w[j] * share
-            sums[j] += wi * share
-        sums[i] += won
+            edge = _edge(own, diagonal[j], tie)
+            x[c] = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
+            sums[c] += wi * x[c]
+        x[end:] = 0.0
 
 
 @compiled
@@ -275,7 +281,7 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
             det = own * other - cross * cross
             sign = -1.0 if det < 0.0 else 1.0
             of_i, of_j, det = sign * (other * si + cross * sj), sign * (own * sj + cross * si), sign * det
-            edge, both = tie * abs(own * other), w[i] * w[j]
+            edge, both = _edge(own, other, tie), w[i] * w[j]
             for p in range(len(won)):
                 gap = yi[p] - yj[p]
                 lead = gap * det - of_i * ri[p] + of_j * rj[p]
@@ -290,5 +296,5 @@ def _margins(i, j, cross, y, diagonal, rest, scale, tie, out):  # type: ignore[n
     for e in range(len(i)):
         a, b = i[e], j[e]
         lead, det = _lead(y[a] - y[b], diagonal[a], diagonal[b], cross[e], rest[a], rest[b], scale[a], scale[b])
-        edge = tie * abs(diagonal[a] * diagonal[b])
+        edge = _edge(diagonal[a], diagonal[b], tie)
         out[e] = 0.0 if abs(lead) <= edge else lead / det
