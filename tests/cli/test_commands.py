@@ -2,11 +2,13 @@
 
 import csv
 import json
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from tests.refusals import Refusal
 
 from rankrls import RankRLSCV, load
 from rankrls.cli._options import METHODS
@@ -225,6 +227,20 @@ def test_what_looks_suspicious_is_noted(files, works):
     assert "the same data" in works("fit", "train.txt", "--test", "train.txt", "-m", "m.rankrls").err
     edge = works("cv", "train.txt", "--alphas", "1e6,1e7,1e8", "--metric", "pair_squared_error")
     assert "a wider grid may do better" in edge.err
+
+
+@pytest.mark.skipif(not find_spec("torch"), reason="torch is not installed")
+def test_a_device_of_torch_gives_the_same_model(files, works, refused):
+    for more in ((), ("--kernel", "rbf", "--vali", "vali.txt")):
+        works("fit", "train.txt", "-m", "host.rankrls", "--alphas", "1,10", "--test", "test.txt", *more)
+        found = works(
+            *("fit", "train.txt", "-m", "device.rankrls", "--alphas", "1,10", "--test", "test.txt", *more),
+            *("--device", "cpu", "--json"),
+        ).json
+        assert found["measures"]["test"]["disagreement"]["value"] < 0.3
+        X = load_letor("test.txt", dense=True).X
+        np.testing.assert_allclose(load("device.rankrls").predict(X), load("host.rankrls").predict(X), atol=1e-9)
+    refused("fit", "train.txt", "-m", "m.rankrls", "--device", "nowhere", Refusal("no device", parameter="device"))
 
 
 def test_cv_prints_the_p_value_of_permutation_test(files, works):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from sklearn import config_context
 
-from rankrls import CGRankRLS, RankRLS, SparseRankRLS, load, save
+from rankrls import CGRankRLS, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV, load, save
 from tests.models.oracles import (
     GRAPHS,
     KERNEL_PARAMETERS,
@@ -21,6 +21,7 @@ from tests.models.oracles import (
     dense_scores,
     graph_id,
     kernel_matrix,
+    query_rows,
     ranking_data,
 )
 from tests.refusals import Refusal
@@ -120,6 +121,91 @@ def test_several_targets_and_labels_beside_X(library):
         )
 
 
+FORMS = [
+    (RankRLSCV, {"solver": "primal"}),
+    (RankRLSCV, {"solver": "dual"}),
+    (RankRLSCV, {"kernel": "rbf", "gamma": 0.2}),
+    (SparseRankRLSCV, {"kernel": "rbf", "gamma": 0.2, "basis_indices": tuple(range(0, len(Y), 2))}),
+]
+
+
+@pytest.mark.parametrize("graph", [GRAPHS[0], GRAPHS[7], GRAPHS[14]], ids=graph_id)
+@pytest.mark.parametrize("alpha", [1e-6, 10.0])
+def test_held_out_scores_are_those_of_refits(library, graph, alpha):
+    queries, everything = query_rows(QID), np.arange(len(Y))
+    two = [np.concatenate(queries[:3]), np.concatenate(queries[3:])]
+    for blocks, cv in ((queries, None), (two, [(np.setdiff1d(everything, block), block) for block in two])):
+        for form, options in FORMS:
+            K = kernel_matrix("rbf", X) if "kernel" in options else X @ X.T
+            if "basis_indices" in options:  # the kernel whose functions are those over the basis
+                R = list(options["basis_indices"])
+                K = K[:, R] @ np.linalg.solve(K[np.ix_(R, R)], K[R])
+            expected = np.full(len(Y), np.nan)
+            for block in blocks:
+                rest = np.setdiff1d(everything, block)
+                refit = RankRLS(alpha, kernel="precomputed", **graph)
+                refit.fit(K[np.ix_(rest, rest)], Y[rest], qid=QID[rest], sample_weight=W[rest])
+                expected[block] = refit.predict(K[np.ix_(block, rest)])
+            model = form(alphas=(alpha,), cv=cv, **options, **graph)
+            model.fit(library.put(X), Y, qid=QID, sample_weight=W)
+            scores = library.back(model.held_out_scores_)
+            if graph["regression_weight"] == 0.0:
+                scores, expected = centred(scores, QID), centred(expected, QID)
+            np.testing.assert_allclose(scores, expected, atol=1e-6 * max(1.0, np.abs(expected).max()))
+
+
+def test_units_of_any_length(library):
+    """Few rows, many, more rows than features and than are iterated for, and units that determine a feature alone."""
+    rng = np.random.default_rng(5)
+    sizes = np.concatenate(([1, 1, 600, 40], rng.integers(2, 12, 60)))
+    qid = np.repeat(np.arange(len(sizes)), sizes)
+    features = rng.normal(size=(len(qid), 5))
+    features[:, 4] *= qid == 3
+    y = np.round(features @ rng.normal(size=5) + rng.normal(size=len(qid)))
+    options = {"alphas": np.geomspace(1e4, 1e-6, 11)}
+    for more in ({}, {"cv": 3}, {"ties": "exclude"}):
+        expected = RankRLSCV(**options, **more).fit(features, y, qid=qid)
+        model = RankRLSCV(**options, **more).fit(library.put(features), y, qid=qid)
+        assert model.alpha_ == expected.alpha_
+        np.testing.assert_allclose(model.cv_results_["mean_score"], expected.cv_results_["mean_score"], atol=1e-9)
+        scores = library.back(model.held_out_scores_)
+        np.testing.assert_allclose(scores, expected.held_out_scores_, atol=1e-8)
+
+
+def test_a_device_without_double_precision():
+    single, device = X.astype(np.float32), array_api_strict.Device("no_float64")
+    with config_context(array_api_dispatch=True):
+        given = array_api_strict.asarray(single, device=device)
+        for form, options in FORMS:
+            options = {"alphas": (1.0,), **options}
+            model = form(**options).fit(given, Y, qid=QID)
+            expected = form(**options).fit(single, Y, qid=QID)
+            assert model.predict(given).device == device
+            for found, right in (
+                (model.predict(given), expected.predict(single)),
+                (model.held_out_scores_, expected.held_out_scores_),
+            ):
+                found = np.asarray(array_api_strict.asarray(found, device=array_api_strict.Device("CPU_DEVICE")))
+                np.testing.assert_allclose(found, right, atol=1e-3 * np.ptp(right))
+
+
+def test_validation_data_and_a_search_over_kernels(library):
+    given = {"X_val": library.put(X_NEW), "y_val": np.arange(9.0), "qid_val": np.repeat([0, 1, 2], 3)}
+    plain = {**given, "X_val": X_NEW}
+    for form in (RankRLSCV, SparseRankRLSCV):
+        options = {"kernel": ("rbf", "laplacian"), "gamma": (0.05, 0.5), "alphas": (1.0, 0.01)}
+        expected = form(**options).fit(X, Y, qid=QID, **plain)
+        model = form(**options).fit(library.put(X), library.put(Y), qid=QID, **given)
+        assert model.best_params_ == expected.best_params_
+        np.testing.assert_allclose(library.back(model.predict(library.put(X))), expected.predict(X), atol=1e-8)
+    by_rows = [
+        (np.flatnonzero(np.arange(len(Y)) % 3 != k), np.flatnonzero(np.arange(len(Y)) % 3 == k)) for k in range(3)
+    ]
+    expected = RankRLSCV(alphas=(1.0, 0.01), cv=by_rows, kernel="rbf").fit(X, Y, qid=QID)
+    model = RankRLSCV(alphas=(1.0, 0.01), cv=by_rows, kernel="rbf").fit(library.put(X), Y, qid=QID)
+    assert model.alpha_ == expected.alpha_
+
+
 def test_a_model_file_is_numpys(library, tmp_path):
     model = RankRLS(0.5, kernel="rbf").fit(library.put(X), Y, qid=QID)
     save(model, tmp_path / "model.rankrls")
@@ -137,6 +223,8 @@ def test_what_stays_on_the_host_says_so():
                 model.fit(given, Y, qid=QID)
         with Refusal("preferences", "numpy", parameter="X"):
             RankRLS().fit_pairs(given, [0], [1])
+        with Refusal("Leave-pair-out", "numpy", parameter="X"):
+            RankRLSCV().fit(given, Y)
         with Refusal("partial_fit", "numpy", parameter="X"):
             RankRLS().partial_fit(given, Y, qid=QID)
         with Refusal("clicks", "numpy", parameter="X"):

@@ -26,7 +26,7 @@ from rankrls.survival import survival_pairs
 
 _IN_MEMORY = (
     *("everything", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
-    *("position", "impressions"),
+    *("position", "impressions", "device"),
 )
 
 

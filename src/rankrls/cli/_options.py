@@ -209,6 +209,7 @@ LEARNING = together(
     model([*METHODS], "--method", f"{', '.join(METHODS)}.", default="rankrls"),
     model("NAME,...", "--kernel", "linear (default), rbf, polynomial, ..., or several."),
     model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
+    model("DEVICE", "--device", "Where torch computes: cuda, cpu, ...; by default numpy does."),
     model(SCALES, "--scale", "In each query minmax, standard; over all rows minmax-all, standard-all."),
     model("NAME=VALUE", "--set", "Any parameter of the estimator or TableEncoder.", "parameters", multiple=True),
     choice("NAME,...", "--metric", "Choose by the first measure (by default disagreement), print all."),

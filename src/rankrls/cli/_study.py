@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy import sparse
+from sklearn import config_context
 from sklearn import preprocessing as of_rows
 from sklearn.pipeline import Pipeline
 
 import rankrls
 from rankrls import preprocessing as of_queries
+from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError, did_you_mean
 from rankrls.cli._files import (
     check_streamed,
@@ -262,20 +268,54 @@ def _fit(found: Study) -> None:
     if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
         estimator.positive = dict.fromkeys(feature_columns(words, table, "positive"), 1)
     extra: dict[str, Any] = {}
-    if validation is not None:
-        extra = {"X_val": validation.X, "y_val": validation.y, "qid_val": validation.qid}
     try:
-        if "train" in found.pairs:
-            pairs, fit = found.pairs["train"], estimator.fit_pairs
-            groups = {"groups": pairs.groups} if "groups" in inspect.signature(fit).parameters else {}
-            fit(table.X, pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **groups)
-            return
-        X, y, qid = table.X, table.y, table.qid
-        if "unlabelled" in found.tables:
-            X, y, qid = stacked(table, found.tables["unlabelled"])
-        estimator.fit(X, y, **given({"qid": qid}), **found.shown, **extra)
+        with _computing_on(found.options.device) as put:
+            if validation is not None:
+                extra = {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
+            if "train" in found.pairs:
+                pairs, fit = found.pairs["train"], estimator.fit_pairs
+                groups = {"groups": pairs.groups} if "groups" in inspect.signature(fit).parameters else {}
+                fit(put(table.X), pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **groups)
+                return
+            X, y, qid = table.X, table.y, table.qid
+            if "unlabelled" in found.tables:
+                X, y, qid = stacked(table, found.tables["unlabelled"])
+            estimator.fit(put(X), y, **given({"qid": qid}), **found.shown, **extra)
     except InputError as error:
         raise _placed(error, found.tables) from error
+    for name, value in vars(estimator).items():
+        if on_device(value):  # the fit is done: what follows is numpy's
+            setattr(estimator, name, to_host(value))
+
+
+def _as_they_are(X: Any) -> Any:
+    return X
+
+
+@contextmanager
+def _computing_on(device: str | None) -> Iterator[Callable[[Any], Any]]:
+    """What moves features to a device of torch, on which estimators then compute; nothing moves without one."""
+    if device is None:
+        yield _as_they_are
+        return
+    try:
+        import torch
+
+        torch.empty(0, device=device)
+    except ImportError:
+        raise InputError("device needs torch, which is not installed: pip install torch.", parameter="device") from None
+    except (AssertionError, RuntimeError) as error:
+        problem = f"torch has no device {device!r} here: {str(error).splitlines()[0]}"
+        raise InputError(problem, parameter="device") from None
+
+    def put(X: Any) -> Any:
+        if sparse.issparse(X):
+            raise InputError("device is for dense features, and these are sparse.", parameter="device")
+        return torch.asarray(X, device=device)
+
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
+    with config_context(array_api_dispatch=True):
+        yield put
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:

@@ -361,6 +361,8 @@ class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     (0.13, (60,))
     """
 
+    _takes_devices = True
+
     alphas: Any = parameter(default="auto", kw_only=False)
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)

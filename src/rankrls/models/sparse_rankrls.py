@@ -165,6 +165,8 @@ class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     ('leave-query-out over 200 queries', 1.0, 0.06)
     """
 
+    _takes_devices = True
+
     alphas: Any = parameter(default="auto", kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
     n_basis: Any = parameter(default=500, check=number(least=1, whole=True))

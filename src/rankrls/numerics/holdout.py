@@ -15,6 +15,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from rankrls._arrays import (
+    chunk_values,
+    moved,
+    on_device,
+    repeated,
+    squared_lengths,
+    taken,
+    to_host,
+)
+from rankrls._compiled.threads import stream_threads
+from rankrls.numerics import device_units
 from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_means
@@ -99,25 +110,30 @@ def hold_out(
     if isinstance(smoother, DualSmoother):
         return _hold_out_dual(smoother, graph, alphas, bounds, means)
     deviations, centres = graph.read(X)
-    # one more row, of zeros, to fill up units with
-    Z = np.zeros((len(deviations) + 1, len(smoother.values)))
-    if rotated:
-        Z[:-1] = deviations
+    if on_device(deviations):
+        Z = rows = deviations @ smoother.directions
+        predict = device_units.predictions
     else:
-        np.matmul(deviations, smoother.directions, out=Z[:-1])
-        centres = None if centres is None else centres @ smoother.directions
-    whole = Z[:-1]
-    if centres is not None and regresses(graph):
-        whole = whole + np.repeat(centres, np.diff(graph.starts), axis=0)
-    sizes = np.sqrt(np.einsum("ij,ij->i", whole, whole))
-    sizes = _with_levels(sizes, graph)
-    deviations = Z[:-1][graph.unseen]
-    graph.factor(Z[:-1], centres)
+        # one more row, of zeros, to fill up units with
+        Z, predict = np.zeros((len(deviations) + 1, len(smoother.values))), predictions
+        rows = Z[:-1]
+        if rotated:
+            rows[:] = deviations
+        else:
+            np.matmul(deviations, smoother.directions, out=rows)
+    whole = rows
+    if centres is not None:
+        centres = centres @ smoother.directions
+        if regresses(graph):
+            whole = rows + repeated(centres, np.diff(graph.starts))
+    sizes = _with_levels(np.sqrt(squared_lengths(whole, axis=1)), graph)
+    deviations = np.array(to_host(taken(rows, np.flatnonzero(graph.unseen))))
+    graph.factor(rows, centres)
     D, inverse, out, levels = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0], [], []
     places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     asked = (centres, places) if means and centres is not None else None
     for target, right in zip(graph.target.T, smoother.right.T, strict=True):
-        P, level = predictions(Z, target, bounds, D, right, inverse, asked)
+        P, level = predict(Z, target, bounds, D, right, inverse, asked)
         scores = graph.unfactor(P)
         _add_unseen(scores, graph, bounds, deviations, partial(_weights, Z, target - P, D, right))
         out.append(scores)
@@ -135,10 +151,10 @@ def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
     number = np.cumsum(unseen) - 1
     return replace(
         smoother,
-        directions=smoother.directions[rows],
+        directions=taken(smoother.directions, rows),
         graph=graph,
-        unseen=smoother.unseen[number[rows[unseen[rows]]]],
-        means=None if smoother.means is None else smoother.means[queries],
+        unseen=taken(smoother.unseen, number[rows[unseen[rows]]]),
+        means=None if smoother.means is None else taken(smoother.means, queries),
     )
 
 
@@ -157,9 +173,10 @@ def hold_out_chunks(
     Scores of all data never exist together.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
-    rows, rotated = max(64, _CHUNK // max(1, len(smoother.values))), False
+    device, rotated = on_device(smoother.directions), False
+    rows = max(64, (2 * chunk_values(X) if device else _CHUNK) // max(1, len(smoother.values)))
     if isinstance(smoother, DualSmoother):
-        rows = _DUAL_ROWS
+        rows = max(_DUAL_ROWS, rows) if device else _DUAL_ROWS
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
@@ -182,6 +199,8 @@ def hold_out_chunks(
             held = replace(held, sizes=size[part.first_row : part.first_row + part.n_rows])
         return judge(part, held)
 
+    if device:  # a chunk is judged while the next one is computed
+        return stream_threads(run, chunks(graph.starts[bounds], rows), threads=2)
     return map_chunks(run, chunks(graph.starts[bounds], rows))
 
 
@@ -229,7 +248,7 @@ def _slices(bounds: Index) -> list[slice]:
 
 def _weights(Z: Array, error: Array, D: Array, right: Array, unit: slice) -> Array:
     """The model without a unit that has these errors, in the coordinates of Z: (alphas, k)."""
-    return np.asarray(D.T * (right - error[:, unit] @ Z[unit]))
+    return np.asarray(D.T * (right - error[:, unit] @ to_host(Z[unit, ...])))
 
 
 def _add_unseen(
@@ -250,12 +269,14 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     For a large alpha scores are far smaller than the labels: then P itself solves the same equations with
     ``(H t)_U - H_UU t_U`` at their right.
     """
-    t, V, D = graph.target, s.directions[graph.first_row : graph.first_row + graph.n_rows], s.inverse(alphas)
+    t, V, D = graph.target, s.directions[graph.first_row : graph.first_row + graph.n_rows, ...], s.inverse(alphas)
     total = s.values[:, None] + alphas
     rest = np.divide(alphas, total, out=np.ones_like(total), where=total > 0.0)  # I - H is V diag(rest) V'
     large, targets = alphas > _LARGE_ALPHA * s.top, t.shape[1]
     P = np.empty((targets, len(alphas), len(t)))
-    for r in _slices(bounds):
+    if on_device(V):
+        P[:] = device_units.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large)
+    for r in () if on_device(V) else _slices(bounds):
         own = np.ascontiguousarray(V[r])
         others = s.right - own.T @ t[r]
         for k in range(len(alphas)):
@@ -266,8 +287,8 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
             P[:, k, r] = (found if large[k] else t[r] - found).T
     unseen = graph.unseen
     first = int(np.count_nonzero(s.graph.unseen[: graph.first_row]))
-    deviations = s.unseen[first : first + int(unseen.sum())]
-    centres = None if s.means is None or not means else s.means[graph.first_query :]
+    deviations = to_host(s.unseen[first : first + int(unseen.sum()), ...])
+    centres = None if s.means is None or not means else to_host(s.means[graph.first_query :, ...])
     out, levels = graph.unfactor(P), np.zeros_like(P)
     query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     for k, scores in enumerate(out):
@@ -277,7 +298,7 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
             for r in _slices(bounds):
                 levels[k][:, r] = weights(r) @ centres[query[r]].T
     values = np.abs(s.values)
-    sizes = np.sqrt(V**2 @ values) / np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
+    sizes = np.sqrt(to_host(V * V @ moved(values, V))) / np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
     sizes[unseen] = sizes.max(initial=0.0)
     sizes = _with_levels(sizes, graph)
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._arrays import moved
+from rankrls._arrays import moved, on_device
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._errors import InputError, InputWarning
@@ -382,8 +382,8 @@ class LeastSquaresProblem:
             return self._curve_of_preferences(measure, folds, values)
         graph: Any = self.forms[0].graph
         X = self.forms[0].X
-        small = isinstance(X, np.ndarray) and 8 * graph.n_rows * len(values) * graph.y.shape[1] <= X.nbytes
-        keeps = small and len(self.forms) == 1
+        room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
+        keeps = 8 * graph.n_rows * len(values) * graph.y.shape[1] <= room and len(self.forms) == 1
 
         def judge(part: Any, held: HeldOut) -> tuple[Array, Any]:
             return judge_queries(measure, part, held), (part.rows, held.scores + held.levels) if keeps else None

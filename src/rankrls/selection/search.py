@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Comparisons
 from rankrls._compiled.threads import blas_threads_for
 from rankrls._errors import InputError
@@ -154,7 +155,7 @@ def search(
     X = getattr(data, "X", ())  # streamed rows are not held
     shape = X.shape if hasattr(X, "shape") else (len(X), len(X))
     # a small fit is over before the threads that BLAS wakes have done anything but spin
-    with blas_threads_for(float(shape[0]) ** 2 * max(shape)):
+    with blas_threads_for(float(shape[0]) ** 2 * max(shape)), memory_of_device(X):
         for candidate in progress(candidates, verbose):
             problem = candidate.problem(data)
             results.parameter = problem.parameter

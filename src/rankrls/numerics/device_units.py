@@ -1,0 +1,163 @@
+r"""The scores of held-out units on a device, for all units of about one length at once.
+
+The small systems are those of :mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`, in batches as large as
+a chunk and in one precision; what settles late, or has no solution but for rounding, is solved directly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from rankrls._arrays import chunk_values, device_of, moved, namespace, taken, to_host
+from rankrls.numerics.graph import Array, Index
+from rankrls.numerics.units import LARGE, solve, without_own
+
+_GOAL = 1e-12
+"""Residuals of conjugate gradients, relative to the scores."""
+_ROUNDS = 14
+
+
+def predictions(
+    Z: Any, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Any, Index] | None
+) -> tuple[Array, Array]:
+    """``F f`` of every unit by the model without it, (alphas, rows), and the scores of the means of the rows' queries.
+
+    As :func:`rankrls.numerics.units.predictions`, with Z and the means on a device and all else on the host.
+    """
+    n, mT = Z.shape[1], namespace(Z).matrix_transpose
+    out = np.empty((D.shape[1], len(t)))
+    levels, inner = np.empty_like(out), (moved(D.T, Z), moved((D * right[:, None]).T, Z), moved(right, Z))
+    for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
+        own, labels = _rows(Z, at, real), np.where(real, t[at], 0.0)
+        here = moved(labels, Z)[:, None, :]
+        if at.shape[1] > max(8 * n, 512):
+            P, still = np.empty((len(at), D.shape[1], at.shape[1])), np.ones((len(at), D.shape[1]), dtype=bool)
+        else:
+            found, still = _iterate(own, here, *inner)
+            P = np.array(to_host(found))
+        for k in np.flatnonzero(still.any(axis=0)):
+            late = np.flatnonzero(still[:, k])
+            P[late, k] = _direct(taken(own, late), taken(here, late), np.sqrt(D[:, k]), right)
+        bound = to_host(namespace(Z).sum(own * own, axis=1)) @ D.max(axis=1)
+        large = np.flatnonzero(bound > LARGE)
+        P[large] = without_own(P[large], to_host(taken(own, large)), labels[large], D, right, inverse)
+        out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
+        if means is not None:
+            w = ((moved(P, Z) - here) @ own + inner[2]) * inner[0]
+            found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
+            levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
+    return out, levels
+
+
+def dual_predictions(
+    V: Any, t: Array, bounds: Index, values: Array, rest: Array, D: Array, right: Array, large: Any
+) -> Array:
+    """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``.
+
+    Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``.
+    """
+    mT, out = namespace(V).matrix_transpose, np.empty((t.shape[1], D.shape[1], len(t)))
+    for at, real in _batches(bounds, V.shape[1], 0, 8 * chunk_values(V)):
+        own, labels = _rows(V, at, real), np.where(real[..., None], t[at], 0.0)
+        others = moved(right, V) - mT(own) @ moved(labels, V)
+        filled = moved(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
+        for k in range(D.shape[1]):
+            A = (own * moved(rest[:, k], V)) @ mT(own) + filled
+            if large[k]:
+                found = _solved(A, own @ (moved((values * D[:, k])[:, None], V) * others))
+            else:
+                found = labels - _solved(A, own @ moved(rest[:, k, None] * right, V))
+            out[:, k, at[real]] = found[real].T
+    return out
+
+
+def _batches(bounds: Index, width: int, more: int, most: int) -> Iterator[tuple[Index, Any]]:
+    """The rows of units of about the same length, (units, length), and which of them are real: others fill up.
+
+    Lengths are rounded up to multiples of 8, or of an eighth of the power of two below.
+    """
+    sizes = np.diff(bounds)
+    step = np.maximum(8, 2.0 ** np.floor(np.log2(np.maximum(sizes, 1)) - 3)).astype(np.intp)
+    lengths = np.where(sizes <= 4, sizes, -(-sizes // step) * step)
+    for u in np.unique(lengths[lengths > 0]):
+        same = np.flatnonzero(lengths == u)
+        count = max(1, most // int(u * width + more + 1))
+        for some in (same[k : k + count] for k in range(0, len(same), count)):
+            real = np.arange(u) < sizes[some, None]
+            yield np.where(real, bounds[some, None] + np.arange(u), bounds[some, None]), real
+
+
+def _rows(Z: Any, at: Index, real: Any) -> Any:
+    """Rows of some units, (units, length, n), zero where they fill up."""
+    own = namespace(Z).reshape(taken(Z, at.ravel()), (*at.shape, Z.shape[1]))
+    return own if real.all() else own * moved(real.astype(np.float64)[..., None], Z)
+
+
+def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any]:
+    """All units and alphas by conjugate gradients, (units, alphas, rows), and which have not settled, on the host.
+
+    Alphas fall, and larger ones settle first: these are dropped from the front.
+    """
+    xp = namespace(Z)
+    P = full @ xp.matrix_transpose(Z)
+    R = _smoothed(P - t, Z, Dt)
+    P = P + R
+    trace = xp.sum(Z * Z, axis=1) @ xp.matrix_transpose(Dt)
+    least = max(_GOAL, 4.0 * float(xp.finfo(Z.dtype).eps))
+    # near an influence of 1 a residual says less of the error
+    goal = (least * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * (_inner(P, P) + _inner(R, R))
+    R = _smoothed(R, Z, Dt)
+    p, x, rr, settled = R, xp.zeros_like(R), _inner(R, R), []
+    for _ in range(_ROUNDS):
+        live = np.flatnonzero(to_host(xp.any(rr > goal, axis=0)))
+        if not len(live):
+            break
+        if first := int(live[0]):
+            settled.append(x[:, :first, :])
+            x, p, R = (v[:, first:, :] for v in (x, p, R))
+            rr, goal, Dt = rr[:, first:], goal[:, first:], Dt[first:, :]
+        q = p - _smoothed(p, Z, Dt)
+        pq = _inner(p, q)
+        step = xp.where((rr > goal) & (pq > 0.0), rr / xp.where(pq > 0.0, pq, 1.0), 0.0)[..., None]
+        x, R = x + step * p, R - step * q
+        new = _inner(R, R)
+        p = R + xp.where(rr > 0.0, new / xp.where(rr > 0.0, rr, 1.0), 0.0)[..., None] * p
+        rr = new
+    still = to_host(rr > goal)
+    return P + xp.concat([*settled, x], axis=1), np.pad(still, ((0, 0), (P.shape[1] - still.shape[1], 0)))
+
+
+def _smoothed(v: Any, Z: Any, Dt: Any) -> Any:
+    """``S v`` of each unit and alpha, (units, alphas, rows)."""
+    return ((v @ Z) * Dt) @ namespace(Z).matrix_transpose(Z)
+
+
+def _inner(a: Any, b: Any) -> Any:
+    return namespace(a).sum(a * b, axis=-1)
+
+
+def _direct(Z: Any, t: Any, root: Array, right: Array) -> Array:
+    """Some units for one alpha, by the smaller of their two Gram matrices."""
+    xp, B = namespace(Z), Z * moved(root, Z)
+    Bt, few = xp.matrix_transpose(B), Z.shape[1] <= Z.shape[2]
+    x = xp.matrix_transpose(moved(root, Z) * (moved(right, Z) - t @ Z))
+    eye = xp.eye(min(Z.shape[1:]), dtype=Z.dtype, device=device_of(Z))
+    if few:
+        return to_host(B @ x + B @ (Bt @ moved(_solved(eye - B @ Bt, B @ x), Z)))[..., 0]
+    return to_host(B @ moved(_solved(eye - Bt @ B, x), Z))[..., 0]
+
+
+def _solved(A: Any, b: Any) -> Array:
+    """Solutions of symmetric systems, (systems, unknowns, columns), on the host; singular ones are solved there."""
+    try:
+        found = np.array(to_host(namespace(A).linalg.solve(A, b)))
+    except Exception as error:
+        if "LinAlgError" not in type(error).__name__:
+            raise
+        found = np.full(b.shape, np.nan)
+    for k in np.flatnonzero(~np.isfinite(found).all(axis=(1, 2))):
+        found[k] = solve(to_host(A[k, ...]), to_host(b[k, ...]))
+    return found
