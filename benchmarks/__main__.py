@@ -31,12 +31,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("jobs", nargs="*", help=f"some of {', '.join(names())} (default: all)")
     parser.add_argument("--quick", action="store_true", help="small sizes, to see that it works; no goal is judged")
     parser.add_argument("--threads", type=int, default=None, help="threads for us and every rival (default: all)")
+    parser.add_argument("--device", default="cpu", help="torch's device, for the job devices (default: cpu)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the lines to a file")
     options = parser.parse_args(arguments)
     unknown = set(options.jobs) - set(names())
     if unknown:
         parser.error(f"unknown job {', '.join(sorted(unknown))}; known are {', '.join(names())}.")
     threads = options.threads or _processors()
+    os.environ["RANKRLS_BENCHMARK_DEVICE"] = options.device  # for the processes of the jobs
     lines = []
     for name in options.jobs or names():
         start = time.perf_counter()

@@ -60,7 +60,8 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not upcast whole. With ``kernel="precomputed"``: the kernel matrix, (m, m).
+            float32 is not upcast whole. Arrays of torch or cupy stay on their device: :doc:`/guide/devices`. With
+            ``kernel="precomputed"``: the kernel matrix, (m, m).
         y : array-like of shape (m,) or (m, targets)
             Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
             are included.
