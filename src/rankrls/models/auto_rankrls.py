@@ -135,8 +135,8 @@ class AutoRankRLS(Ranker):
     rule : {"one_se", "half_se", "best"}, default="one_se"
         "half_se" allows half a standard error, "best" takes the best model whatever its complexity.
     within_query : bool, default=False
-        Whether to try features that are standardised inside each query too. If such a model is chosen, ``predict``
-        needs ``qid`` and has to see whole queries, and the model cannot be exported.
+        Whether to try features that are standardised inside each query too, if X is dense. If such a model is chosen,
+        ``predict`` needs ``qid`` and has to see whole queries, and the model cannot be exported.
     n_basis : int, default=500
         Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
@@ -325,7 +325,8 @@ class AutoRankRLS(Ranker):
 
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""
-        scales = ["raw", "standard", "query"][: 3 if self.within_query and data.n_queries > 1 else 2]
+        by_query = self.within_query and data.n_queries > 1 and not sparse.issparse(data.X)
+        scales = ["raw", "standard", "query"][: 3 if by_query else 2]
         wanted = [
             (family, scale) for family in self._families() for scale in (scales[:1] if family in _BOOSTED else scales)
         ]
@@ -364,7 +365,7 @@ class AutoRankRLS(Ranker):
         check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
         X, scaler = data.X, None
         if scale == "query":
-            scaler = QueryStandardScaler(with_mean=not sparse.issparse(X)).fit(X, qid=data.layout.codes)
+            scaler = QueryStandardScaler().fit(X, qid=data.layout.codes)
             X = scaler.transform(X, qid=data.layout.codes)
         elif scale == "standard":
             scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=data.weights)

@@ -328,14 +328,12 @@ class Texts:
         for kind, vocabulary in self.vocabularies.items():
             if kind in NEED_QUERY and query is not None:
                 asked, queries = query.as_texts()
-                pairs, rows = np.unique(codes * len(asked) + queries, return_inverse=True)
-                left, right = np.divmod(pairs, len(asked))
                 if vocabulary is None:
-                    both = zip(left.tolist(), right.tolist(), strict=True)
-                    found = np.array([len({*_words(texts[i])} & {*_words(asked[j])}) for i, j in both])
+                    ours, wanted = ([{*_words(text)} for text in each] for each in (texts, asked))
+                    found = np.array([len(ours[i] & wanted[j]) for i, j in zip(codes, queries, strict=True)])
                 else:
-                    found = vocabulary.tfidf(texts)[left].multiply(vocabulary.tfidf(asked)[right]).sum(axis=1)
-                parts.append(found[rows, None].astype(np.float64))
+                    found = vocabulary.tfidf(texts)[codes].multiply(vocabulary.tfidf(asked)[queries]).sum(axis=1)
+                parts.append(found[:, None].astype(np.float64))
             elif vocabulary is not None and kind == "word":
                 parts.append((vocabulary.counts(texts) > 0.0).astype(np.float64)[codes])
             elif vocabulary is not None:

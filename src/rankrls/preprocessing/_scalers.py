@@ -12,10 +12,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
@@ -77,7 +75,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         Returns
         -------
-        ndarray or csr_array of shape (m, n)
+        ndarray of shape (m, n)
             float32 if ``X`` is, else float64.
         """
         check_is_fitted(self, "fitted_with_qid_")
@@ -94,21 +92,16 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.scaler_ = None
         if qid is None:  # of arrays, whatever set_output asks for; sums depend on the order of numbers in memory
             own = self._of_all_rows().set_output(transform="default")
-            self.scaler_ = own.fit(values if issparse(values) else np.ascontiguousarray(values))
+            self.scaler_ = own.fit(np.ascontiguousarray(values))
         return values
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        if (issparse(X) or hasattr(X, "tocsr")) and getattr(self, "with_mean", True):
+        if hasattr(X, "tocsr"):
             text = f"{type(self).__name__} would make sparse X dense, because it does not scale 0 to 0."
-            remedy = "Pass X.toarray(), or use QueryStandardScaler(with_mean=False), which only divides."
+            remedy = "Pass X.toarray(), or scale over all rows by scikit-learn's MaxAbsScaler."
             raise InputError(f"{text} {remedy}", parameter="X")
-        values = validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=(np.float64, np.float32), ensure_all_finite=False
-        )
+        values = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False)
         check_finite_features(values, getattr(self, "feature_names_in_", None))
-        if issparse(values) and not values.has_canonical_format:
-            values = values.copy()
-            values.sum_duplicates()
         return values
 
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
@@ -126,10 +119,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if self.scaler_ is not None:
             return self.scaler_.transform(X)
         layout = query_layout(qid, X.shape[0])
-        if issparse(X):
-            out = X.copy()
-            out.data = (X.data / _sparse_scales(X, layout)).astype(X.dtype, copy=False)
-            return out
         out = np.empty(X.shape, dtype=X.dtype)
 
         def scale(job: tuple[int, int, slice]) -> None:
@@ -146,24 +135,6 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         map_threads(scale, _jobs(layout, X.shape[1]))
         return out
-
-
-def _sparse_scales(X: Any, layout: QueryLayout) -> Array:
-    """The standard deviation of each stored entry's column in its query; what is not stored is 0 and counts."""
-    query = np.empty(X.shape[0], dtype=np.intp)
-    query[layout.order] = np.repeat(np.arange(layout.n_queries), layout.counts)
-    entry = np.repeat(query, np.diff(X.indptr))
-    _, cell = np.unique(entry * X.shape[1] + X.indices, return_inverse=True)
-    size, data = layout.counts[entry].astype(np.float64), X.data.astype(np.float64)
-    stored = np.bincount(cell)[cell]
-    # Where no 0 counts, deviations are measured from a value of the column, as in dense columns.
-    shift = np.empty(cell.max(initial=-1) + 1)
-    shift[cell] = data
-    shift = np.where(stored == size, shift[cell], 0.0)
-    mean = np.bincount(cell, (data - shift) / size)[cell]
-    squares = np.bincount(cell, (data - shift - mean) ** 2)[cell]
-    scales = np.sqrt((squares + (size - stored) * mean**2) / size)
-    return np.where(scales > 0.0, scales, 1.0)
 
 
 def _jobs(layout: QueryLayout, n: int) -> list[tuple[int, int, slice]]:
@@ -233,12 +204,7 @@ class QueryStandardScaler(_QueryScaler):
 
     ``x`` becomes ``(x - mean) / std``, with the mean and the population standard deviation (divided by the number of
     rows) of the feature over the row's query. A feature that is constant inside a query becomes 0 there, as does every
-    feature of a query with a single row; with ``with_mean=False`` such a feature is left as it is.
-
-    Parameters
-    ----------
-    with_mean : bool, default=True
-        Subtract the mean.
+    feature of a query with a single row.
 
     Attributes
     ----------
@@ -256,8 +222,7 @@ class QueryStandardScaler(_QueryScaler):
     -----
     O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
     float32 input is computed in float64 and rounded once. Inside queries, differences to the mean are right to
-    rounding also for columns that lie far from zero. Sparse input stays sparse with ``with_mean=False`` and is
-    refused otherwise.
+    rounding also for columns that lie far from zero. Sparse input is refused, because the result would be dense.
 
     With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
 
@@ -272,9 +237,6 @@ class QueryStandardScaler(_QueryScaler):
            [ 1.,  1.]])
     """
 
-    def __init__(self, with_mean: bool = True) -> None:
-        self.with_mean = with_mean
-
     def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         counts = np.diff(starts)[:, None].astype(np.float64)
         shift = block[starts[:-1]]
@@ -284,12 +246,7 @@ class QueryStandardScaler(_QueryScaler):
         off *= off
         scale = np.sqrt(np.add.reduceat(off, starts[:-1], axis=0) / counts)
         scale[scale == 0.0] = 1.0
-        return self.with_mean * shift, self.with_mean * rest, scale
+        return shift, rest, scale
 
     def _of_all_rows(self) -> StandardScaler:
-        return StandardScaler(with_mean=self.with_mean)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = not self.with_mean
-        return tags
+        return StandardScaler()
