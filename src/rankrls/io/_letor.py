@@ -12,6 +12,7 @@ from typing import Any, BinaryIO, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_array
 
 from rankrls._checks import check_count
 from rankrls._compiled.threads import map_threads, stream_threads
@@ -291,8 +292,6 @@ def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:
     """Entries with ascending ids in each row; the first row that names a feature twice, if there is one."""
-    from scipy.sparse import csr_array
-
     indptr = np.concatenate(([0], ends))
     shape = (len(ends), int(ids.max(initial=0)) + 1)
     rows = csr_array((values[: indptr[-1]].copy(), ids[: indptr[-1]].copy(), indptr), shape=shape)
@@ -367,8 +366,6 @@ def _dense(blocks: list[_Block], options: Options) -> NDArray[Any]:
 
 
 def _sparse(blocks: list[_Block], options: Options) -> Any:
-    from scipy.sparse import csr_array
-
     columns, entries = options.n_features or 0, sum(len(block.values) for block in blocks)
     integer = np.dtype(np.int32 if max(columns, entries) <= np.iinfo(np.int32).max else np.int64)
     values, indices, indptr = Growing((), options.dtype), Growing((), integer), Growing((), integer)

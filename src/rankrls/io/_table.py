@@ -5,18 +5,15 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, objects, quoted
-
-if TYPE_CHECKING:
-    import scipy.sparse
 
 _FEW_LABELS = 12
 NO_ID = 10**18
@@ -101,7 +98,7 @@ class LetorTable(FileTable):
     qid_name: ClassVar[None] = None
     id_name: ClassVar[None] = None
 
-    X: NDArray[Any] | scipy.sparse.csr_array  # scipy imports it when the annotation is evaluated, not before
+    X: NDArray[Any] | csr_array
     y: NDArray[np.float64]
     qid: NDArray[Any] | None
     comments: list[str] | None

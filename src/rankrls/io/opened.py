@@ -92,6 +92,8 @@ class Table:
         first list with any has.
     types : dict of str to DataType
         What each column holds.
+    group_sizes : list of int
+        How many rows are in each row group of a Parquet file.
     refuse : callable
         Makes an error about the table out of a message and further facts.
     """
@@ -113,6 +115,7 @@ class Table:
                 self.types |= dict.fromkeys(places, field.type if size is None else field.type.value_type)
                 self._places |= {name: (field.name, place) for name, place in places.items()}
                 self._sizes |= {} if size is None else {field.name: size}
+        self.group_sizes: list[int] = getattr(self._data, "sizes", [])
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
         if twice is not None:
             called = f"called {twice!r}" if twice else "without a name"
@@ -146,12 +149,6 @@ class Table:
                 row += min(step, batch.num_rows - start)
         if row == first:
             raise self.refuse("the table has no rows.")
-
-    @property
-    def group_sizes(self) -> list[int]:
-        """How many rows are in each row group of a Parquet file."""
-        sizes: list[int] = self._data.sizes
-        return sizes
 
     def _list_size(self, field: Any) -> int | None:
         """How many columns a column of lists of numbers is; None if it is another one."""

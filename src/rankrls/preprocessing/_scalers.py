@@ -8,7 +8,7 @@ has.
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -30,16 +30,14 @@ Array = NDArray[np.float64]
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """What the scalers share: validation, and walking the queries."""
 
+    _of_all_rows: ClassVar[type]
+    """scikit-learn's scaler, which does the same to one query that holds every row."""
     # With metadata routing enabled, qid reaches both without being asked for.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
     def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         """Shift, rest and scale of each column in each query of a block of rows, (queries, columns) each."""
-        raise NotImplementedError
-
-    def _of_all_rows(self) -> MinMaxScaler | StandardScaler:
-        """scikit-learn's scaler, which does the same to one query that holds every row."""
         raise NotImplementedError
 
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
@@ -91,8 +89,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.fitted_with_qid_ = qid is not None
         self.scaler_ = None
         if qid is None:  # of arrays, whatever set_output asks for; sums depend on the order of numbers in memory
-            own = self._of_all_rows().set_output(transform="default")
-            self.scaler_ = own.fit(np.ascontiguousarray(values))
+            self.scaler_ = self._of_all_rows().set_output(transform="default")
+            self.scaler_.fit(np.ascontiguousarray(values))
         return values
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -191,12 +189,11 @@ class QueryMinMaxScaler(_QueryScaler):
            [0.5 , 1.  ]])
     """
 
+    _of_all_rows = MinMaxScaler
+
     def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         low, high = (reduce.reduceat(block, starts[:-1], axis=0) for reduce in (np.minimum, np.maximum))
         return low, np.zeros_like(low), np.where(high > low, high - low, 1.0)
-
-    def _of_all_rows(self) -> MinMaxScaler:
-        return MinMaxScaler()
 
 
 class QueryStandardScaler(_QueryScaler):
@@ -237,6 +234,8 @@ class QueryStandardScaler(_QueryScaler):
            [ 1.,  1.]])
     """
 
+    _of_all_rows = StandardScaler
+
     def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         counts = np.diff(starts)[:, None].astype(np.float64)
         shift = block[starts[:-1]]
@@ -247,6 +246,3 @@ class QueryStandardScaler(_QueryScaler):
         scale = np.sqrt(np.add.reduceat(off, starts[:-1], axis=0) / counts)
         scale[scale == 0.0] = 1.0
         return shift, rest, scale
-
-    def _of_all_rows(self) -> StandardScaler:
-        return StandardScaler()
