@@ -2,7 +2,7 @@
 
     python -m experiments.auto --data DIR                 # LETOR's collections: train and validation parts, then test
     python -m experiments.auto --documentation 450        # so many queries of make demo to learn from, 400 to judge on
-    python -m experiments.auto --sizes DIR                # LightGBM's example (examples/lambdarank in its sources)
+    python -m experiments.auto --sizes DIR                # five folds of LightGBM's example (examples/lambdarank there)
     python -m experiments.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
 
 Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
@@ -106,15 +106,28 @@ def folds(collection: Collection) -> Iterator[tuple[Rows, Rows]]:
         yield joined(fold.train, fold.validation), fold.test
 
 
-def sized(folder: Path) -> tuple[Rows, Rows]:
-    """rank.train and rank.test, whose queries are in files of sizes beside them."""
+def sized(folder: Path) -> Rows:
+    """The queries of rank.train and rank.test, whose sizes are in files beside them."""
     parts: list[Rows] = []
     for name in ("rank.train", "rank.test"):
         like: Any = {"n_features": parts[0].X.shape[1]} if parts else {}
         table = load_letor(folder / name, dense=True, zero_based=False, **like)
         sizes = np.loadtxt(folder / f"{name}.query", dtype=int)
-        parts.append(Rows(table.X, table.y, group_to_qid(sizes, n_rows=len(table.y))))
-    return parts[0], parts[1]
+        qid = 1000 * len(parts) + group_to_qid(sizes, n_rows=len(table.y))
+        parts.append(Rows(table.X, table.y, qid))
+    return joined(*parts)
+
+
+def fifths(rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Five folds of queries."""
+    drawn = np.random.default_rng(0).permutation(np.unique(rows.qid))
+    for held in (np.isin(rows.qid, drawn[k::5]) for k in range(5)):
+        yield taken(rows, ~held), taken(rows, held)
+
+
+def taken(rows: Rows, which: np.ndarray) -> Rows:
+    """Some of the rows."""
+    return Rows(rows.X[which], rows.y[which], rows.qid[which])
 
 
 def documentation(count: int) -> tuple[Rows, Rows]:
@@ -124,8 +137,8 @@ def documentation(count: int) -> tuple[Rows, Rows]:
 
     data, found = read_documentation(), []
     for table, size in ((data.train, count), (data.test, 400)):
-        taken = np.random.default_rng(0).permutation(len(table.queries))[:size]
-        found.append(Rows(*table.of(np.isin(np.arange(len(table.queries)), taken)).rows()))
+        drawn = np.random.default_rng(0).permutation(len(table.queries))[:size]
+        found.append(Rows(*table.of(np.isin(np.arange(len(table.queries)), drawn)).rows()))
     return found[0], found[1]
 
 
@@ -154,22 +167,27 @@ def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
         print(f"{text}  {seconds[name]:.0f} s  {', '.join(choices[name])}", flush=True)
 
 
-def splits(collection: Collection, count: int) -> None:
-    """Halves of a collection's queries: the estimate of the finished model, and what it reaches."""
+def whole(collection: Collection) -> Rows:
+    """All queries of a collection."""
     fold = collection.load(collection.folds[0], scaled=False)
-    rows = joined(joined(fold.train, fold.validation), fold.test)
+    return joined(joined(fold.train, fold.validation), fold.test)
+
+
+def splits(title: str, rows: Rows, count: int) -> None:
+    """Halves of some queries: the estimate of the finished model, and what it reaches on the others."""
     ids, found = np.unique(rows.qid), []
     for seed in range(count):
         first = np.isin(rows.qid, np.random.default_rng(seed).permutation(ids)[: len(ids) // 2])
-        model = AutoRankRLS(families="all").fit(rows.X[first], rows.y[first], qid=rows.qid[first])
-        reached = NDCG(rows.y[~first], model.predict(rows.X[~first]), qid=rows.qid[~first], per_query=True)
+        train, test = taken(rows, first), taken(rows, ~first)
+        model = AutoRankRLS(families="all").fit(train.X, train.y, qid=train.qid)
+        reached = NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True)
         reached = reached[~np.isnan(reached)]
         apart, error = model.best_score_ - reached.mean(), reached.std(ddof=1) / np.sqrt(len(reached))
         found.append((apart, abs(apart) <= 1.96 * np.hypot(error, model.best_score_error_), model.optimism_))
         gap, covered, optimism = np.mean(found, axis=0)
         spread = np.std(found, axis=0)[0] / np.sqrt(len(found))
         print(
-            f"{collection.name}, {len(found)} halves of {len(ids)} queries: estimate minus test {gap:+.4f} "
+            f"{title}, {len(found)} halves of {len(ids)} queries: estimate minus test {gap:+.4f} "
             f"± {spread:.4f}, {covered:.0%} within the 95 % interval of their difference, optimism {optimism:.4f}, "
             f"{model.best_params_['model']}",
             flush=True,
@@ -185,8 +203,10 @@ def main() -> None:
     parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
     options = parser.parse_args()
-    if options.sizes is not None:
-        compare("LightGBM's example", [sized(options.sizes)])
+    if options.sizes is not None and options.splits:
+        splits("LightGBM's example", sized(options.sizes), options.splits)
+    elif options.sizes is not None:
+        compare("LightGBM's example", fifths(sized(options.sizes)))
     elif options.documentation:
         compare("documentation search", [documentation(options.documentation)])
     elif options.data is None:
@@ -194,7 +214,7 @@ def main() -> None:
     else:
         for collection in collections(Path(options.data), options.collection):
             if options.splits:
-                splits(collection, options.splits)
+                splits(collection.name, whole(collection), options.splits)
             else:
                 compare(collection.name, folds(collection))
 
