@@ -117,8 +117,8 @@ class AutoRankRLS(Ranker):
     2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
     on raw, standardised and query-wise scaled features. The models are ordered by complexity: linear before degree 2
     before Gaussian before trees before the blend, and inside each raw before standardised before scaled inside the
-    query. By the one-standard-error rule the first one is taken that is not worse than the best by more than one
-    standard error of their difference, query by query.
+    query. The first one is taken that is not worse than the best by more than half a standard error of their
+    difference, query by query.
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), grown without each of 5 folds of queries, by the loss of
     RankRLS and by lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were grown without it; a
@@ -132,8 +132,8 @@ class AutoRankRLS(Ranker):
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     families : "all", str or sequence of str, default=("linear", "degree 2", "gaussian")
         What to try; "all" adds "trees" and "blend", which needs the trees.
-    rule : {"one_se", "half_se", "best"}, default="one_se"
-        "half_se" allows half a standard error, "best" takes the best model whatever its complexity.
+    rule : {"half_se", "one_se", "best"}, default="half_se"
+        "one_se" allows a whole standard error, "best" takes the best model whatever its complexity.
     within_query : bool, default=False
         Whether to try features that are standardised inside each query too, if X is dense. If such a model is chosen,
         ``predict`` needs ``qid`` and has to see whole queries, and the model cannot be exported.
@@ -220,7 +220,7 @@ class AutoRankRLS(Ranker):
 
     scoring: Any = parameter(default="ndcg@10")
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
-    rule: str = parameter(default="one_se", check=choice(*ALLOWED))
+    rule: str = parameter(default="half_se", check=choice(*ALLOWED))
     within_query: bool = parameter(default=False, check=flag)
     n_basis: int = parameter(default=500, check=number(least=1, whole=True))
     cv: Any = parameter(default=None)
