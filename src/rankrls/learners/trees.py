@@ -83,8 +83,8 @@ def for_lightgbm(X: Any) -> Any:
 
 
 def stored_text(booster: Any) -> str:
-    """A booster's best trees, without parameters, and without what LightGBM would follow blindly."""
-    text, end, _ = booster.model_to_string(num_iteration=booster.best_iteration).partition(_END)
+    """A booster's trees, without parameters, and without what LightGBM would follow blindly."""
+    text, end, _ = booster.model_to_string().partition(_END)
     left_out = ("tree_sizes=", "objective=")
     return "".join(line for line in text.splitlines(True) if not line.startswith(left_out)) + end
 
@@ -160,10 +160,10 @@ class Labelled:
         """The rows of some queries."""
         return runs_of(self.starts, queries)
 
-    def dataset(self, reference: Any = None) -> Any:
-        """As LightGBM takes them, in the bins of ``reference``."""
+    def dataset(self) -> Any:
+        """As LightGBM takes them."""
         sizes = np.diff(self.starts)
-        return lightgbm().Dataset(for_lightgbm(self.X), self.y, weight=self.weights, group=sizes, reference=reference)
+        return lightgbm().Dataset(for_lightgbm(self.X), self.y, weight=self.weights, group=sizes)
 
 
 def cross_fitted(
@@ -171,14 +171,13 @@ def cross_fitted(
 ) -> tuple[Trees, Array]:
     """Trees grown without each fold of queries, and their scores of that fold, (m,).
 
-    Of the other folds every fifth query says when to stop.
+    The number of trees is the best for every fifth query of the other folds, by trees without it.
     """
     n_features = data.X.shape[1]
 
     def without(k: int) -> str:
         rest = np.concatenate(folds[:k] + folds[k + 1 :])
-        watched = np.arange(len(rest)) % N_FOLDS == 0
-        return grown(loss, setting, data.take(rest[~watched]), data.take(rest[watched]), measure, seed + k)
+        return grown(loss, setting, data.take(rest), measure, seed + k)
 
     # LightGBM's own threads wait busily for each other at every tree: folds side by side take a tenth of the time.
     texts = map_threads(without, range(len(folds)))
@@ -189,22 +188,12 @@ def cross_fitted(
     return Trees(tuple(texts), n_features), scores
 
 
-def grown(
-    loss: str, setting: tuple[int, float], train: Labelled, watched: Labelled, measure: Measure, seed: int
-) -> str:
-    """The text of a model whose number of trees is the best for other queries."""
-    leaves, rate = setting
-
-    def derivatives(f: Array, _: Any) -> tuple[Array, Array]:
-        return rankrls_derivatives(f, train.y, train.starts, train.weights)
-
-    def judged(f: Array, _: Any) -> tuple[str, float, bool]:
-        values = measure.values(f[None], watched.y, watched.starts, weights=watched.weights)
-        mean = measure.mean_of(values, watched.y, watched.starts, watched.weights)[0]
-        return "measure", float(np.nan_to_num(mean)), measure.greater_is_better
-
+def grown(loss: str, setting: tuple[int, float], data: Labelled, measure: Measure, seed: int) -> str:
+    """The text of a model of all queries, whose number of trees is the best for a fifth of them by the others."""
+    package, (leaves, rate) = lightgbm(), setting
+    fifth = np.arange(len(data.starts) - 1) % N_FOLDS == 0
+    first, watched = (data.take(np.flatnonzero(some)) for some in (~fifth, fifth))
     parameters = {
-        "objective": derivatives if loss == "rankrls" else loss,
         "metric": "None",
         "num_leaves": leaves,
         "learning_rate": rate,
@@ -215,12 +204,22 @@ def grown(
         "num_threads": 1,
         "verbosity": -1,
     }
-    fitted, package = train.dataset(), lightgbm()
+
+    def boosted(items: Labelled, n_trees: int, **how: Any) -> Any:
+        def derivatives(f: Array, _: Any) -> tuple[Array, Array]:
+            return rankrls_derivatives(f, items.y, items.starts, items.weights)
+
+        objective = derivatives if loss == "rankrls" else loss
+        return package.train(parameters | {"objective": objective}, items.dataset(), n_trees, **how)
+
+    def judged(f: Array, _: Any) -> tuple[str, float, bool]:
+        values = measure.values(f[None], watched.y, watched.starts, weights=watched.weights)
+        mean = measure.mean_of(values, watched.y, watched.starts, watched.weights)[0]
+        return "measure", float(np.nan_to_num(mean)), measure.greater_is_better
+
     stop = package.early_stopping(_PATIENCE, verbose=False)
-    other = watched.dataset(fitted)
-    return stored_text(
-        package.train(parameters, fitted, _MOST_TREES, valid_sets=[other], feval=judged, callbacks=[stop])
-    )
+    found = boosted(first, _MOST_TREES, valid_sets=[watched.dataset()], feval=judged, callbacks=[stop])
+    return stored_text(boosted(data, found.best_iteration))
 
 
 def drawn_folds(y: Array, layout: QueryLayout, rng: Any) -> list[Index]:

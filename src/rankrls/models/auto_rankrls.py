@@ -121,10 +121,10 @@ class AutoRankRLS(Ranker):
     difference, query by query.
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), grown without each of 5 folds of queries, by the loss of
-    RankRLS and by lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were grown without it; a
-    fifth of the other queries says how many trees there are. The model is the mean of the five. The blend is RankRLSCV
-    on two columns: these scores, and the exact held-out scores of the best other model that does not scale inside
-    queries.
+    RankRLS and by lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were grown without it.
+    Their number is the best for a fifth of the other queries, by trees without these. The model is the mean of the
+    five. The blend is RankRLSCV on two columns: these scores, and the exact held-out scores of the best other model
+    that does not scale inside queries.
 
     Parameters
     ----------
