@@ -53,14 +53,23 @@ def predictions(
 
 
 def dual_predictions(
-    V: Any, t: Array, bounds: Index, values: Array, rest: Array, D: Array, right: Array, large: Any
-) -> Array:
-    """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``.
+    V: Any,
+    t: Array,
+    bounds: Index,
+    values: Array,
+    rest: Array,
+    D: Array,
+    right: Array,
+    large: Any,
+    means: tuple[Any, Index] | None,
+) -> tuple[Array, Array]:
+    """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``; and scores of means.
 
     Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``.
     """
     mT, out = namespace(V).matrix_transpose, np.empty((t.shape[1], D.shape[1], len(t)))
-    for at, real in _batches(bounds, V.shape[1], 0, 8 * chunk_values(V)):
+    levels, more = np.zeros_like(out), 0 if means is None else D.size
+    for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V)):
         own, labels = _rows(V, at, real), np.where(real[..., None], t[at], 0.0)
         others = moved(right, V) - mT(own) @ moved(labels, V)
         filled = moved(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
@@ -71,7 +80,14 @@ def dual_predictions(
             else:
                 found = labels - _solved(A, own @ moved(rest[:, k, None] * right, V))
             out[:, k, at[real]] = found[real].T
-    return out
+        if means is None:
+            continue
+        for k in range(t.shape[1]):
+            error = np.where(real[:, None, :], labels[:, None, :, k] - out[k][:, at].transpose(1, 0, 2), 0.0)
+            w = (moved(right[:, k], V) - moved(error, V) @ own) * moved(D.T, V)
+            found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
+            levels[k][:, at[real]] = found.transpose(1, 0, 2)[:, real]
+    return out, levels
 
 
 def _batches(bounds: Index, width: int, more: int, most: int) -> Iterator[tuple[Index, Any]]:

@@ -274,8 +274,12 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     rest = np.divide(alphas, total, out=np.ones_like(total), where=total > 0.0)  # I - H is V diag(rest) V'
     large, targets = alphas > _LARGE_ALPHA * s.top, t.shape[1]
     P = np.empty((targets, len(alphas), len(t)))
+    levels = np.zeros_like(P)
+    query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
+    centres = None if s.means is None or not means else s.means[graph.first_query :, ...]
     if on_device(V):
-        P[:] = device_units.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large)
+        asked = None if centres is None else (centres, query)
+        P, levels = device_units.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large, asked)
     for r in () if on_device(V) else _slices(bounds):
         own = np.ascontiguousarray(V[r])
         others = s.right - own.T @ t[r]
@@ -288,13 +292,11 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     unseen = graph.unseen
     first = int(np.count_nonzero(s.graph.unseen[: graph.first_row]))
     deviations = to_host(s.unseen[first : first + int(unseen.sum()), ...])
-    centres = None if s.means is None or not means else to_host(s.means[graph.first_query :, ...])
-    out, levels = graph.unfactor(P), np.zeros_like(P)
-    query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
+    out = graph.unfactor(P)
     for k, scores in enumerate(out):
         weights = partial(_weights, V, t[:, k] - P[k], D, s.right[:, k])
         _add_unseen(scores, graph, bounds, deviations, weights)
-        if centres is not None:
+        if centres is not None and not on_device(V):
             for r in _slices(bounds):
                 levels[k][:, r] = weights(r) @ centres[query[r]].T
     values = np.abs(s.values)
