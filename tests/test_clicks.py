@@ -183,15 +183,6 @@ def test_estimators_are_fitted_on_corrected_clicks(model):
     assert not hasattr(other, "propensities_")
 
 
-def test_known_examination_of_one_is_the_plain_fit():
-    X, clicks, position, qid, *_ = clicked(sessions=1, queries=50)
-    known = dict.fromkeys(range(1, LENGTH + 1), 1.0)
-    fitted = RankRLSCV().fit(X, clicks, qid=qid, position=position, propensities=known)
-    plain = RankRLSCV().fit(X, clicks, qid=qid)
-    np.testing.assert_allclose(fitted.coef_, plain.coef_, rtol=1e-9)
-    assert fitted.best_score_ == pytest.approx(plain.best_score_, rel=1e-9)
-
-
 def test_positions_are_routed():
     X, clicks, position, qid, *_ = clicked(sessions=1, queries=100)
     with config_context(enable_metadata_routing=True):

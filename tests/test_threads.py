@@ -12,16 +12,12 @@ from concurrent.futures import ThreadPoolExecutor
 import joblib
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from rankrls import RankRLS, RankRLSCV
-from rankrls._cached import cached_property
 from rankrls._compiled import threads as threads_module
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import (
-    balanced_blocks,
     map_threads,
     n_threads,
 )
@@ -122,18 +118,6 @@ def test_an_interruption_stops_between_blocks(no_limits):
     assert len(done) < 10
 
 
-@given(st.lists(st.integers(0, 50), max_size=30), st.integers(1, 12))
-def test_blocks_of_whole_queries(sizes, n_blocks):
-    starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
-    blocks = balanced_blocks(starts, n_blocks)
-    assert len(blocks) <= n_blocks
-    assert all(a < b for a, b in blocks)
-    assert [q for a, b in blocks for q in range(a, b)] == list(range(len(sizes)))
-    if blocks and sum(sizes):
-        rows = [int(starts[b] - starts[a]) for a, b in blocks]
-        assert max(rows) <= sum(sizes) / min(n_blocks, len(sizes)) + 2 * max(sizes)
-
-
 def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
 
@@ -210,19 +194,6 @@ def test_a_forked_child_fits_after_its_parent(kind):
         assert child.exitcode == 0
 
 
-def ends_well(child, seconds):
-    """Whether a child ends with status 0 in time; it is killed otherwise."""
-    deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline:
-        done, status = os.waitpid(child, os.WNOHANG)
-        if done:
-            return os.waitstatus_to_exitcode(status) == 0
-        time.sleep(0.002)
-    os.kill(child, 9)
-    os.waitpid(child, 0)
-    return False
-
-
 def fork(action):
     child = os.fork()
     if child == 0:
@@ -233,38 +204,6 @@ def fork(action):
         finally:
             os._exit(status)
     return child
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_fork_while_another_thread_computes_a_property():
-    class Slow:
-        @cached_property
-        def value(self):
-            entered.set()
-            leave.wait(30)
-            return 1
-
-    entered, leave = threading.Event(), threading.Event()
-    thread = threading.Thread(target=lambda: Slow().value)
-    thread.start()
-    assert entered.wait(30)
-    leave.wait = lambda seconds: None  # of the child's own object
-    try:
-        assert ends_well(fork(lambda: Slow().value), 25)
-    finally:
-        leave.set()
-        thread.join()
-
-
-@pytest.mark.slow
-def test_worker_processes_and_threads_of_joblib():
-    X, y, qid = some_data(200)
-    expected = RankRLS().fit(X, y, qid=qid).coef_
-    for backend in ("loky", "threading"):
-        fits = joblib.Parallel(2, backend=backend)(joblib.delayed(RankRLS().fit)(X, y, qid=qid) for _ in range(3))
-        for fit in fits:
-            np.testing.assert_allclose(fit.coef_, expected, rtol=1e-10)
 
 
 def test_a_loop_whose_code_cannot_be_cached_is_compiled_all_the_same():

@@ -7,7 +7,6 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
-from sklearn.metrics import roc_auc_score
 from tests.refusals import Refusal
 
 from rankrls.metrics import Measure
@@ -115,17 +114,6 @@ def test_an_outlier_makes_no_other_scores_equal(tail, n):
     halves = measure.values(twice, np.tile([0.0, 1.0], n), np.arange(0, 2 * n + 1, 2), sizes=np.repeat(sizes, 2))
     np.testing.assert_array_equal(halves, 0.5)  # equal on paper
     assert Measure("ndcg").values(noisy, y / n, starts, sizes=sizes).min() > 1.0 - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_one_query_with_a_binary_label_is_one_minus_auc_weights_included(seed):
-    rng = np.random.default_rng(seed)
-    y, f = rng.integers(0, 2, 80), rng.integers(0, 30, 80).astype(float)
-    w = rng.uniform(0.1, 3, 80)
-    assert Measure("disagreement")(y, f) == pytest.approx(1 - roc_auc_score(y, f), rel=1e-12)
-    assert Measure("pair_accuracy")(y, f, sample_weight=w) == pytest.approx(
-        roc_auc_score(y, f, sample_weight=w), rel=1e-12
-    )
 
 
 @pytest.mark.parametrize("seed", range(4))
