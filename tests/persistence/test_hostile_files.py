@@ -238,8 +238,9 @@ print(sorted(found), sorted(opened - {good, bad}))
     assert done.stdout.strip() == "[] []"
 
 
-def test_a_linear_model_of_other_features(folder):
+@pytest.mark.parametrize("n", [1, 5])
+def test_a_linear_model_of_other_features(n, folder):
     save(RankRLS().fit(np.eye(4), [1, 2, 3, 4]), folder / "linear")
     changed = Changed((folder / "linear").read_bytes())
-    changed.state["n_features_in_"] = 5
+    changed.state["n_features_in_"] = n
     refuse(folder, changed.content())

@@ -119,4 +119,6 @@ def _products(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
     X = X.astype(np.float64, copy=False)
     if W.ndim == 2 and W.shape[1] != 1:
         return np.asarray(X @ W)
+    if X.shape[1] != len(W):  # einsum would repeat a single column
+        raise ValueError(f"{X.shape[1]} columns for {len(W)} coefficients.")
     return np.asarray(np.einsum("ij,j->i", X, np.ascontiguousarray(W.ravel()))).reshape(len(X), *W.shape[1:])
