@@ -10,12 +10,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.refusals import Refusal
 
-from rankrls import RankRLSCV, load
+from rankrls import RankRLS, RankRLSCV, load
 from rankrls.cli._options import METHODS
 from rankrls.inspection import selected_features
 from rankrls.io import load_letor
 from rankrls.metrics import evaluate
-from rankrls.model_selection import permutation_test
+from rankrls.model_selection import leave_pair_out, nested_estimate, permutation_test
 from rankrls.models import boosted
 from rankrls.preprocessing import QueryMinMaxScaler
 
@@ -101,14 +101,31 @@ def test_the_choice_is_that_of_python(files, works):
     assert found["measures"]["held_out"]["map"]["value"] == pytest.approx(values["map"])
 
 
-def test_fit_and_cv_name_the_same_protocol_and_number(files, works):
-    for extra in ([], ["--global", "--leave-pair-out", "--alphas", "1,10"], ["--cv", "3"]):
+def test_fit_and_cv_name_the_same_protocol_measure_and_number(files, works):
+    by_pairs = ("--cv", "leave_pair_out")
+    for extra in ([], ["--global", *by_pairs, "--alphas", "1,10"], ["--cv", "3"]):
         of_fit = works("fit", "train.txt", "-m", "m.rankrls", *extra, "--json").json["selection"]
         assert works("cv", "train.txt", *extra, "--json").json["selection"] == of_fit
-    assert "of 12 queries" in of_fit["how"] or "3 folds" in of_fit["how"]
+    assert "3 folds of 12 queries" in of_fit["how"]
     shown = works("fit", "train.txt", "-m", "m.rankrls").out
     assert "Chosen by leave-query-out over 12 queries" in shown
     assert "held-out disagreement" in shown
+
+
+def test_one_ranking_has_one_number(files, works):
+    """By default, by leave-pair-out and of Python: the C-index under the same name, of the same protocol."""
+    one = ("train.txt", "--global", "--alphas", "1,10")
+    found = works("fit", *one, "-m", "m.rankrls", "--test", "test.txt", "--json").json
+    assert found["selection"]["measure"] == "C-index"
+    assert found["selection"]["how"] == "leave-pair-out over 96 items"
+    for extra in ([], ["--leave-pair-out"], ["--cv", "leave_pair_out"]):
+        assert works("cv", *one, *extra, "--json").json["selection"] == found["selection"]
+    table = load_letor("train.txt")
+    score = leave_pair_out(RankRLS(alpha=found["chosen"]["alpha"]), table.X, table.y).score
+    assert found["selection"]["value"] == pytest.approx(score)
+    judged = works("evaluate", "m.rankrls", "test.txt", "--global", "--json").json["measures"]["C-index"]
+    assert judged["value"] == found["measures"]["test"]["C-index"]["value"]
+    assert "held-out C-index" in works("fit", *one, "-m", "m.rankrls").out
 
 
 @pytest.mark.parametrize("word", ["minmax", "standard-all"])
@@ -249,3 +266,11 @@ def test_cv_prints_the_p_value_of_permutation_test(files, works):
     found = works("cv", "train.txt", "--permutations", "19", "--json").json
     assert found["permutation_test"]["p_value"] == pytest.approx(test.p_value, rel=1e-12)
     assert f"{test.p_value:.2g}" in works("cv", "train.txt", "--permutations", "19").out
+
+
+def test_cv_prints_the_nested_estimate(files, works):
+    table = load_letor("train.txt")
+    expected = nested_estimate(RankRLSCV(), table.X, table.y, qid=table.qid)
+    found = works("cv", "train.txt", "--nested", "--json").json["nested"]
+    assert found["score"] == pytest.approx(expected.score, rel=1e-12)
+    assert f"Nested disagreement {expected.score:.4f} ±" in works("cv", "train.txt", "--nested").out

@@ -247,3 +247,40 @@ def test_wrong_positions_and_clicks_are_refused_by_row(files, rows, refused):
         frame.assign(**{column: frame[column].where(frame.index != 7, value)}).to_csv("bad.csv", index=False)
         refused("fit", "bad.csv", *SHOWN, Refusal(text, file="bad.csv", row=7))
     refused("fit", "bad.csv", *SHOWN, "--event", "seen", Refusal("exclude each other", parameter="position"))
+
+
+def test_votes_between_ids_and_their_probabilities(files, works, refused):
+    """With features of the items and without; predict gives what predict_win_probability says."""
+    rng = np.random.default_rng(0)
+    items = pd.DataFrame(rng.normal(size=(8, 3)), columns=[*"abc"]).assign(docid=[f"i{k}" for k in range(8)])
+    items.to_csv("items.csv", index=False)
+    first, second = rng.integers(8, size=(2, 200))
+    first, second = first[first != second], second[first != second]
+    margin = items["a"].to_numpy()[first] - items["a"].to_numpy()[second] + rng.normal(size=len(first))
+    choice = np.where(np.abs(margin) < 0.2, "tie", np.where(margin > 0, "left", "right"))
+    names = items["docid"].to_numpy()
+    pd.DataFrame({"left": names[first], "right": names[second], "choice": choice}).to_csv("votes.csv", index=False)
+    works("fit", "items.csv", "--pairs", "votes.csv", "-m", "m.rankrls")
+    X, left_wins = items[[*"abc"]].to_numpy(), margin > 0
+    winners, losers = np.where(left_wins, first, second), np.where(left_wins, second, first)
+    model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X, winners, losers, strength=(choice != "tie").astype(float))
+    np.testing.assert_allclose(load("m.rankrls").coef_, model.coef_, rtol=1e-9)
+    found = np.loadtxt(works("predict", "m.rankrls", "items.csv", "--pairs", "votes.csv").out.splitlines())
+    np.testing.assert_allclose(found, model.predict_win_probability(X[first], X[second]), rtol=1e-9)
+
+    sides = ("--left", "left", "--right", "right")
+    works("fit", "votes.csv", *sides, "--preferred", "choice", "-m", "names.rankrls")
+    works("predict", "names.rankrls", "votes.csv", *sides, "-o", "p.csv")
+    table, ranker = pd.read_csv("p.csv"), load("names.rankrls")
+    assert [*table] == ["left", "right", "difference", "probability"]
+    lead = ranker.predict({"item": table["left"].to_numpy()}) - ranker.predict({"item": table["right"].to_numpy()})
+    np.testing.assert_allclose(table["difference"], lead, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(table["probability"], 1.0 / (1.0 + np.exp(-ranker[-1].win_slope_ * lead)), rtol=1e-9)
+
+    (files / "others.csv").write_text("winner,loser\ni0,none\n")
+    refused(
+        "predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("'none' names no row", parameter="pairs")
+    )
+    refused("predict", "m.rankrls", "votes.csv", *sides, Refusal("takes features", parameter="left"))
+    works("fit", "train.txt", "-m", "labels.rankrls")
+    refused("predict", "labels.rankrls", "test.txt", "--pairs", "votes.csv", Refusal("has no probabilities"))

@@ -89,12 +89,14 @@ def test_an_interrupt_ends_a_command_at_once_and_keeps_the_target(files, works):
 
 def test_a_reader_that_leaves_early_is_no_error(files, works):
     works("fit", "train.txt", "-m", "m.rankrls")
-    command = [sys.executable, "-m", "rankrls", "predict", "m.rankrls", "test.txt"]
-    read, write = os.pipe()
-    os.close(read)
-    done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
-    os.close(write)
-    assert (done.returncode, done.stderr) == (1, "")
+    works("predict", "m.rankrls", "test.txt", "-o", "scores.txt")
+    for words in (["predict", "-q", "m.rankrls", "test.txt"], ["compare", "-q", "test.txt", "m.rankrls", "scores.txt"]):
+        read, write = os.pipe()
+        os.close(read)
+        command = [sys.executable, "-m", "rankrls", *words]
+        done = subprocess.run(command, stdout=write, stderr=subprocess.PIPE, text=True, timeout=120)
+        os.close(write)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_an_interruption_that_python_handles_ends_with_130(files, rankrls, monkeypatch):
@@ -111,9 +113,12 @@ def test_an_interruption_that_python_handles_ends_with_130(files, rankrls, monke
 def test_long_work_tells_that_it_goes_on(monkeypatch, capsys):
     from rankrls.cli._report import Report
 
-    with Report().working("fitting", "choosing and fitting"):
-        time.sleep(3.3)
-    assert capsys.readouterr().err == "rankrls: choosing and fitting: 3 s\n"
+    report = Report()
+    with report.watched():
+        for k in range(4):  # many short steps are long work too
+            with report.working("scoring", f"scoring part {k}"):
+                time.sleep(0.85)
+    assert capsys.readouterr().err == "rankrls: scoring part 3: 3 s\n"
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(files, rankrls):

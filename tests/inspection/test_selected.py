@@ -59,3 +59,16 @@ def test_names_come_from_the_pipeline_and_others_are_refused():
     for other in (RankRLS(), RankingPursuit(2)):
         with pytest.raises(InputError, match="selected no features"):
             selected_features(other.fit(X, Y))
+
+
+@pytest.mark.parametrize(
+    "model", [GreedyRankRLS(3), RankingPursuit(3, dictionary="features"), RankingPursuitCV(dictionary="features")]
+)
+def test_a_notebook_shows_them(model):
+    assert "x11" not in model._repr_mimebundle_()["text/html"]
+    table = selected_features(model.fit(X, Y, qid=QID))
+    for html in (model._repr_html_(), model._repr_mimebundle_()["text/html"]):
+        shown = html.rpartition("<pre")[2]
+        for row in table.rows:
+            assert all(cell in shown for cell in row)
+    assert "held out" not in RankRLS().fit(X, Y, qid=QID)._repr_html_()

@@ -191,7 +191,8 @@ def test_a_choice_by_pairs(scoring, qid):
         expected = (one.score if scoring == "pair_accuracy" else 1.0 - one.score, one.standard_error, *ends)
         row = [found[name][k] for name in ("mean_score", "standard_error", "low", "high")]
         np.testing.assert_allclose(row, expected, rtol=1e-8)
-    assert model.selection_ == f"leave-pair-out over {len(pairs_of(Y, qid))} pairs"
+    over = f"{len(Y)} items" if qid is None else f"{len(pairs_of(Y, qid))} pairs"
+    assert model.selection_ == f"leave-pair-out over {over}"
     np.testing.assert_allclose(model.best_score_, found["mean_score"][model.best_index_])
 
 

@@ -73,6 +73,15 @@ def test_censored_times_are_permuted_with_their_events():
         assert RankRLSCV().fit_pairs(X, winners, losers, groups=losers).best_score_ == score
 
 
+@pytest.mark.parametrize("scoring", ["disagreement", "pair_accuracy"])
+def test_p_values_of_censored_times_are_small_where_something_is_to_be_found(scoring):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 5))
+    time, event = np.exp(X[:, 0] + 0.3 * rng.normal(size=40)), rng.random(40) < 0.7
+    model = RankRLSCV(scoring=scoring, alphas=(1.0, 10.0))
+    assert permutation_test(model, X, time, event=event, n_permutations=19).p_value == 0.05
+
+
 def test_p_values_are_uniform_where_nothing_is_to_be_found():
     rng, found = np.random.default_rng(0), []
     for seed in range(60):

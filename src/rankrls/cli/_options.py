@@ -33,9 +33,19 @@ class Options(SimpleNamespace):
         return self.pairs is not None or self.votes or self.event is not None
 
     @property
-    def pair_measure(self) -> str:
-        """What the share of preferences in the right order is called."""
-        return "pair_accuracy" if self.event is None else "C-index"
+    def of_items(self) -> bool:
+        """Whether what is ordered are the items of one ranking, and pairs of them are what counts."""
+        preferences = self.pairs is not None or self.votes
+        return not preferences and bool(self.event or self.everything or self.cv == "leave_pair_out")
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """The measure to choose by, and others to print."""
+        return self.metric or ("pair_accuracy" if self.by_pairs or self.of_items else "disagreement",)
+
+    def called(self, measure: str) -> str:
+        """What a measure is called: the share of ordered pairs of one ranking is the C-index."""
+        return "C-index" if measure == "pair_accuracy" and self.of_items else measure
 
     @property
     def roles(self) -> dict[str, Any]:
@@ -162,7 +172,7 @@ THREADS = GroupedOption(
     ["--threads"], group="output", metavar="N", type=click.IntRange(1), help="Threads; all processors by default."
 )
 QUIET = GroupedOption(
-    ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit prints nothing."
+    ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit and split print no tables."
 )
 CONVENTION = choice(
     "TOOL", "--convention", "letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
@@ -175,6 +185,10 @@ TARGET = data("K", "--target", "Target (from 0) of a model of several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
 IDS = data(["row", "docid"], "--ids", "row or docid.")
 FORCE = output("", "--force", "Write into a folder that is not empty.")
+SIDES = together(
+    data("COLUMN", "--left", "Votes: the column of one side."),
+    data("COLUMN", "--right", "Votes: the other side."),
+)
 METHODS = {
     "rankrls": "RankRLSCV",
     "auto": "AutoRankRLS",
@@ -194,13 +208,12 @@ LEARNING = together(
     data("FILE", "--test", "Evaluate the model on these data."),
     data("FILE", "--unlabelled", "More rows, without labels, for methods that use them."),
     PAIRS,
-    data("COLUMN", "--left", "Votes: the column of one side."),
-    data("COLUMN", "--right", "Votes: the other side."),
+    SIDES,
     data("COLUMN", "--preferred", "Votes: the column that says which side was preferred, or tie."),
     COLUMNS,
     EVENT,
-    data("COLUMN", "--position", "Labels are clicks; where a row was shown. --impressions COLUMN: how often."),
-    data("COLUMN", "--impressions", "How often a row was shown; once by default.", hidden=True),
+    data("COLUMN", "--position", "Labels are clicks; where a row was shown."),
+    data("COLUMN", "--impressions", "How often a row was shown; once by default."),
     GLOBAL,
     data(["auto", "named"], "--columns", "auto: decide by its cells what a column is."),
     data("NAME,...", "--categorical", "Columns of categories."),
@@ -212,9 +225,8 @@ LEARNING = together(
     model("DEVICE", "--device", "Where torch computes: cuda, cpu, ...; by default numpy does."),
     model(SCALES, "--scale", "In each query minmax, standard; over all rows minmax-all, standard-all."),
     model("NAME=VALUE", "--set", "Any parameter of the estimator or TableEncoder.", "parameters", multiple=True),
-    choice("NAME,...", "--metric", "Choose by the first measure (by default disagreement), print all."),
+    choice("NAME,...", "--metric", "Choose by the first (default disagreement; one ranking: C-index), print all."),
     choice("K", "--cv", "K folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
-    choice("", "--leave-pair-out", "The same as --cv leave_pair_out.", hidden=True),
     CONVENTION,
     JSON,
 )

@@ -67,7 +67,7 @@ class Command(click.Command):
         inputs = [value for key, value in ctx.params.items() if key not in written]
         inputs = [each for value in inputs for each in (value if isinstance(value, tuple) else (value,))]
         work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
-        with limited_threads(found.threads):
+        with limited_threads(found.threads), report.watched():
             check_targets(outputs, [each for each in inputs if isinstance(each, Path)])
             report.show(work(found, report))
 
@@ -99,11 +99,11 @@ def fit() -> None:
 @command(module="fit")
 @click.argument("train", type=FILE)
 @options.LEARNING
+@choice("", "--leave-pair-out", "The same as --cv leave_pair_out, for small studies.")
+@choice("", "--nested", "Also repeat the whole choice without each of 5 folds: an estimate that it does not flatter.")
 @choice("N", "--permutations", "Test against N permutations of the labels, with the choice repeated in each.")
 def cv() -> None:
     """Evaluate every candidate model, save none.
-
-    With --leave-pair-out each pair of rows is held out, for small studies: the C-index with intervals.
 
     Example: rankrls cv train.txt --metric ndcg@10 --kernel linear,rbf --alphas 1e-3:1e3:13
     """
@@ -111,12 +111,15 @@ def cv() -> None:
 
 @command(module="predict")
 @options.MODEL_AND_DATA
+@options.PAIRS
+@options.SIDES
 @options.OUTPUT
 def predict() -> None:
     """Score the rows of a file.
 
     One line per row. Only differences inside a query have a meaning. If FILE ends in .csv, .tsv, .parquet or .arrow,
-    a table with ids and scores is written.
+    a table with ids and scores is written. With --pairs, or --left and --right, it is the probability that a vote
+    prefers the first of two items.
 
     Example: rankrls predict m.rankrls test.txt -o scores.txt
     """
@@ -270,13 +273,9 @@ def run(argv: list[str]) -> int:
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
             root(argv, prog_name="rankrls", standalone_mode=False)
-        sys.stdout.flush()
         return 0
     except click.Abort:
         return 130
-    except BrokenPipeError:  # whoever reads the output (head) has seen enough
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
-        return 1
     except Exception as error:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             traceback.print_exception(error)

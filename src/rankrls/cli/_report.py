@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -49,14 +50,58 @@ class Report:
     quiet: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    doing: str = "working"
+    spinner: Any = None
+    display: Any = None
 
     @contextmanager
-    def working(self, part: str, what: str) -> Iterator[None]:
-        """Say on standard error what is being done if it takes long; add its seconds to ``part``."""
-        start = perf_counter()
-        with nullcontext() if self.quiet else _progress(what, bar=part != "fitting"):
+    def watched(self) -> Iterator[None]:
+        """Show that the command goes on: a spinner on a terminal, else a line after three seconds and every five."""
+        if self.quiet or sys.stderr is None:
             yield
+        elif sys.stderr.isatty():
+            from rich.console import Console
+            from rich.live import Live
+            from rich.spinner import Spinner
+
+            self.spinner = Spinner("dots", self.doing)
+            with Live(
+                self.spinner, console=Console(stderr=True), transient=True, redirect_stdout=False
+            ) as self.display:
+                yield
+        else:
+            ended, start = Event(), perf_counter()
+
+            def tell() -> None:
+                pause = 3.0
+                while not ended.wait(pause):
+                    say(f"{self.doing}: {perf_counter() - start:.0f} s")
+                    pause = 5.0
+
+            thread = Thread(target=tell, daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                ended.set()
+                thread.join()
+
+    @contextmanager
+    def working(self, part: str, what: str, *, bars: bool = False) -> Iterator[None]:
+        """Say what is being done, and add its seconds to ``part``; where estimators show ``bars``, no spinner does."""
+        start, before = perf_counter(), self.doing
+        self._do(what, spins=not bars)
+        try:
+            yield
+        finally:
+            self._do(before)
         self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - start
+
+    def _do(self, what: str, *, spins: bool = True) -> None:
+        self.doing = what
+        if self.display is not None:
+            self.spinner.update(text=printable(what))
+            (self.display.start if spins else self.display.stop)()
 
     def note(self, text: str) -> None:
         """Tell something that is not an error, once."""
@@ -67,6 +112,16 @@ class Report:
 
     def show(self, result: Result) -> None:
         """Print a result."""
+        if self.display is not None and sys.stdout.isatty():
+            self.display.stop()
+            self.display = None
+        try:
+            self._print(result)
+            sys.stdout.flush()
+        except BrokenPipeError:  # whoever reads the output (head) has seen enough
+            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
+
+    def _print(self, result: Result) -> None:
         if self.as_json:
             print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
         elif not (result.optional and self.quiet):
@@ -135,29 +190,3 @@ def labels_shown(found: Mapping[str, Any]) -> str:
         none = f", {found['none']} rows without" if "none" in found else ""
         return f"{found['distinct']} from {found['min']:g} to {found['max']:g}{none}"
     return "  ".join(f"{label}: {count}" for label, count in found.items())
-
-
-@contextmanager
-def _progress(what: str, *, bar: bool) -> Iterator[None]:
-    """A spinner on a terminal, unless estimators show a bar; elsewhere a line after three seconds and every five."""
-    if sys.stderr is not None and sys.stderr.isatty():
-        from rich.console import Console
-
-        with Console(stderr=True).status(printable(what)) if bar else nullcontext():
-            yield
-        return
-    ended, start = Event(), perf_counter()
-
-    def tell() -> None:
-        pause = 3.0
-        while not ended.wait(pause):
-            say(f"{what}: {perf_counter() - start:.0f} s")
-            pause = 5.0
-
-    thread = Thread(target=tell, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()

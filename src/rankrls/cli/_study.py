@@ -66,7 +66,6 @@ class Study:
 
     options: Options
     report: Report
-    metric: str
     estimator: Any
     scaler: Any
     encoder: Any
@@ -102,18 +101,14 @@ def study(options: Options, report: Report) -> Study:
     parameters = {**dict(options.parameters)}
     of_columns = {name for name in inspect.signature(TableEncoder).parameters if name in parameters}
     encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
-    names = options.metric or ("disagreement",)
-    measures = [resolve_measure(name, options.convention) for name in names]
-    metric, scoring = names[0], measures[0]
-    if options.by_pairs or options.cv == "leave_pair_out":
-        metric, scoring = "pair_accuracy", resolve_measure("pair_accuracy", options.convention)
+    scoring, *_ = [resolve_measure(name, options.convention) for name in options.measures]
     estimator = _estimator(options, parameters, scoring)
-    found = Study(options, report, metric, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
+    found = Study(options, report, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
     if is_dataset(options.train):
         _fit_shards(found)
     else:
         _read(found)
-        with report.working("fitting", "choosing and fitting"):
+        with report.working("fitting", "choosing and fitting", bars=options.method != "rankboost"):
             _fit(found)
     for name, end in ends_of_grids(estimator).items():
         value = f"{estimator.best_params_[name]:.3g}"
@@ -342,7 +337,7 @@ def _fit_shards(found: Study) -> None:
         found.tables = {role: scaled(data, found.scaler) for role, data in found.tables.items()}
     roles = given({"label": options.label, "qid": options.qid, "id": options.id})
     found.about = {"columns": roles, "parts": len(found.training.parts)}
-    with report.working("fitting", "choosing and fitting"):
+    with report.working("fitting", "choosing and fitting", bars=options.method != "rankboost"):
         found.estimator.fit_dataset(found.training, **given({"validation": found.tables.get("validation")}))
 
 
@@ -368,7 +363,7 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     else:
         scores = predict_by_query(estimator, table.X, table.qid)
     if role in found.pairs:
-        return {options.pair_measure: judge_pairs(found.pairs[role], scores)}
-    names = options.metric or ("disagreement",)
-    names = names if len(names) > 1 else suitable_measures(table.y, names)
-    return judge(names, options.convention, table, scores, weights=weights)
+        return {options.called("pair_accuracy"): judge_pairs(found.pairs[role], scores)}
+    names = options.measures if len(options.measures) > 1 else suitable_measures(table.y, options.measures)
+    judged = judge(names, options.convention, table, scores, weights=weights)
+    return {options.called(name): each for name, each in judged.items()}

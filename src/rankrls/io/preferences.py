@@ -87,7 +87,8 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
 
     The columns are called ``winner``, ``loser``, and where wanted ``strength`` (by how much the winner should lead; 0
     is a tie), ``weight`` (how much the preference counts) and ``group`` (what is held out together), in any order.
-    Others are not read, and the result names them as ``ignored``.
+    Others are not read, and the result names them as ``ignored``. In place of winner and loser there may be ``left``,
+    ``right`` and ``choice``, which says which of the two was preferred, as in :func:`load_votes`.
 
     Parameters
     ----------
@@ -125,11 +126,14 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     (array([1, 2]), array([0, 1]), array([2., 1.]))
     """
     with open_table(path, "auto", PairsError) as table:
-        given = {role: role for role in _COLUMNS if role in table.columns or role in ("winner", "loser")}
+        sides = pair_columns(table)
+        given = sides | {role: role for role in _COLUMNS[2:] if role in table.columns}
+        if "left" in sides:
+            given["preferred"] = "choice"
         votes, kept = _votes(table, given)
-        ignored = tuple(name for name in table.columns if name not in given)
+        ignored = tuple(name for name in table.columns if name not in given.values())
     if not kept.all():
-        raise _row_error(table, int(np.argmin(kept)), "the item is compared with itself.", column="winner")
+        raise _row_error(table, int(np.argmin(kept)), "the item is compared with itself.", column=next(iter(sides)))
     if ids is None:
         row_of = {item: int(item) for item in votes.items if is_whole(item)}
         row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
@@ -146,10 +150,27 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
         why = f"no row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
         if ids is not None:
             why = f"the id of {'several items' if item in row_of else 'no item'}"
-        raise _row_error(table, k, f"the {what} {quoted(item)} is {why}.", column=what)
+        raise _row_error(table, k, f"the {what} {quoted(item)} is {why}.", column=what if what in sides else None)
     return PairTable(
         winners, losers, votes.strength, votes.weight, votes.groups, votes.path, votes.sha256, ignored=ignored
     )
+
+
+def pair_columns(table: Table) -> dict[str, str]:
+    """The columns of the two items of each pair: winner and loser, or left and right."""
+    found = next((two for two in (("winner", "loser"), ("left", "right")) if {*two} <= {*table.columns}), None)
+    return {role: role for role in found or ("winner", "loser")}
+
+
+def load_sides(path: Source, left: str | None = None, right: str | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The two items of each row of a table, as text: of the named columns, or of those of :func:`load_pairs`."""
+    with open_table(path, "auto", PairsError) as table:
+        sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
+        for role, name in sides.items():
+            check_column(table, name, role)
+        found = read_arrays(table, ReadPlan(texts=sides)).texts
+    first, second = (objects(map(str, found[role].tolist())) for role in sides)
+    return first, second
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)

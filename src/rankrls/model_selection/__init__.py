@@ -1,14 +1,17 @@
 """An estimator in, held-out rankings out."""
 
+from rankrls.model_selection.nested import NestedEstimate, nested_estimate
 from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out
 from rankrls.model_selection.permutation import PermutationTest, permutation_test
 from rankrls.model_selection.query_holdout import leave_preference_out, leave_query_out
 
 __all__ = [
+    "NestedEstimate",
     "PairHoldout",
     "PermutationTest",
     "leave_pair_out",
     "leave_preference_out",
     "leave_query_out",
+    "nested_estimate",
     "permutation_test",
 ]

@@ -9,14 +9,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from rankrls._comparisons import LabelledItems
-from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
-from rankrls.metrics import resolve_measure
 from rankrls.metrics._values import mean_and_error
+from rankrls.model_selection.nested import choosing
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
@@ -123,14 +121,8 @@ def permutation_test(
     0.03
     """
     number(above=0)("n_permutations", n_permutations)
-    model, permuted = clone(estimator), np.empty(int(n_permutations))
-    if not hasattr(model, "scoring"):
-        raise InputError(
-            f"permutation_test repeats a choice: pass an estimator such as RankRLSCV (with one of alphas, if it is "
-            f"known); got {type(model).__name__}.",
-            parameter="estimator",
-        )
-    measure = resolve_measure("pair_accuracy" if event is not None else model.scoring)
+    model, measure = choosing(estimator, event, "permutation_test")
+    permuted = np.empty(int(n_permutations))
     y, layout = np.asarray(y), query_layout(qid, len(y))
     rng = np.random.default_rng(random_state)
 

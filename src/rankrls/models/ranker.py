@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, to_host
@@ -155,6 +156,13 @@ class Ranker(RegressorMixin, BaseEstimator):
         measure, columns = Measure("disagreement"), zip(labels.T, scores.T, strict=True)
         errors = [measure(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
         return 1.0 - float(np.mean(errors))
+
+    def _html_repr(self) -> str:
+        """What a notebook shows: scikit-learn's diagram, and the selected features with their weights."""
+        from rankrls.models.selected import selected_features, selects_features
+
+        html = str(estimator_html_repr(self))
+        return html + selected_features(self)._repr_html_() if selects_features(self) else html
 
     def __sklearn_is_fitted__(self) -> bool:
         """Not so after a fit that failed, although that may have set ``n_features_in_``."""

@@ -174,6 +174,8 @@ def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], 
     check_pairs_can_be_held_out(data, settings, constrained=constrained, parameter="cv")
     if isinstance(data, PreferredItems):
         what = f"{np.count_nonzero(data.graph.strength)} comparable pairs"
+    elif data.n_queries == 1:
+        what = f"{data.n_rows} items"
     else:
         what = f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
     return exact_pair_plan(measure, f"leave-pair-out over {what}")

@@ -180,9 +180,11 @@ def progress(items: Iterable[Any], verbose: int, what: str = "candidates") -> It
         yield from items
         return
     from rich.console import Console
-    from rich.progress import track
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    yield from track(items, what, console=Console(stderr=True), transient=not verbose)
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=not verbose) as bar:
+        yield from bar.track(items)
 
 
 def check_evaluated(averages: Array) -> None:

@@ -43,12 +43,13 @@ def evaluate(options: Options, report: Report) -> Result:
         if options.by_pairs:
             pairs = comparable_pairs(data) if options.event is not None else _pairs(options, data, stored, report)
             qid = data.qid if stored and stored[0].by_query else None
-            judged = {options.pair_measure: judge_pairs(pairs, scores, qid)}
+            judged = {options.called("pair_accuracy"): judge_pairs(pairs, scores, qid)}
             about, title = {"pairs": pairs.summary()}, f"{path} on {options.pairs or data.path}"
             by = ("share", "preferences")
         else:
-            measures = options.metrics or suitable_measures(data.y)
+            measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
             judged = judge(measures, options.convention, data, scores, must_judge=options.metrics is not None)
+            judged = {options.called(name): each for name, each in judged.items()}
     about["measures"], rows = {}, []
     for name, each in judged.items():
         interval = each.interval()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_s
 from rankrls.cli._study import Study, study
 from rankrls.inspection import Leaderboard, leaderboard, selected_features
 from rankrls.io._rows import few
-from rankrls.model_selection import permutation_test
+from rankrls.model_selection import nested_estimate, permutation_test
 from rankrls.models.selected import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
@@ -73,20 +74,24 @@ def cv(options: Options, report: Report) -> Result:
     best = columns["alpha"].index(estimator.alpha_) if index is None else int(index)
     result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
     text = [*_examination(found), *_bias(found)]
+    if options.nested:
+        with report.working("nested", "choosing without each fold", bars=True):
+            nested = replace(nested_estimate(**_rows(found, "nested")), measure=_measure(found))
+        result["nested"] = vars(nested)
+        text.append(f"{nested}\n")
     if options.permutations is not None:
-        with report.working("permuting", "fitting permutations"):
-            estimator, X, y, qid, event = _rows(found, "permutations")
-            test = permutation_test(estimator, X, y, n_permutations=options.permutations, qid=qid, event=event)
-        result["permutation_test"] = {**vars(test), "permuted_scores": test.permuted_scores.tolist()}
+        with report.working("permuting", "fitting permutations", bars=True):
+            test = permutation_test(**_rows(found, "permutations"), n_permutations=options.permutations)
+        result["permutation_test"] = vars(test)
         text.append(f"{test}\n")
     if "low" in columns:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
-    table = _curve_table(_measure(found), estimator.selection_, curve, best)
+    table = _curve_table(_measure(found), _protocol(found), curve, best)
     return Result(result, _tables(result, table, _choice_table(found)), text)
 
 
-def _rows(found: Study, parameter: str) -> tuple[Any, Any, Any, Any, Any]:
+def _rows(found: Study, parameter: str) -> dict[str, Any]:
     """The estimator and the labelled rows, or times with events, that a study is repeated on."""
     options, table = found.options, found.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
@@ -94,7 +99,7 @@ def _rows(found: Study, parameter: str) -> tuple[Any, Any, Any, Any, Any]:
         problem = f"{parameter} is for one file of rows with labels, without {few(others)}."
         raise InputError(problem, parameter=parameter)
     event = getattr(table, "event", None) if options.event is not None else None
-    return found.estimator, table.X, table.y, table.qid, event
+    return {"estimator": found.estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event}
 
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
@@ -112,7 +117,7 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         "chosen": _chosen(estimator),
         **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
-            "how": getattr(estimator, "selection_", None),
+            "how": _protocol(found) or None,
             "measure": _measure(found),
             "convention": options.convention,
             "rule": getattr(estimator, "rule", None),
@@ -149,10 +154,14 @@ def _held_out(found: Study) -> tuple[float, float]:
 
 
 def _bias(found: Study) -> list[str]:
-    """A sentence about the printed score, if a selection bias was subtracted."""
-    bias = _held_out(found)[1]
-    text = f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n"
-    return [] if np.isnan(bias) else [text]
+    """What there is to say about the printed score: that a bias was subtracted, or that one is left."""
+    bias, options = _held_out(found)[1], found.options
+    text = [f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n"]
+    if options.event is not None and options.cv != "leave_pair_out":
+        text.append(
+            "It is still too good: items of a held-out event are in other pairs. cv --nested holds out items.\n"
+        )
+    return [] if np.isnan(bias) else text
 
 
 def _examination(found: Study) -> list[str]:
@@ -169,10 +178,14 @@ def _chosen(estimator: Any) -> dict[str, Any]:
 
 
 def _measure(found: Study) -> str:
-    """The measure that chooses."""
-    if found.options.event is not None or found.options.cv == "leave_pair_out":
-        return "C-index"
-    return "pair_accuracy" if found.options.by_pairs else found.metric
+    """What the measure that chooses is called."""
+    return found.options.called(found.options.measures[0])
+
+
+def _protocol(found: Study) -> str:
+    """How the model was chosen; the groups of preferences of censored times are events."""
+    how = str(getattr(found.estimator, "selection_", ""))
+    return how if found.options.event is None else how.replace("groups of preferences", "events")
 
 
 def _tables(result: dict[str, Any], *middle: Table) -> list[Table]:
@@ -215,7 +228,7 @@ def _model_table(found: Study) -> list[Table]:
     """What each model reached that AutoRankRLS chose among."""
     if not hasattr(found.estimator, "results_"):
         return []
-    names = ["", "model", "scale", found.metric, "behind", "seconds", "export"]
+    names = ["", "model", "scale", _measure(found), "behind", "seconds", "export"]
     rows = [
         ["chosen" if of["chosen"] else "", of["model"], of["scale"], show(of["mean_score"], of["standard_error"])]
         + [show(of["behind"], of["behind_error"]), f"{of['seconds']:.1f}", of["export"]]
@@ -241,7 +254,7 @@ def _choice_table(found: Study) -> Table:
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
     rows.append([f"held-out {_measure(found)}", show(score, getattr(estimator, "best_score_error_", None))])
-    title = f"Chosen by {estimator.selection_}, from {len(estimator.cv_results_['mean_score'])} candidates"
+    title = f"Chosen by {_protocol(found)}, from {len(estimator.cv_results_['mean_score'])} candidates"
     return Table(title, ["", ""], rows, left=2)
 
 

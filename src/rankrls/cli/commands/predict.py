@@ -7,18 +7,24 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+from scipy.special import expit
+
 from rankrls._errors import InputError
-from rankrls.cli._files import chunks, load_model, scored, written
+from rankrls.cli._files import chunks, load_model, read, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
 from rankrls.io.items import item_names, tab_lines, trec_ranking, trec_rows
-from rankrls.models._pipelines import check_target
+from rankrls.io.preferences import load_sides
+from rankrls.models._pipelines import check_target, fitted_ranker
 from rankrls.ranking import rank_scores
 
 
 def predict(options: Options, report: Report) -> Result:
-    """Score the rows of a file."""
+    """Score the rows of a file, or predict the votes between two of them."""
+    if options.pairs is not None or options.votes:
+        return _probabilities(options, report)
 
     def lines(part: Any) -> str:
         return "".join("\t".join(map(repr, row)) + "\n" for row in part[1].tolist())
@@ -30,6 +36,41 @@ def predict(options: Options, report: Report) -> Result:
         return ids | dict(zip(names, scores.T, strict=True))
 
     return written(options.output, report, _scores(options, report), lines, columns)
+
+
+def _probabilities(options: Options, report: Report) -> Result:
+    """The probability that a vote prefers the first item of each pair."""
+    stored = load_model(options.model, report)
+    slope = getattr(fitted_ranker(stored.whole), "win_slope_", None)
+    if slope is None:
+        problem = "has no probabilities: these need a model that was chosen by held-out votes."
+        raise InputError(problem, parameter="model", file=str(options.model))
+    path = options.data if options.pairs is None else options.pairs
+    with report.working("reading", f"reading {path}"):
+        sides = np.stack(load_sides(path, options.left, options.right))
+    if options.pairs is None:
+        if stored.encoder is None or [*stored.encoder.columns_needed_] != ["item"]:
+            raise InputError("left and right are names or texts, and the model takes features.", parameter="left")
+        items, rows = np.unique(sides, return_inverse=True)
+        if unseen := stored.encoder.count_unusual({"item": items}):
+            report.note(f"{path} has items that no training vote is about: {sum(unseen['item'].values())}.")
+        scores = stored.whole.predict({"item": items})
+    else:
+        table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
+        scores, names = scored(stored, table, report), item_names(table) or [*map(str, range(table.n_rows))]
+        row_of = {name: row for row, name in enumerate(names)}
+        for item in sides.ravel().tolist():
+            if item not in row_of:
+                raise InputError(f"{item!r} names no row of {options.data}.", parameter="pairs", file=str(path))
+        rows = np.array([row_of[item] for item in sides.ravel().tolist()])
+    first, second = scores[rows.reshape(2, -1)]
+    found = {"left": sides[0], "right": sides[1], "difference": first - second}
+    found["probability"] = expit(slope * found["difference"])
+
+    def lines(part: dict[str, Any]) -> str:
+        return "".join(f"{value!r}\n" for value in part["probability"].tolist())
+
+    return written(options.output, report, [found], lines, dict)
 
 
 def _scores(options: Options, report: Report) -> Iterator[Any]:

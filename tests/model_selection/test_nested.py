@@ -1,0 +1,106 @@
+"""The nested estimate: a loop of choices on the rows outside of each fold."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import Ridge
+
+from rankrls import AutoRankRLS, GreedyRankRLS, RankRLSCV, SparseRankRLSCV
+from rankrls._errors import InputError
+from rankrls.metrics import resolve_measure
+from rankrls.model_selection import nested_estimate
+
+
+def study(seed=0):
+    rng = np.random.default_rng(seed)
+    X, qid = rng.normal(size=(60, 8)), rng.permutation(np.repeat([f"q{k}" for k in range(12)], 5))
+    return X, np.round(X[:, 0] + rng.normal(size=60)) + 2.0, qid
+
+
+MODELS = {
+    "labels": RankRLSCV(scoring="pair_accuracy"),
+    "kernels": RankRLSCV(kernel=("linear", "rbf"), gamma=0.1, rule="one_se"),
+    "ndcg": RankRLSCV(scoring="ndcg@3"),
+    "basis": SparseRankRLSCV(n_basis=10),
+    "features": GreedyRankRLS(max_features=4),
+    "auto": AutoRankRLS(n_basis=20),
+}
+
+
+@pytest.mark.parametrize("queries", [True, False])
+@pytest.mark.parametrize("case", MODELS)
+def test_it_is_a_loop_of_choices(case, queries):
+    X, y, qid = study()
+    qid = qid if queries else None
+    found = nested_estimate(MODELS[case], X, y, qid=qid, cv=4)
+    assert found.protocol == ("4 folds of 12 queries" if queries else "4 folds of 60 rows")
+    values = []
+    for fold in range(4):
+        train, test = found.fold != fold, found.fold == fold
+        own = {"qid": qid[train]} if queries else {}
+        model = clone(MODELS[case]).fit(X[train], y[train], **own)
+        assert model.best_params_ == found.choices[fold]
+        scores = model.predict(X[test])
+        np.testing.assert_allclose(found.held_out_scores[test], scores, rtol=1e-12, atol=1e-12)
+        measure = resolve_measure("pair_squared_error" if case == "features" else model.scoring)
+        for query in np.unique(qid[test]) if queries else [None]:
+            rows = slice(None) if query is None else qid[test] == query
+            values.append(measure(y[test][rows], scores[rows], per_query=True)[0])
+    np.testing.assert_allclose(found.score, np.nanmean(values), rtol=1e-12)
+    known = np.array(values)[~np.isnan(values)]
+    np.testing.assert_allclose(found.standard_error, known.std(ddof=1) / np.sqrt(len(known)), rtol=1e-9)
+
+
+def test_censored_times_are_compared_inside_folds():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 100))
+    time, event = np.exp(X[:, 0] + rng.normal(size=60)), rng.random(60) < 0.6
+    found = nested_estimate(RankRLSCV(), X, time, event=event)
+    shares = []
+    for fold in range(5):
+        inside, train = np.flatnonzero(found.fold == fold), np.flatnonzero(found.fold != fold)
+        pairs = [(j, i) for i in train if event[i] for j in train if time[j] > time[i]]
+        winners, losers = np.searchsorted(train, np.array(pairs)).T
+        model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X[train], winners, losers, groups=losers)
+        assert model.alpha_ == pytest.approx(found.choices[fold]["alpha"], rel=1e-6)
+        f = dict(zip(inside, model.predict(X[inside]), strict=True))
+        right = [f[j] > f[i] for i in inside if event[i] for j in inside if time[j] > time[i]]
+        shares.append(np.mean(right))
+    np.testing.assert_allclose(found.values, shares, rtol=1e-12)
+    assert found.score == pytest.approx(np.mean(shares))
+    assert str(found).startswith(f"Nested C-index {found.score:.4f} ")
+
+
+def test_folds_have_whole_queries_and_labels_like_the_rest():
+    X, y, qid = study()
+    by_query = nested_estimate(RankRLSCV(alphas=(1.0,)), X, y, qid=qid).fold
+    assert all(len({*by_query[qid == query]}) == 1 for query in qid)
+    order = np.random.default_rng(1).permutation(60)
+    moved = nested_estimate(RankRLSCV(alphas=(1.0,)), X[order], y[order], qid=qid[order])
+    np.testing.assert_array_equal(moved.fold, by_query[order])
+    binary = (np.arange(60) % 4 == 0).astype(float)
+    fold = nested_estimate(RankRLSCV(alphas=(1.0,)), X, binary).fold
+    np.testing.assert_array_equal(np.bincount(fold), 12)
+    np.testing.assert_array_equal(np.bincount(fold[binary == 1.0]), 3)
+
+
+def test_it_is_unbiased_where_nothing_is_to_be_found():
+    """The choice's own score is too good; the nested one is not."""
+    rng, nested, chosen = np.random.default_rng(0), [], []
+    model = RankRLSCV(kernel="rbf", gamma=(0.01, 0.1, 1.0), scoring="pair_accuracy", alphas=(0.01, 0.1, 1.0, 10.0))
+    for seed in range(30):
+        X, y = rng.normal(size=(30, 3)), np.tile([0.0, 1.0], 15)
+        nested.append(nested_estimate(model, X, y, random_state=seed).score)
+        chosen.append(clone(model).fit(X, y).best_score_)
+    error = np.std(nested, ddof=1) / np.sqrt(30)
+    assert abs(np.mean(nested) - 0.5) < 3.0 * error
+    assert np.mean(chosen) > np.mean(nested) + 2.0 * error
+
+
+def test_refusals():
+    X, y, qid = study()
+    for bad in ({"cv": 1}, {"cv": 13}):
+        with pytest.raises(InputError, match="cv"):
+            nested_estimate(RankRLSCV(), X, y, qid=qid, **bad)
+    with pytest.raises(InputError, match="nested_estimate repeats a choice"):
+        nested_estimate(Ridge(), X, y)
