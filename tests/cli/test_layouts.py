@@ -277,6 +277,8 @@ def test_votes_between_ids_and_their_probabilities(files, works, refused):
     np.testing.assert_allclose(table["difference"], lead, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(table["probability"], 1.0 / (1.0 + np.exp(-ranker[-1].win_slope_ * lead)), rtol=1e-9)
 
+    items[["docid"]].to_csv("ids.csv", index=False)
+    refused("fit", "ids.csv", "--pairs", "votes.csv", "-m", "m", Refusal("Fit the votes alone", parameter="features"))
     (files / "others.csv").write_text("winner,loser\ni0,none\n")
     refused(
         "predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("'none' names no row", parameter="pairs")

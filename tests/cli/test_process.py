@@ -50,7 +50,7 @@ def test_fit_has_at_most_35_options_in_four_groups(works):
 def test_the_installed_program_is_this_one(files):
     (program,) = entry_points(group="console_scripts", name="rankrls")
     assert program.load() is main
-    bad = python("-m", "rankrls", "fit", "none.txt", "-m", "m.rankrls")
+    bad = python("-m", "rankrls", "fit", "-q", "none.txt", "-m", "m.rankrls")
     assert (bad.returncode, bad.stdout) == (2, "")
     assert bad.stderr == "rankrls: error: none.txt: No such file or directory\n"
 
@@ -137,6 +137,7 @@ def test_a_closed_output_is_no_error(files, works):
         "-m",
         "rankrls",
         "rank",
+        "-q",
         "m.rankrls",
         "test.txt",
     ]

@@ -192,6 +192,9 @@ def _read(found: Study) -> None:
             try:
                 table = read(path, replace(reading, labels=_labels(role, options)), report)
             except InputError as error:
+                if options.pairs is not None and error.parameter == "features":
+                    problem = "the items have no features. Fit the votes alone, with left, right and preferred."
+                    raise error.replace(message=problem) from error
                 raise in_one_error(error, reading, path) if first else error from error
         if role == "unlabelled":
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has labels
