@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls.persistence._archive import checksum
+from rankrls.persistence._format import checksum
 
 DOCUMENT = "model.json"
 

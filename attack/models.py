@@ -25,7 +25,7 @@ from attack.cases import chance, choice, damaged, packed, text, unpacked
 from attack.model_files import DOCUMENT, Changed, archived, npy, paths_of
 from rankrls import CoRankRLS, InputError, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLSCV, load, save
 from rankrls.persistence import read_info
-from rankrls.persistence._nodes import CLASSES
+from rankrls.persistence._format import CLASSES
 from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 _LARGE = 1e100

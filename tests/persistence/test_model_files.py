@@ -22,7 +22,7 @@ import rankrls
 from rankrls import Items, load, save
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
-from rankrls.persistence._nodes import VALUES, class_of
+from rankrls.persistence._format import VALUES, class_of
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 

@@ -23,8 +23,7 @@ from rankrls.kernels import kernel_parameters
 from rankrls.metrics import Measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.selected import selected_features, selects_features
-from rankrls.persistence._archive import opened, write
-from rankrls.persistence._nodes import decoded, encoded, is_listed
+from rankrls.persistence._format import decoded, encoded, is_listed, opened, write
 from rankrls.preprocessing import TableEncoder
 from rankrls.selection.search import choices_at_edges
 
