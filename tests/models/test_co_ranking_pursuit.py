@@ -59,7 +59,7 @@ def test_minimises_equation_three_over_the_columns_taken(graph):
     X, y, qid, Xu, qu, X_new = partly()
     w = np.random.default_rng(0).uniform(0.3, 2.0, len(y))
     model = CoRankingPursuit(3, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, **graph)
-    model.fit(X, y, qid=qid, sample_weight=w, X_unscored=Xu, qid_unscored=qu)
+    model.fit(**joined(X, y, qid, Xu, qu), sample_weight=np.r_[w, np.ones(len(qu))])
     rows = model.path_.indices[:, 0]
     np.testing.assert_allclose(model.path_.indices[:, 1], rows)
     np.testing.assert_allclose(model.X_fit_, X[rows])
@@ -79,7 +79,7 @@ def test_minimises_equation_three_over_the_columns_taken(graph):
     assert len(stages) == 3
     np.testing.assert_allclose(stages[-1], model.predict(X_new), rtol=1e-10)
     shorter = CoRankingPursuit(2, views=([0, 1, 2], [3, 4, 5]), nu=0.4, gamma=0.2, **graph)
-    shorter.fit(X, y, qid=qid, sample_weight=w, X_unscored=Xu, qid_unscored=qu)
+    shorter.fit(**joined(X, y, qid, Xu, qu), sample_weight=np.r_[w, np.ones(len(qu))])
     np.testing.assert_allclose(stages[1], shorter.predict(X_new), rtol=1e-8, atol=1e-10)
 
 
@@ -90,10 +90,15 @@ def test_one_view_is_ranking_pursuit(views, backfit):
     if views is None:
         X, Xu, X_new = X[:, :1], Xu[:, :1], X_new[:, :1]
     model = CoRankingPursuit(4, views=views, gamma=0.3, backfit=backfit)
-    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    model.fit(**joined(X, y, qid, Xu, qu))
     alone = RankingPursuit(4, gamma=0.3, backfit=backfit).fit(X, y, qid=qid)
     np.testing.assert_allclose(model.path_.indices[:, 0], alone.path_.indices)
     np.testing.assert_allclose(model.predict(X_new), alone.predict(X_new), rtol=1e-8, atol=1e-10)
+
+
+def joined(X, y, qid, Xu, qu):
+    """Labelled rows and then unlabelled ones."""
+    return {"X": np.vstack((X, Xu)), "y": np.r_[y, np.full(len(qu), np.nan)], "qid": np.r_[qid, qu]}
 
 
 def same(one, other, X_new):
@@ -101,65 +106,19 @@ def same(one, other, X_new):
     np.testing.assert_allclose(one.predict(X_new), other.predict(X_new), rtol=1e-7, atol=1e-9)
 
 
-def test_unscored_rows_come_either_way():
+def test_unlabelled_rows_come_in_any_order_and_form():
     X, y, qid, Xu, qu, X_new = partly(2)
-    base = partial(CoRankingPursuit, 4, nu=0.3, gamma=0.2)
-    apart = base().fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu + 1000)
-    labels = np.r_[y, np.full(len(qu), np.nan)]
-    queries = np.r_[qid, qu + 1000]
-    together = base().fit(np.vstack((X, Xu)), labels, qid=queries)
-    same(apart, together, X_new)
-    order = np.random.default_rng(0).permutation(len(labels))
-    mixed = base().fit(np.vstack((X, Xu))[order], labels[order], qid=queries[order])
-    same(apart, mixed, X_new)
-    np.testing.assert_allclose(order[mixed.basis_indices_], apart.basis_indices_)
-    # some of the rows of query 0 in X, the others beside it
-    first = np.flatnonzero(qu == 0)[:2]
-    rest = np.setdiff1d(np.arange(len(qu)), first)
-    both = base().fit(
-        np.vstack((X, Xu[first])), np.r_[y, np.nan, np.nan], qid=np.r_[qid, qu[first] + 1000],
-        X_unscored=Xu[rest], qid_unscored=qu[rest] + 1000,
-    )  # fmt: skip
-    same(apart, both, X_new)
-    framed = base().fit(
-        pd.DataFrame(X, columns=list("abcdef")), y, qid=qid,
-        X_unscored=pd.DataFrame(Xu, columns=list("abcdef")), qid_unscored=qu,
-    )  # fmt: skip
-    np.testing.assert_allclose(framed.predict(pd.DataFrame(X_new, columns=list("abcdef"))), apart.predict(X_new))
-    thin = base().fit(sparse.csr_array(X), y, qid=qid, X_unscored=sparse.csr_array(Xu), qid_unscored=qu)
-    same(apart, thin, X_new)
-    same(apart, base().fit(X, y, qid=qid, X_unscored=sparse.csr_array(Xu), qid_unscored=qu), X_new)
-    everything = base().fit(X, y, X_unscored=Xu)  # without queries: one ranking of each
+    base, given = partial(CoRankingPursuit, 4, nu=0.3, gamma=0.2), joined(X, y, qid, Xu, qu + 1000)
+    model = base().fit(**given)
+    order = np.random.default_rng(0).permutation(len(given["y"]))
+    mixed = base().fit(**{name: values[order] for name, values in given.items()})
+    same(model, mixed, X_new)
+    np.testing.assert_allclose(order[mixed.basis_indices_], model.basis_indices_)
+    framed = base().fit(**given | {"X": pd.DataFrame(given["X"], columns=list("abcdef"))})
+    np.testing.assert_allclose(framed.predict(pd.DataFrame(X_new, columns=list("abcdef"))), model.predict(X_new))
+    same(model, base().fit(**given | {"X": sparse.csr_array(given["X"])}), X_new)
+    everything = base().fit(**given | {"qid": None})  # without queries: one ranking of each
     assert np.isfinite(everything.predict(X_new)).all()
-
-
-def test_rows_of_weight_zero_are_gone():
-    X, y, qid, Xu, qu, X_new = partly(3)
-    labels = np.r_[y, np.full(len(qu), np.nan)]
-    queries, rows = np.r_[qid, qu + 1000], np.vstack((X, Xu))
-    w = np.random.default_rng(1).integers(0, 3, len(labels)).astype(float)
-    kept = w > 0
-    mask = np.random.default_rng(2).random(len(labels)) < 0.8
-    views = lambda on: ({"features": [0, 1, 2], "rows": on}, {"features": [3, 4, 5]})
-    model = CoRankingPursuit(4, views=views(mask), gamma=0.2).fit(rows, labels, qid=queries, sample_weight=w)
-    fewer = CoRankingPursuit(4, views=views(mask[kept]), gamma=0.2)
-    fewer.fit(rows[kept], labels[kept], qid=queries[kept], sample_weight=w[kept])
-    same(model, fewer, X_new)
-    np.testing.assert_allclose(model.basis_indices_, np.flatnonzero(kept)[fewer.basis_indices_])
-    assert not np.isnan(labels[model.path_.indices[:, 1]]).any()
-
-
-def test_integer_weights_are_repetition():
-    X, y, qid, Xu, qu, X_new = partly(3)
-    labels, queries, rows = np.r_[y, np.full(len(qu), np.nan)], np.r_[qid, qu + 1000], np.vstack((X, Xu))
-    w = np.random.default_rng(1).integers(1, 4, len(labels))
-    for balance in ("pairs", "examples"):
-        base = CoRankingPursuit(4, nu=0.7, gamma=0.2, balance=balance, regression_weight=0.2)
-        weighted = base.fit(rows, labels, qid=queries, sample_weight=w)
-        scores, losses = weighted.predict(X_new), weighted.path_.losses
-        repeated = base.fit(np.repeat(rows, w, axis=0), np.repeat(labels, w), qid=np.repeat(queries, w))
-        np.testing.assert_allclose(repeated.path_.losses, losses, rtol=1e-9)
-        np.testing.assert_allclose(repeated.predict(X_new), scores, rtol=1e-7, atol=1e-9)
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -175,7 +134,7 @@ def test_rows_of_the_loss_and_of_the_basis_are_apart(shared, own_loss):
         {"basis_rows": b, "loss_rows": o} if own_loss else {"basis_rows": b} for b, o in zip(basis, loss, strict=True)
     ]
     model = CoRankingPursuit(3, views=views, nu=0.4, gamma=0.2, shared_basis=shared)
-    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    model.fit(**joined(X, y, qid, Xu, qu))
     columns = [np.intersect1d(*basis)] * 2 if shared else basis
     L = [np.zeros((m, m)) for _ in range(2)]
     for v, own in enumerate(o[o < m] for o in loss):
@@ -201,7 +160,7 @@ def test_rows_are_both_unless_one_of_them_is_named():
 
     def fitted(view):
         views = (view, {"features": [0, 1]})
-        return CoRankingPursuit(3, views=views, gamma=0.2).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+        return CoRankingPursuit(3, views=views, gamma=0.2).fit(**joined(X, y, qid, Xu, qu))
 
     same(fitted({"rows": some[0]}), fitted({"loss_rows": some[0], "basis_rows": some[0]}), X_new)
     other = {"loss_rows": some[1], "basis_rows": some[0]}
@@ -214,9 +173,9 @@ def test_rows_apart_need_combinations():
     order = np.random.default_rng(0).permutation(len(y) + len(qu))
     views = ({"rows": order[::2]}, {"rows": order[1::2]})
     with Refusal("common", parameter="views", remedy="Use shared_basis=False"):
-        CoRankingPursuit(views=views).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+        CoRankingPursuit(views=views).fit(**joined(X, y, qid, Xu, qu))
     model = CoRankingPursuit(5, views=views, shared_basis=False)
-    model.fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    model.fit(**joined(X, y, qid, Xu, qu))
     assert not set(model.path_.indices[:, 0]) & set(model.path_.indices[:, 1])
 
 
@@ -259,16 +218,15 @@ def test_views_by_kernel_and_by_name():
             {"kernel": product, "kernel_params": {"power": 2}},
             {"kernel": "poly", "degree": 2, "gamma": 1},
         ),
-    ).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    ).fit(**joined(X, y, qid, Xu, qu))
     rows = one.path_.indices[:, 0]
     kernels = (X_new @ X[rows].T, (1 + X_new @ X[rows].T) ** 2, (1 + X_new @ X[rows].T) ** 2)
     for v, view in enumerate(one.views_):
         np.testing.assert_allclose(view.predict(X_new), kernels[v] @ view.path.coefficients[-1], rtol=1e-7)
-    names = pd.DataFrame(X, columns=list("abcdef"))
-    more = pd.DataFrame(Xu, columns=list("abcdef"))
+    names = pd.DataFrame(np.vstack((X, Xu)), columns=list("abcdef"))
     mask = np.array([False, True, True, True, True, False])
-    named = CoRankingPursuit(3, views=(["a", "f"], mask)).fit(names, y, qid=qid, X_unscored=more, qid_unscored=qu)
-    numbered = CoRankingPursuit(3, views=([0, 5], slice(1, 5))).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+    named = CoRankingPursuit(3, views=(["a", "f"], mask)).fit(**joined(X, y, qid, Xu, qu) | {"X": names})
+    numbered = CoRankingPursuit(3, views=([0, 5], slice(1, 5))).fit(**joined(X, y, qid, Xu, qu))
     np.testing.assert_allclose(named.path_.losses, numbered.path_.losses)
 
 
@@ -300,28 +258,15 @@ def test_nothing_to_take_is_the_zero_function():
 def test_bad_parameters(parameters, refusal):
     X, y, qid, Xu, qu, _ = partly(8)
     with refusal:
-        CoRankingPursuit(**parameters).fit(X, y, qid=qid, X_unscored=Xu, qid_unscored=qu)
+        CoRankingPursuit(**parameters).fit(**joined(X, y, qid, Xu, qu))
 
 
 def test_bad_data():
-    X, y, qid, Xu, qu, _ = partly(8)
-    fit = CoRankingPursuit().fit
-    with Refusal("are X_unscored", parameter="qid_unscored"):
-        fit(X, y, qid=qid, qid_unscored=qu)
-    with Refusal("a query each", parameter="qid_unscored"):
-        fit(X, y, qid=qid, X_unscored=Xu)
-    with Refusal("a query each", parameter="qid_unscored"):
-        fit(X, y, X_unscored=Xu, qid_unscored=qu)
+    X, y, qid, *_ = partly(8)
     w = np.r_[0.0, np.ones(len(y) - 1)]
     with Refusal("views[1]", "basis", parameter="views"):
         CoRankingPursuit(views=("rbf", {"basis_rows": [0]})).fit(X, y, qid=qid, sample_weight=w)
-    with Refusal("5 features", "expecting 6", kind=ValueError):
-        fit(X, y, qid=qid, X_unscored=Xu[:, :5], qid_unscored=qu)
-    with Refusal("contains NaN", parameter="X", row=0, column=1):
-        fit(X, y, qid=qid, X_unscored=np.where(Xu == Xu[0, 1], np.nan, Xu), qid_unscored=qu)
     K = X @ X.T
-    with Refusal("is NaN", parameter="X_unscored"):
-        CoRankingPursuit(kernel="precomputed").fit(K, y, qid=qid, X_unscored=K[:3], qid_unscored=qid[:3])
     with Refusal("precomputed kernel", parameter="views"):
         CoRankingPursuit(views=("precomputed", "rbf")).fit(K, y, qid=qid)
     with Refusal("no features", parameter="views"):

@@ -15,7 +15,6 @@ ESTIMATORS = [
     rankrls.RankRLS(),
     rankrls.RankRLS(solver="dual", ties="exclude", balance="pairs"),
     rankrls.RankRLS(kernel="rbf"),
-    rankrls.RankRLS(solver="cg"),
     rankrls.RankRLS(positive=True),
     rankrls.RankSVM(),
     rankrls.RankSVMCV((0.01, 1.0)),

@@ -1,4 +1,4 @@
-r"""Ranking pursuit of several views at once, which are drawn together where there are no scores.
+r"""Ranking pursuit of several views at once, which are drawn together on unlabelled rows.
 
 Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3.1. M functions, one a view, minimise equation (3),
 
@@ -74,13 +74,13 @@ def co_pursue(
 
     Notes
     -----
-    With n scored and l unscored rows and N columns a view: once O(M^2 N l) for shared columns and O(M^2 N^2 l +
+    With n labelled and l unlabelled rows and N columns a view: once O(M^2 N l) for shared columns and O(M^2 N^2 l +
     N^M M^3) for all combinations; then a stage takes O(M N (n + l)) for the right sides, O(N M^2) or O(N^M M^2) for
-    the choice and O(p M^2 (n + l)) to backfit: linear in the unscored rows. Equal gains go to the lowest index, of the
-    first view first.
+    the choice and O(p M^2 (n + l)) to backfit: linear in the unlabelled rows. Equal gains go to the lowest index, of
+    the first view first.
     """
     problem = StackedViews(views, nu)
-    sizes = [view.scored.shape[1] for view in views]
+    sizes = [view.labelled.shape[1] for view in views]
     if not shared and math.prod(sizes) > MAX_COMBINATIONS:
         raise InputError(
             f"All combinations of columns would be {' x '.join(f'{N:,}' for N in sizes)} = "
@@ -147,7 +147,7 @@ class ViewPlan:
     features : ndarray of intp, or None for all
     kernel : Kernel
     loss_rows, basis_rows : ndarray of bool over all rows, or None
-        The rows that the view is fitted on, and those that it takes its columns from; None is all scored rows.
+        The rows that the view is fitted on, and those that it takes its columns from; None is all labelled rows.
     """
 
     features: NDArray[np.intp] | None
@@ -192,14 +192,14 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class CoPursuit:
-    """Views of all rows and how they are walked, whichever rows are scored.
+    """Views of all rows and how they are walked, whichever rows are labelled.
 
     Attributes
     ----------
     data : LabelledItems
         All rows; X is dense, CSR or a kernel matrix.
-    unscored : ndarray of bool
-        The rows that never have a label. If there are none, the views agree on the scored rows.
+    unlabelled : ndarray of bool
+        The rows that never have a label. If there are none, the views agree on the labelled rows.
     views : sequence of ViewPlan
     n_basis : int
         Stages at most.
@@ -215,7 +215,7 @@ class CoPursuit:
     """
 
     data: LabelledItems
-    unscored: NDArray[np.bool_]
+    unlabelled: NDArray[np.bool_]
     views: Sequence[ViewPlan]
     n_basis: int
     nu: float
@@ -225,13 +225,13 @@ class CoPursuit:
     disjoint: bool = False
     only: int | None = None
 
-    def candidates(self, scored: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+    def candidates(self, labelled: NDArray[np.intp]) -> list[NDArray[np.intp]]:
         """The rows whose columns each view may take, or the features."""
         if self.of_features:
             everything = np.arange(self.data.X.shape[1], dtype=np.intp)
             return [everything if plan.features is None else plan.features for plan in self.views]
-        everyone = np.zeros(len(self.unscored), dtype=bool)
-        everyone[scored] = True
+        everyone = np.zeros(len(self.unlabelled), dtype=bool)
+        everyone[labelled] = True
         masks = [everyone if plan.basis_rows is None else plan.basis_rows for plan in self.views]
         for v, mask in enumerate(masks):
             if not mask.any():
@@ -272,29 +272,29 @@ class CoPursuitProblem:
 
     parameter = "n_basis"
 
-    def __init__(self, scored: LabelledItems, *, pursuit: CoPursuit, setting: Setting) -> None:
-        self.pursuit, self.scored, self.setting = pursuit, scored, setting
+    def __init__(self, labelled: LabelledItems, *, pursuit: CoPursuit, setting: Setting) -> None:
+        self.pursuit, self.labelled, self.setting = pursuit, labelled, setting
 
     @cached_property
     def walked(self) -> CoPursuitPath:
         """The whole path, with numbers of rows, or features, in it."""
-        pursuit, rows = self.pursuit, self.scored.X[:, 0].astype(np.intp)
+        pursuit, rows = self.pursuit, self.labelled.X[:, 0].astype(np.intp)
         candidates, apart, views = pursuit.candidates(rows), rows, list[View]()
-        (agreement,) = self.scored.numeric_graphs(self.setting)
-        if pursuit.unscored.any():  # of rows without labels all pairs are compared
-            apart = np.delete(np.arange(len(pursuit.unscored)), rows)
+        (agreement,) = self.labelled.numeric_graphs(self.setting)
+        if pursuit.unlabelled.any():  # of rows without labels all pairs are compared
+            apart = np.delete(np.arange(len(pursuit.unlabelled)), rows)
             rest = pursuit.data.take(apart, items=False)
             (agreement,) = rest.numeric_graphs(replace(self.setting, ties="include"))
         for v, (plan, own) in enumerate(zip(pursuit.views, candidates, strict=True)):
             inside = np.arange(len(rows)) if plan.loss_rows is None else np.flatnonzero(plan.loss_rows[rows])
             if not len(inside):
-                raise InputError(f"views[{v}] has no scored row to be fitted on.", parameter="views")
-            (graph,) = self.scored.take(inside).numeric_graphs(self.setting)
-            scored = Dictionary(pursuit.columns(plan, rows[inside], own), graph)
+                raise InputError(f"views[{v}] has no labelled row to be fitted on.", parameter="views")
+            (graph,) = self.labelled.take(inside).numeric_graphs(self.setting)
+            labelled = Dictionary(pursuit.columns(plan, rows[inside], own), graph)
             agrees = None
             if len(candidates) > 1 and pursuit.nu > 0.0:
                 agrees = Dictionary(pursuit.columns(plan, apart, own), agreement)
-            views.append(View(scored, graph.target[:, 0], agrees))
+            views.append(View(labelled, graph.target[:, 0], agrees))
         if pursuit.of_features:
             ids = candidates if pursuit.disjoint else None
             path = pursue_in_turn(views, pursuit.n_basis, pursuit.nu, backfit=pursuit.backfit, ids=ids)

@@ -137,11 +137,11 @@ def pursue_in_turn(
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view's columns, as the graph of its scored rows and the graph of agreement see them.
+    """A view's columns, as the graph of its labelled rows and the graph of agreement see them.
 
     Attributes
     ----------
-    scored : Dictionary
+    labelled : Dictionary
         ``F_v K_v``, N columns.
     target : ndarray of shape (rows of F_v,)
         ``F_v y``.
@@ -149,7 +149,7 @@ class View:
         ``Fbar Kbar_v``, the same N columns; None for a view that agrees with no other.
     """
 
-    scored: Dictionary
+    labelled: Dictionary
     target: Array
     agreement: Dictionary | None = None
 
@@ -211,7 +211,7 @@ class Walk:
 
     def __init__(self, problem: StackedViews, n_basis: int, *, backfit: bool) -> None:
         views = problem.views
-        columns = [view.scored.shape[1] for view in views]
+        columns = [view.labelled.shape[1] for view in views]
         self.size = max(problem.n_rows, *columns, 10)
         self.u = problem.target.copy()
         self._problem, self._backfit, self._M = problem, backfit, len(views)
@@ -280,25 +280,25 @@ class StackedViews:
     def __init__(self, views: Sequence[View], nu: float) -> None:
         self.views = views
         M = len(views)
-        ends = list(accumulate((view.scored.shape[0] for view in views), initial=0))
+        ends = list(accumulate((view.labelled.shape[0] for view in views), initial=0))
         self._blocks = [slice(*edges) for edges in pairwise(ends)]
-        self._scored = ends[-1]
+        self._labelled = ends[-1]
         agree = M > 1 and nu > 0.0
         self._agreements = [view.agreement for view in views if agree and view.agreement is not None]
         self._l = self._agreements[0].shape[0] if self._agreements else 0
         # Rows of an orthogonal matrix below its row of ones, times what makes squares of differences of them.
         self._H = math.sqrt(2.0 * nu * M) * linalg.helmert(M) if self._l else np.zeros((0, M))
         self._coupling = self._H.T @ self._H  # 2 nu (M - 1) on the diagonal, -2 nu off it
-        self.n_rows = self._scored + self._l * len(self._H)
+        self.n_rows = self._labelled + self._l * len(self._H)
         self.target = np.zeros(self.n_rows)
         for own, view in zip(self._blocks, views, strict=True):
             self.target[own] = view.target
 
     def column(self, v: int, j: int) -> Array:
         out = np.zeros(self.n_rows)
-        out[self._blocks[v]] = self.views[v].scored.column(j)
+        out[self._blocks[v]] = self.views[v].labelled.column(j)
         if self._l:
-            out[self._scored :] = np.multiply.outer(self._H[:, v], self._agreements[v].column(j)).ravel()
+            out[self._labelled :] = np.multiply.outer(self._H[:, v], self._agreements[v].column(j)).ravel()
         return out
 
     def parts(self, u: Array) -> Array:
@@ -307,15 +307,15 @@ class StackedViews:
 
     def product(self, v: int, u: Array) -> Array:
         """The right side ``b_v`` for every column of one view."""
-        out = self.views[v].scored.correlations(u[self._blocks[v]])
+        out = self.views[v].labelled.correlations(u[self._blocks[v]])
         if self._l:
-            pull = self._H[:, v] @ u[self._scored :].reshape(-1, self._l)
+            pull = self._H[:, v] @ u[self._labelled :].reshape(-1, self._l)
             out = out + self._agreements[v].correlations(pull)
         return out
 
     def energies(self) -> list[Array]:
         """``A_vv`` of every column."""
-        own = [view.scored.energies for view in self.views]
+        own = [view.labelled.energies for view in self.views]
         if not self._l:
             return own
         return [x + self._coupling[v, v] * self._agreements[v].energies for v, x in enumerate(own)]
@@ -323,7 +323,7 @@ class StackedViews:
     def systems(self, shared: bool) -> Array:
         """A for every column, or every combination of columns, (..., M, M)."""
         M = len(self.views)
-        sizes = [view.scored.shape[1] for view in self.views]
+        sizes = [view.labelled.shape[1] for view in self.views]
         A = np.zeros((*(sizes[:1] if shared else sizes), M, M))
         for v, energies in enumerate(self.energies()):
             A[..., v, v] = energies if shared else self._along(energies, v)

@@ -11,7 +11,7 @@ from sklearn.utils.metadata_routing import MetadataRequest
 
 from rankrls._errors import InputError
 from rankrls.metrics._measure import Measure, resolve_measure
-from rankrls.metrics._values import scored_rows
+from rankrls.metrics._values import labelled_rows
 
 
 class RankingScorer:
@@ -19,7 +19,7 @@ class RankingScorer:
 
     A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
     enabled it asks for ``qid``, and for ``sample_weight`` if the measure uses it. Of an estimator that learns from
-    unscored rows too, rows whose label is NaN are left out.
+    unlabelled rows too, rows whose label is NaN are left out.
     """
 
     def __init__(self, measure: Measure) -> None:
@@ -42,8 +42,8 @@ class RankingScorer:
                 parameter="qid",
             )
         scores, used = predict_by_query(estimator, X, qid), sample_weight if self.measure.uses_sample_weight else None
-        if _holds(estimator, "_learns_unscored"):
-            y, scores, qid, used = scored_rows(y, scores, qid, used)
+        if _holds(estimator, "_takes_unlabelled"):
+            y, scores, qid, used = labelled_rows(y, scores, qid, used)
         value = float(self.measure(y, np.asarray(scores), qid=qid, sample_weight=used))
         return value if self.measure.greater_is_better else -value
 

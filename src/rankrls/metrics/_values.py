@@ -12,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 
 
-def scored_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
+def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, scores, query ids and weights of the rows that have a label, where NaN says that a row has none."""
     labels = np.asarray(y)
     if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
@@ -22,8 +22,8 @@ def scored_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, 
         return y, scores, qid, weights
     if not known.any():
         raise InputError(
-            "Every label is NaN: there is no scored query to be judged. Make folds of the scored "
-            "queries, and leave the unscored ones to the training rows of each.",
+            "Every label is NaN: there is no labelled query to be judged. Make folds of the labelled "
+            "queries, and leave the unlabelled ones to the training rows of each.",
             parameter="y",
         )
     rows = np.flatnonzero(known)

@@ -203,8 +203,6 @@ def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[
     grid = check_alphas([model.alpha] if alphas is None else alphas)
     model.set_params(alpha=float(grid[0]))
     check_parameters(model)
-    if getattr(model, "solver", None) == "cg":
-        model.set_params(solver="auto")  # the same model, from a factorisation
     return model, grid
 
 

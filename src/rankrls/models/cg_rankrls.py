@@ -27,7 +27,7 @@ from rankrls.models.inputs.parameters import (
     number,
     parameter,
 )
-from rankrls.models.ranker import ChoosesByClicks
+from rankrls.models.ranker import Chooses
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import evaluated
@@ -47,7 +47,7 @@ _REASONS = {
 
 
 @estimator
-class CGRankRLS(ChoosesByClicks, GraphParameters):
+class CGRankRLS(Chooses, GraphParameters):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -192,8 +192,6 @@ class CGRankRLS(ChoosesByClicks, GraphParameters):
         if self.cv is None and self.selection == "tikhonov" and alphas is not None and len(alphas) == 1:
             return Plan(measure, "nothing held out")
         return a_fifth(self.cv, measure, data, check_random_state(self.random_state), float(self.regression_weight))
-
-    _pair_folds = _folds
 
     def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""

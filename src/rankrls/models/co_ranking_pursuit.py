@@ -1,4 +1,4 @@
-"""Ranking pursuit of several views that agree where there are no scores."""
+"""Ranking pursuit of several views that agree on unlabelled rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.views import view_plans
-from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
+from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
 from rankrls.models.ranker import Candidate
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.selection.folds import few_folds
@@ -46,8 +46,10 @@ _KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 
 @estimator
-class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
+class ViewPursuer(PartlyLabelledRanker, GraphParameters, KernelParameters):
     """A ranker whose function is a mean of those of several views, each a sum of columns taken one by one."""
+
+    _single_target = True
 
     views: Any = parameter(default=None)
     dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
@@ -87,7 +89,7 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
         for terms, weight in zip(self._terms_, self.view_weights_, strict=True) if self.path_.n_stages else ():
             yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
 
-    def _pursuit(self, rows: PartlyScored, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
+    def _pursuit(self, rows: PartlyLabelled, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
         of_features, data = self.dictionary == "features", rows.everything
         settings = {**kernel, "kernel_params": self.kernel_params}
@@ -103,11 +105,11 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
         for v, plan in enumerate(plans):
             self._check_view(v, plan, rows)
         flags = {"shared": bool(self.shared_basis), "backfit": bool(self.backfit), "disjoint": bool(self.disjoint)}
-        pursuit = CoPursuit(data, ~rows.scored, plans, n_basis, nu, of_features=of_features, **flags)
-        pursuit.candidates(np.flatnonzero(rows.scored))
+        pursuit = CoPursuit(data, ~rows.labelled, plans, n_basis, nu, of_features=of_features, **flags)
+        pursuit.candidates(np.flatnonzero(rows.labelled))
         return pursuit
 
-    def _check_view(self, v: int, plan: ViewPlan, rows: PartlyScored) -> None:
+    def _check_view(self, v: int, plan: ViewPlan, rows: PartlyLabelled) -> None:
         if self.dictionary == "features" and (plan.kernel.name != "linear" or plan.basis_rows is not None):
             raise InputError(
                 f"views[{v}] has a kernel or rows for its basis; with dictionary='features' its columns are "
@@ -116,9 +118,9 @@ class ViewPursuer(PartlyScoredRanker, GraphParameters, KernelParameters):
             )
         if plan.loss_rows is None:
             return
-        inside = np.flatnonzero(plan.loss_rows[rows.scored])
+        inside = np.flatnonzero(plan.loss_rows[rows.labelled])
         if not len(inside):
-            raise InputError(f"views[{v}] has no scored row to be fitted on.", parameter="views")
+            raise InputError(f"views[{v}] has no labelled row to be fitted on.", parameter="views")
         try:
             check_comparable(rows.known.take(inside), float(self.regression_weight))
         except InputError as error:
@@ -195,7 +197,7 @@ class ViewFunction:
 
     @property
     def path(self) -> PursuitPath:
-        """The rows taken by this view and their coefficients; its losses are those of the scored rows alone."""
+        """The rows taken by this view and their coefficients; its losses are those of the labelled rows alone."""
         return self.model.path_.view(self.number)
 
     @property
@@ -228,7 +230,7 @@ class ViewFunction:
 
 @estimator
 class CoRankingPursuit(ViewPursuer):
-    r"""Semi-supervised ranking pursuit: views that fit the scored rows and agree on the unscored ones.
+    r"""Semi-supervised ranking pursuit: views that fit the labelled rows and agree on the unlabelled ones.
 
     M functions, one a view, each a sum of at most P kernel columns or features, minimise
 
@@ -236,7 +238,7 @@ class CoRankingPursuit(ViewPursuer):
 
         \sum_v (y - f_v)' L (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
 
-    where the bar means the unscored rows and ``Lbar`` compares those of the same query. Each stage takes one column a
+    where the bar means the unlabelled rows and ``Lbar`` compares those of the same query. Each stage takes one column a
     view, those that lower it most together, and then fits all coefficients of all views anew. The prediction is the
     mean of the views' functions.
 
@@ -249,10 +251,10 @@ class CoRankingPursuit(ViewPursuer):
         of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0``, ``kernel_params``, ``loss_rows``, ``basis_rows``
         and ``rows``. By default two views, the first and the second half of the features.
 
-        ``loss_rows`` (numbers or a mask over the rows of X and then of X_unscored) are the rows whose labels the view
-        is fitted to; unscored rows among them do not count. ``basis_rows`` are the rows whose columns it may take,
-        scored or not. Each is all scored rows by default; ``rows`` stands for whichever of the two is not given. The
-        views agree on all unscored rows in any case.
+        ``loss_rows`` (numbers or a mask over the rows of X) are the rows whose labels the view is fitted to; unlabelled
+        rows among them do not count. ``basis_rows`` are the rows whose columns it may take, labelled or not. Each is
+        all labelled rows by default; ``rows`` stands for whichever of the two is not given. The views agree on all
+        unlabelled rows in any case.
     nu : float, default=1.0
         Weight of the agreement; 0 leaves the views alone.
     dictionary : {"kernel", "features"}, default="kernel"
@@ -266,16 +268,16 @@ class CoRankingPursuit(ViewPursuer):
     aggregation : {"mean", "weighted", "best"}, default="mean"
         How the views' functions make the prediction: their mean; a mean weighted by what each is worth on held-out
         queries, which is 1 - 2 e for its disagreement error e, at least 0; or the one of the least error. The last two
-        fit 5 folds of the scored queries. For positions instead of scores see
+        fit 5 folds of the labelled queries. For positions instead of scores see
         :func:`rankrls.inspection.borda_scores`.
     shared_basis : bool, default=True
         Whether a stage takes the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
         O(n^M) of them, up to 4 million; views of different rows need this, or have rows in common.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
-        Of the views that name none. With "precomputed", X is the kernel matrix between all rows, scored or not, and
+        Of the views that name none. With "precomputed", X is the kernel matrix between all rows, labelled or not, and
         views differ by their rows; ``predict`` takes the kernel with all of them.
     ties, balance, regression_weight : as in :class:`RankRLS`
-        All pairs of unscored rows of a query are compared.
+        All pairs of unlabelled rows of a query are compared.
     backfit : bool, default=True
         Whether all coefficients are fitted again at each stage.
 
@@ -285,7 +287,6 @@ class CoRankingPursuit(ViewPursuer):
         The views' own functions, each with ``predict`` and ``staged_predict``.
     path_ : CoPursuitPath
         ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
-        Indices count the rows of X and then those of X_unscored.
     basis_indices_ : ndarray of shape (r,), intp
         The rows, or features, taken by any view, in the order of choice.
     X_fit_ : ndarray or sparse array of shape (r, n)
@@ -295,13 +296,13 @@ class CoRankingPursuit(ViewPursuer):
     view_weights_ : ndarray of shape (M,)
         What the views count in the prediction; they sum to 1.
     view_errors_ : ndarray of shape (M,)
-        Disagreement error of each view on held-out scored queries, unless ``aggregation`` is "mean".
+        Disagreement error of each view on held-out labelled queries, unless ``aggregation`` is "mean".
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
     -----
-    Memory 8 N (n + l) bytes a view for N columns, n scored and l unscored rows; time linear in the unscored rows.
-    Without unscored rows the views agree on the scored ones. One view, or ``nu=0`` without a shared basis, is
+    Memory 8 N (n + l) bytes a view for N columns, n labelled and l unlabelled rows; time linear in the unlabelled rows.
+    Without unlabelled rows the views agree on the labelled ones. One view, or ``nu=0`` without a shared basis, is
     :class:`RankingPursuit`.
 
     References
@@ -325,7 +326,7 @@ class CoRankingPursuit(ViewPursuer):
     n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
     nu: float = parameter(default=1.0, check=number(least=0.0))
 
-    def _learn(self, rows: PartlyScored) -> None:
+    def _solve(self, rows: PartlyLabelled) -> None:
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
         setting = fitting.setting_of(self)
@@ -336,11 +337,11 @@ class CoRankingPursuit(ViewPursuer):
 
 @estimator
 class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
-    r"""Ranking pursuit of several views whose number of terms and agreement are chosen by folds of the scored queries.
+    r"""Ranking pursuit of several views; the number of terms and the agreement are chosen by folds of labelled queries.
 
     Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is judged after every stage
     ("P is estimated using a cross-validation procedure", section 3.1). A query that is held out loses its labels and
-    stays among the unscored rows.
+    stays among the unlabelled rows.
 
     Parameters
     ----------
@@ -349,7 +350,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     nu : float or tuple, default=(0.0, 0.01, 0.1, 1.0)
         Weights of the agreement to choose from; 0 leaves the views alone.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of the scored queries, each query alone if there are no more, and of rows for one ranking; an
+        None is 5 folds of the labelled queries, each query alone if there are no more, and of rows for one ranking; an
         int is that many. Folds of your own name rows of X, of which those without a label are passed over. Every fold
         is refitted.
     scoring, verbose : as in :class:`RankRLSCV`
@@ -371,7 +372,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     n_basis_ : int
         Distinct columns taken by any view.
     held_out_scores_ : ndarray of shape (m,) or None
-        Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
+        Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
         :class:`RankingPursuitCV`
     views_, path_, basis_indices_, X_fit_, coef_, view_weights_, view_errors_, n_queries_, n_features_in_,
@@ -400,7 +401,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     def _check(self) -> None:
         check_parameters(self, several=True)
 
-    def _learn(self, rows: PartlyScored) -> None:
+    def _solve(self, rows: PartlyLabelled) -> None:
         data, most = rows.known, int(self.max_basis)
         plan = few_folds(self.cv, resolve_measure(self.scoring), data, float(self.regression_weight))
         results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
@@ -411,7 +412,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         self.n_basis_ = len(self.basis_indices_)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
 
-    def _candidates(self, rows: PartlyScored, most: int) -> Iterator[Candidate]:
+    def _candidates(self, rows: PartlyLabelled, most: int) -> Iterator[Candidate]:
         several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
         for kernel in combinations(self, _KERNEL):
             for nu in sorted(float(value) for value in options(self.nu, "nu")):

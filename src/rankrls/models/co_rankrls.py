@@ -1,4 +1,4 @@
-"""Co-regularised RankRLS: views of scored and unscored rows that agree."""
+"""Co-regularised RankRLS: views of labelled and unlabelled rows that agree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from rankrls.models.inputs.parameters import (
     parameter,
 )
 from rankrls.models.inputs.views import view_plans
-from rankrls.models.partly_scored import PartlyScored, PartlyScoredRanker
+from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.folds import exact_plan
@@ -44,8 +44,8 @@ _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 
 
 @estimator
-class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, SelectionParameters):
-    r"""Co-regularised RankRLS: several views of scored and unscored rows that agree on all of them.
+class CoRankRLS(PartlyLabelledRanker, GraphParameters, KernelParameters, SelectionParameters):
+    r"""Co-regularised RankRLS: several views of labelled and unlabelled rows that agree on all of them.
 
     Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
 
@@ -54,9 +54,9 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
         \lVert F ( y - h_S ) \rVert^2 + \frac{\alpha}{M} \sum_v \left[ \lVert f_v \rVert^2
         + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right] ,
 
-    with S the scored rows and C the centring of Z inside its queries. The prediction is the mean of the views'
-    functions. It helps where few queries are scored and many rows are not; with many scored queries it gains nothing
-    that :class:`RankRLSCV` does not reach.
+    with S the labelled rows and C the centring of Z inside its queries. The prediction is the mean of the views'
+    functions. It helps where few queries are labelled and many rows are not; with many labelled queries it gains
+    nothing that :class:`RankRLSCV` does not reach.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
         Of the views that name none; not precomputed.
     ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
     cv, scoring, rule : as in :class:`RankRLSCV`
-        Queries, folds and validation data that are judged are the scored ones.
+        Queries, folds and validation data that are judged are the labelled ones.
     random_state : int or RandomState, default=0
         Draws the halves.
 
@@ -84,20 +84,20 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, query_scores_ : as in
         :class:`RankRLSCV`
     held_out_scores_ : ndarray of shape (m,)
-        Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
+        Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     coef_ : ndarray of shape (n,)
         Weights of the features if the kernels of all views are linear.
     dual_coef_ : ndarray of shape (rows of Z, M)
         Coefficients of the rows in each view; kernels other than linear.
     X_fit_ : ndarray or sparse array
-        The rows Z, those of ``X_unscored`` last; likewise.
+        The rows Z; likewise.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
     -----
-    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes. O(s^3) for s scored rows and all alphas.
-    What is held out stays among the unscored rows: for queries that are new altogether, judge by folds that leave
-    their rows out of ``X``. One scored query, and one global ranking, are judged by 5 folds of rows. Rows of weight
+    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes. O(s^3) for s labelled rows and all alphas.
+    What is held out stays among the unlabelled rows: for queries that are new altogether, judge by folds that leave
+    their rows out of ``X``. One labelled query, and one global ranking, are judged by 5 folds of rows. Rows of weight
     zero are left out of Z too.
 
     References
@@ -111,11 +111,13 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
     >>> from rankrls import CoRankRLS
     >>> rng = np.random.default_rng(0)
     >>> X, qid = rng.normal(size=(200, 12)), np.repeat(np.arange(40), 5)
-    >>> y = np.where(qid < 6, X.sum(axis=1) + rng.normal(size=200), np.nan)  # 6 of 40 queries are scored
+    >>> y = np.where(qid < 6, X.sum(axis=1) + rng.normal(size=200), np.nan)  # 6 of 40 queries are labelled
     >>> model = CoRankRLS(n_views=4).fit(X, y, qid=qid)
     >>> model.selection_, model.predict(X).shape
     ('leave-query-out over 6 queries', (200,))
     """
+
+    _single_target = True
 
     alphas: Any = parameter(default="auto", kw_only=False)
     mu: Any = parameter(default="auto")
@@ -123,7 +125,7 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
     n_views: int = parameter(default=16, check=number(least=1, whole=True))
     random_state: Any = parameter(default=0)
 
-    def _learn(self, rows: PartlyScored) -> None:
+    def _solve(self, rows: PartlyLabelled) -> None:
         alphas, measure, data = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring), rows.known
         plans = self._plans(rows.everything.X)
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
@@ -181,7 +183,7 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
                 raise InputError(f"views[{number_}] has rows or a kernel matrix of its own.", parameter="views")
         return plans
 
-    def _candidates(self, rows: PartlyScored, plans: list[ViewPlan]) -> Iterator[Candidate]:
+    def _candidates(self, rows: PartlyLabelled, plans: list[ViewPlan]) -> Iterator[Candidate]:
         data, known = rows.everything, rows.known
         queries = np.unique(data.layout.codes, return_inverse=True)[1]
         centring = Centring(queries, np.ones(data.n_rows) if data.weights is None else data.weights)
@@ -200,7 +202,7 @@ class CoRankRLS(PartlyScoredRanker, GraphParameters, KernelParameters, Selection
         scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
 
-    def _store(self, data: PartlyScored, views: list[ViewPlan], chosen: Any) -> None:
+    def _store(self, data: PartlyLabelled, views: list[ViewPlan], chosen: Any) -> None:
         """Keep the views' functions."""
         consensus, Z = chosen.candidate.basis, data.everything.X
         h = consensus.columns(data.known.X[:, 0].astype(np.intp)) @ chosen.solutions.coefficients[0]

@@ -30,10 +30,8 @@ from rankrls.metrics import Measure
 from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.inputs.parameters import check_alphas, combinations, options
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.krylov import Status
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import judged_queries, logistic_slope
-from rankrls.selection.krylov import Convergence
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan, validation_plan
 from rankrls.selection.search import Results
@@ -70,7 +68,7 @@ def labelled(
     propensities = None
     if any(given is not None for given in shown):
         host_only(X, "The correction of clicks")
-        Y, factors, propensities = _corrected(X, Y, qid, kernel, *shown)
+        Y, factors, propensities = _corrected(model, X, Y, qid, kernel, *shown)
         weights = factors if weights is None else weights * factors
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities)
     data = data.of_positive_weight(square=is_precomputed(kernel))
@@ -80,9 +78,20 @@ def labelled(
 
 
 def _corrected(
-    X: Any, Y: NDArray[np.float64], qid: Any, kernel: Any, position: Any, impressions: Any, propensities: Any
+    model: Any,
+    X: Any,
+    Y: NDArray[np.float64],
+    qid: Any,
+    kernel: Any,
+    position: Any,
+    impressions: Any,
+    propensities: Any,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Propensities]:
     """Clicks as labels and weights without the bias of position."""
+    if not model._squared_loss:
+        raise InputError(
+            f"{type(model).__name__} is not fitted on clicks: its loss is not squared.", parameter="position"
+        )
     if position is None:
         raise InputError("impressions and propensities need position, that of each row.", parameter="position")
     if Y.shape[1] > 1:
@@ -402,20 +411,6 @@ def store(model: Any, results: Results, plan: Plan, data: Comparisons) -> None:
     keep_basis(model, chosen.candidate.basis, data)
     warn_of_lost_feature(model, chosen.lost_feature)
     publish(model, results, plan.description, data)
-
-
-def warn_unless_converged(model: Any, found: Convergence) -> None:
-    """One warning if conjugate gradients did not reach the solution."""
-    if found.status is not Status.CONVERGED:
-        warnings.warn(
-            NotConverged(
-                f"{type(model).__name__}: conjugate gradients ended with {str(found.status)!r} after "
-                f"{found.iterations} iterations, at a relative residual of {found.residual:.1e}. Use a larger alpha, "
-                "scale the features, or raise max_iter if there is one.",
-                parameter="solver",
-            ),
-            stacklevel=5,
-        )
 
 
 def publish(model: Any, results: Results, description: str, data: Comparisons | None = None) -> None:

@@ -109,6 +109,7 @@ class RankBoost(Fits):
     """
 
     _single_target = True
+    _squared_loss = False
     _multiplies_features = False
 
     n_estimators: int = parameter(default=300, check=number(least=1, whole=True), kw_only=False)
@@ -116,7 +117,7 @@ class RankBoost(Fits):
     scoring: Any = parameter(default="disagreement")
     rule: str = parameter(default="best", check=choice(*RULES))
 
-    def fit(
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: Any,

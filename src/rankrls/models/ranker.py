@@ -18,7 +18,7 @@ from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._values import scored_rows
+from rankrls.metrics._values import labelled_rows
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, signs_of
 from rankrls.numerics.scorer import Scorer
@@ -51,9 +51,10 @@ class Ranker(RegressorMixin, BaseEstimator):
     win_slope_: float
     _one_target: bool
     _fitted_with_qid: bool = False
-    _learns_unscored = False  # whether NaN in y marks rows without a label
+    _takes_unlabelled = False  # whether NaN in y marks rows without a label
     _takes_devices = False  # whether X may be an array of another library than numpy, on its device
     _single_target = False  # whether y must hold one target
+    _squared_loss = True  # which clicks can be corrected for
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Defined by each estimator."""
@@ -146,8 +147,8 @@ class Ranker(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "score")
         scores = to_host(self._scores(X, qid))
-        if self._learns_unscored:
-            y, scores, qid, sample_weight = scored_rows(y, scores, qid, sample_weight)
+        if self._takes_unlabelled:
+            y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
         labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))
         if labels.shape[1:] != scores.shape[1:]:
             raise InputError(
@@ -207,19 +208,52 @@ class Candidate:
 class Fits(Ranker):
     """Fits one model to labelled items or to preferences. A subclass defines ``_solve``."""
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Fit items with labels.
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: Any = None,
+        sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
+    ) -> Self:
+        r"""Fit items with labels.
 
         Parameters
         ----------
-        X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
+        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
+            float32 is not upcast whole. Arrays of torch or cupy stay on their device: :doc:`/guide/devices`. With
+            ``kernel="precomputed"``: the kernel matrix, (m, m).
+        y : array-like of shape (m,) or (m, targets)
+            Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
+            are included.
+        qid : array-like of shape (m,), optional
+            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+        sample_weight : array-like of shape (m,), optional
+            Row weights, not negative; a pair weighs ``w_i w_j``.
+        position : array-like of shape (m,), optional
+            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on
+            :math:`c / \theta` with weights :math:`n \theta`, c clicks per impression and theta the examination of
+            the position, which :func:`rankrls.clicks.estimate_propensities` finds first.
+        impressions : array-like of shape (m,), optional
+            With ``position``: how often the row was shown. Once by default.
+        propensities : Propensities or dict of position to number, optional
+            With ``position``: known examination of each position, such as that of an intervention.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        ValueError
+            For bad input, naming the row and column; and if no query holds two different labels.
         """
         check_parameters(self)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight))
+        clicks = (position, impressions, propensities)
+        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
 
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
@@ -261,6 +295,9 @@ class Chooses(Ranker, SelectionParameters):
         *,
         qid: Any = None,
         sample_weight: Any = None,
+        position: Any = None,
+        impressions: Any = None,
+        propensities: Any = None,
         X_val: Any = None,
         y_val: Any = None,
         qid_val: Any = None,
@@ -269,13 +306,18 @@ class Chooses(Ranker, SelectionParameters):
 
         Parameters
         ----------
-        X, y, qid, sample_weight, X_val, y_val, qid_val : as in :meth:`RankRLSCV.fit`
+        X, y, qid, sample_weight, position, impressions, propensities, X_val, y_val, qid_val : as in
+            :meth:`RankRLSCV.fit`
 
         Returns
         -------
         self
         """
-        return self._fit_labelled(X, y, qid, sample_weight, (X_val, y_val, qid_val))
+        self._check()
+        measure = self._measure(preferred=False)
+        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
+        return self._search(data, plan or self._folds(measure, data))
 
     def fit_pairs(
         self,
@@ -315,15 +357,6 @@ class Chooses(Ranker, SelectionParameters):
         plan = fitting.validation(self, measure, data, X_val, y_val, None)
         return self._search(data, plan or self._folds(measure, data))
 
-    def _fit_labelled(
-        self, X: Any, y: Any, qid: Any, sample_weight: Any, validation: tuple[Any, Any, Any], shown: Any = (None,) * 3
-    ) -> Self:
-        self._check()
-        measure = self._measure(preferred=False)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=shown)
-        plan = fitting.validation(self, measure, data, *validation)
-        return self._search(data, plan or self._folds(measure, data))
-
     def _check(self) -> None:
         check_parameters(self, several=True)
 
@@ -337,46 +370,12 @@ class Chooses(Ranker, SelectionParameters):
         raise NotImplementedError
 
 
-class ChoosesByClicks(Chooses):
-    """Chooses from labels or from clicks."""
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose by held-out queries or validation data, then fit all rows of X.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight, position, impressions, propensities, X_val, y_val, qid_val : as in
-            :meth:`RankRLSCV.fit`
-
-        Returns
-        -------
-        self
-        """
-        shown = position, impressions, propensities
-        return self._fit_labelled(X, y, qid, sample_weight, (X_val, y_val, qid_val), shown)
-
-
-class ChoosesExactly(ChoosesByClicks):
+class ChoosesExactly(Chooses):
     """Chooses by held-out scores that take no refits."""
 
     def _folds(self, measure: Measure, data: Comparisons) -> Plan:
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
         return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
-
-    _pair_folds = _folds
 
     def predict_win_probability(self, X_a: Any, X_b: Any) -> NDArray[np.float64]:
         """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.

@@ -1,4 +1,4 @@
-"""RankRLS: pairwise regularized least squares, primal, dual and by conjugate gradients."""
+"""RankRLS: pairwise regularized least squares, primal and dual."""
 
 from __future__ import annotations
 
@@ -21,16 +21,12 @@ from rankrls.models.inputs.parameters import (
     signs_of,
 )
 from rankrls.models.ranker import ChoosesExactly, Fits
-from rankrls.numerics.scorer import Scorer
-from rankrls.selection.krylov import iterate
 from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.search import search
 
 __all__ = ["RankRLS", "RankRLSCV"]
 
 SOLVERS = ("auto", "primal", "dual")
-_TOLERANCE, _ITERATIONS = 1e-9, 2000
-"""Of solver="cg": the relative residual, and how many iterations it may take."""
 
 
 @estimator
@@ -43,53 +39,6 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
 
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
-
-    def fit(
-        self,
-        X: Any,
-        y: Any,
-        *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-    ) -> Self:
-        r"""Fit items with labels.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not upcast whole. Arrays of torch or cupy stay on their device: :doc:`/guide/devices`. With
-            ``kernel="precomputed"``: the kernel matrix, (m, m).
-        y : array-like of shape (m,) or (m, targets)
-            Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
-            are included.
-        qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-        position : array-like of shape (m,), optional
-            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on
-            :math:`c / \theta` with weights :math:`n \theta`, c clicks per impression and theta the examination of
-            the position, which :func:`rankrls.clicks.estimate_propensities` finds first.
-        impressions : array-like of shape (m,), optional
-            With ``position``: how often the row was shown. Once by default.
-        propensities : Propensities or dict of position to number, optional
-            With ``position``: known examination of each position, such as that of an intervention.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input, naming the row and column; and if no query holds two different labels.
-        """
-        check_parameters(self)
-        clicks = (position, impressions, propensities)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
 
     def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
         """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
@@ -149,17 +98,14 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         raise NotImplementedError
 
     def _solve(self, data: Comparisons) -> Self:
-        candidate = self._candidate(data)
+        candidate, alpha = self._candidate(data), float(self.alpha)
         with memory_of_device(data.X):
             problem = candidate.problem(data)
-            solution = problem.solve(float(self.alpha))
-        return self._store(data, candidate, solution, problem)
-
-    def _store(self, data: Comparisons, candidate: LeastSquares, scorer: Scorer, problem: Any) -> Self:
+            scorer = problem.solve(alpha)
         fitting.begin(self, data)
         fitting.keep(self, scorer.over(data.kept), candidate.kernel)
         fitting.keep_basis(self, candidate.basis, data)
-        self.alpha_ = float(self.alpha)
+        self.alpha_ = alpha
         updating.remember(self, data, problem)
         return self
 
@@ -199,10 +145,10 @@ class RankRLS(ExactRanker):
     regression_weight : float in [0, 1], default=0.0
         ``beta`` in ``beta ||y - f||^2 + (1 - beta) (pairwise loss)``: 0 ranks, 1 is plain regularized least squares
         without an intercept.
-    solver : {"auto", "primal", "dual", "cg"}, default="auto"
-        Primal solves for one weight a feature, O(m n^2 + n^3); dual for one coefficient an item, O(m^3 + m^2 n).
-        "auto" takes the primal for a linear kernel with no more features than items. "cg" is conjugate gradients, to a
-        relative residual of 1e-9: O(stored entries of X) an iteration for a linear kernel, O(m^2) for others.
+    solver : {"auto", "primal", "dual"}, default="auto"
+        Primal solves for one weight per feature, O(m n^2 + n^3); dual for one coefficient per item, O(m^3 + m^2 n).
+        "auto" takes the primal for a linear kernel with no more features than items. :class:`CGRankRLS` solves by
+        conjugate gradients.
     positive : bool, sequence or dict, default=False
         Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
         feature numbers, or of names if X has them: these are not negative. A dict from numbers or names to 1 (not
@@ -253,29 +199,19 @@ class RankRLS(ExactRanker):
     1.0
     """
 
-    solver: str = parameter(default="auto", check=choice(*SOLVERS, "cg"))
+    solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
 
     def _can_update(self) -> bool:
-        if self.kernel != "linear" or self.solver in ("dual", "cg"):
+        if self.kernel != "linear" or self.solver == "dual":
             raise AttributeError(
-                "partial_fit adds up the normal equations of features: it needs kernel='linear', and neither "
-                "solver='dual' nor 'cg'."
+                "partial_fit adds up the normal equations of features: it needs kernel='linear', and not solver='dual'."
             )
         return True
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
         kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), signs_of(self)
-        solver = "auto" if self.solver == "cg" else self.solver
-        return LeastSquares(kernel=kernel, setting=setting, solver=solver, signs=signs)
-
-    def _solve(self, data: Comparisons) -> Self:
-        if self.solver != "cg":
-            return super()._solve(data)
-        candidate = self._candidate(data)
-        scorer, found = iterate(candidate, data, float(self.alpha), _TOLERANCE, _ITERATIONS)
-        fitting.warn_unless_converged(self, found)
-        return self._store(data, candidate, scorer, None)
+        return LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
 
 
 @estimator

@@ -40,6 +40,7 @@ class RankSVMParameters(Ranker, KernelParameters):
     """What both forms of RankSVM have."""
 
     _single_target = True
+    _squared_loss = False
 
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
     n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
@@ -72,9 +73,7 @@ class RankSVMParameters(Ranker, KernelParameters):
         """Store the function and how it was found; warn if it is not the minimum."""
         fitting.begin(self, data)
         fitting.keep(self, solutions[0].over(data.kept), candidate.kernel)
-        if candidate.basis is not None:
-            numbers = candidate.basis.numbers
-            self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
+        fitting.keep_basis(self, candidate.basis, data)
         (minimum,) = solutions.details
         self.support_ = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
         self.n_support_ = len(self.support_)

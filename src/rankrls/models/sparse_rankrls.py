@@ -69,8 +69,6 @@ class SparseRankRLS(ExactRanker):
     coef_ : ndarray of shape (n,) or (targets, n)
         Weights of the features; linear kernel only.
     alpha_ : float
-    n_iter_ : int
-        1: it is solved directly.
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -118,11 +116,6 @@ class SparseRankRLS(ExactRanker):
     def _candidate(self, data: Comparisons) -> LeastSquares:
         kernel, setting = fitting.kernel_of(self, data.X), fitting.setting_of(self)
         return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel))
-
-    def _solve(self, data: Comparisons) -> Self:
-        super()._solve(data)
-        self.n_iter_ = 1
-        return self
 
 
 @estimator

@@ -137,7 +137,7 @@ def _check(model: Any, dataset: Any) -> None:
         "kernel": "precomputed" in kernels if over_basis else kernels != ("linear",),
         "basis": over_basis and model.basis != "random",
         "basis_indices": over_basis and model.basis_indices is not None,
-        "solver": getattr(model, "solver", "auto") in ("cg", "dual"),
+        "solver": getattr(model, "solver", "auto") == "dual",
         "positive": choosing and not over_basis and model.positive is not False,
         "cv": choosing and model.cv is not None,
     }

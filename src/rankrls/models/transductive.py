@@ -27,7 +27,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.partly_scored import partly_scored
+from rankrls.models.partly_labelled import partly_labelled
 from rankrls.models.ranker import Candidate, Ranker
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.folds import few_folds, group_blocks
@@ -45,7 +45,7 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
 
     # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
     __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
-    _learns_unscored = True
+    _takes_unlabelled = True
 
     penalty: Any = parameter(default=1.0, check=number(above=0.0), several=True)
     solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
@@ -63,7 +63,7 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
         y : array-like of shape (m,) or (m, targets)
             NaN in every row of a query without labels. Without NaN this is :class:`RankRLS`.
         qid : array-like of shape (m,), optional
-            One query id per row. None makes everything one scored query.
+            One query id per row. None makes everything one labelled query.
         groups : array-like of shape (m,), optional
             Queries of one group are one fold of the cross-validated error. Each query is a fold by default.
         sample_weight : array-like of shape (m,), optional
@@ -80,17 +80,14 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
             there is but one fold.
         """
         self._check()
-        rows = partly_scored(self, X, y, qid, sample_weight)
-        data, known = rows.everything, rows.known
-        _check_whole_queries(data, rows.scored)
-        fitting.check_comparable(known, float(self.regression_weight))
-        folds = []
-        if not rows.scored.all() or (hasattr(self, "alphas") and data.n_queries > 1):
-            folds = group_blocks(data, groups)
-        self._learn(data, known, folds)
+        rows = partly_labelled(self, X, y, qid, sample_weight)
+        data = rows.everything
+        _check_whole_queries(data, rows.labelled)
+        needed = not rows.labelled.all() or (hasattr(self, "alphas") and data.n_queries > 1)
+        self._solve(data, rows.known, group_blocks(data, groups) if needed else [])
         return self
 
-    def _learn(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
+    def _solve(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
         raise NotImplementedError
 
     def _candidates(self, data: LabelledItems, folds: Sequence[Any]) -> Iterator[Candidate]:
@@ -114,9 +111,7 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
         labels, function = found
         fitting.begin(self, data)
         fitting.keep(self, function.over(data.kept), candidate.kernel)
-        if candidate.basis.basis is not None:
-            numbers = candidate.basis.basis.numbers
-            self.basis_indices_ = None if numbers is None else data.given_numbers(numbers)
+        fitting.keep_basis(self, candidate.basis.basis, data)
         labels = data.given_rows(labels)
         self.transduction_ = labels[:, 0] if data.one_target else labels
 
@@ -135,15 +130,15 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
 class TransductiveRankRLS(_Transductive):
     r"""RankRLS that also learns from queries without labels.
 
-    The labels of the unscored queries V minimise
+    The labels of the unlabelled queries V minimise
 
     .. math::
 
         \sum_U \lVert F_U ( y_U - f_{U \setminus U}(X_U) ) \rVert^2 + \gamma \lVert y_V - f_V \rVert^2 ,
 
-    the cross-validated pairwise error over all queries U, scored or not, each held out in its turn and predicted by
+    the cross-validated pairwise error over all queries U, labelled or not, each held out in its turn and predicted by
     :class:`RankRLS` on all others, plus ``penalty`` = :math:`\gamma` times the distance to the supervised prediction
-    :math:`f_V` (that of the model of the scored queries alone). The model is then RankRLS on all queries, with the
+    :math:`f_V` (that of the model of the labelled queries alone). The model is then RankRLS on all queries, with the
     labels found.
 
     Parameters
@@ -151,7 +146,7 @@ class TransductiveRankRLS(_Transductive):
     alpha : float, default=1.0
         As in :class:`RankRLS`, but positive.
     penalty : float, default=1.0
-        Positive. A large penalty gives the supervised prediction, for the unscored queries as for new rows.
+        Positive. A large penalty gives the supervised prediction, for the unlabelled queries as for new rows.
         :class:`TransductiveRankRLSCV` chooses both.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     ties : {"include"}, default="include"
@@ -163,7 +158,7 @@ class TransductiveRankRLS(_Transductive):
         Items that a kernel model expands over, as in :class:`SparseRankRLS`: O(m r) evaluations of the kernel for r of
         them, and no m x m matrix. None takes all, unless ``basis_indices`` names some.
     basis : {"random", "kmeans"}, default="random"
-        How they are chosen; unscored queries lend items too.
+        How they are chosen; unlabelled queries lend items too.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis instead.
     random_state : int, Generator or RandomState, default=0
@@ -172,7 +167,7 @@ class TransductiveRankRLS(_Transductive):
     Attributes
     ----------
     transduction_ : ndarray of shape (m,) or (m, targets)
-        The label of each training row: as given, or as found for rows of unscored queries. NaN for rows of weight
+        The label of each training row: as given, or as found for rows of unlabelled queries. NaN for rows of weight
         zero. Only differences inside a query mean anything.
     coef_, dual_coef_, X_fit_, alpha_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
     basis_indices_ : ndarray of shape (r,) or None
@@ -218,7 +213,7 @@ class TransductiveRankRLS(_Transductive):
                 parameter="alpha",
             )
 
-    def _learn(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
+    def _solve(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
         candidate = next(self._candidates(data, folds))
         self._store(data, candidate, candidate.problem(known).path(np.array([float(self.alpha)])).details[0])
         self.alpha_ = float(self.alpha)
@@ -226,12 +221,11 @@ class TransductiveRankRLS(_Transductive):
 
 @estimator
 class TransductiveRankRLSCV(_Transductive, SelectionParameters):
-    r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the scored queries.
+    r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the labelled queries.
 
     Minimises what :class:`TransductiveRankRLS` minimises. A query that is held out loses its labels and stays among the
-    unscored ones, and is judged by the model that is learnt then: its scores are those that the unscored queries will
-    get. Queries that are new altogether are judged by folds that leave their rows out, as of
-    :func:`sklearn.model_selection.cross_val_score`.
+    unlabelled ones; its scores are those that the unlabelled queries will get. Queries that are new altogether are
+    judged by folds that leave their rows out, as of :func:`sklearn.model_selection.cross_val_score`.
 
     Parameters
     ----------
@@ -243,8 +237,8 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     kernel_params, ties, regression_weight, solver : as in :class:`TransductiveRankRLS`
     n_basis, basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of the scored queries, each query alone if there are no more; an int is that many. Folds of your
-        own name rows of X, of which those without a label are passed over. Every fold is refitted.
+        None is 5 folds of the labelled queries, each query alone if there are no more; an int is that many. Folds of
+        your own name rows of X, of which those without a label are passed over. Every fold is refitted.
     scoring, rule, verbose : as in :class:`RankRLSCV`
 
     Attributes
@@ -252,7 +246,7 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     alpha_, best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, query_scores_,
     alpha_at_edge_, penalty_at_edge_ : as in :class:`RankRLSCV`
     held_out_scores_ : ndarray of shape (m,) or (m, targets)
-        Scores of the scored rows of X by models without their query's labels; NaN for unscored rows.
+        Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     transduction_, coef_, dual_coef_, X_fit_, basis_indices_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`TransductiveRankRLS`
 
@@ -275,7 +269,7 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     alphas: Any = parameter(default="auto", kw_only=False)
     penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
 
-    def _learn(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
+    def _solve(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
         alphas, measure = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring)
         plan = few_folds(self.cv, measure, known, float(self.regression_weight))
         results = search(self._candidates(data, folds), known, plan, self.rule, alphas, int(self.verbose))
@@ -283,10 +277,10 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
         fitting.publish(self, results, plan.description, known)
 
 
-def _check_whole_queries(data: LabelledItems, scored: NDArray[np.bool_]) -> None:
+def _check_whole_queries(data: LabelledItems, labelled: NDArray[np.bool_]) -> None:
     """Refuse queries with labels in some of their rows only."""
     codes = data.layout.codes
-    partly = np.flatnonzero(~scored & np.isin(codes, codes[scored]))
+    partly = np.flatnonzero(~labelled & np.isin(codes, codes[labelled]))
     if len(partly):
         row = int(data.given_numbers(partly)[0])
         name = data.layout.ids[codes[partly[:1]]].tolist()[0]

@@ -1,10 +1,10 @@
-"""The systems that conjugate gradients solve, and one regularization value by them."""
+"""The systems that conjugate gradients solve."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,8 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls.kernels import Kernel
 from rankrls.numerics.graph import Array, LabelledGraph
-from rankrls.numerics.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status, System
+from rankrls.numerics.krylov import FeatureSystem, KernelSystem, System
 from rankrls.numerics.products import FeatureProducts, LaplacianProduct
-from rankrls.numerics.scorer import Scorer
-from rankrls.selection.least_squares import LeastSquares
 
 Watched = Any  # row numbers of the training items, or a matrix of other items; None watches nothing
 
@@ -70,31 +68,3 @@ class KrylovSystems:
             return lambda p: self._features.scores(watched, p), len(watched)
         other, every = FeatureProducts(watched), np.arange(watched.shape[0], dtype=np.intp)
         return lambda p: other.scores(every, p), len(every)
-
-
-class Convergence(NamedTuple):
-    """How a solution was reached: the worst status, the largest relative residual and the most iterations."""
-
-    status: Status
-    residual: float
-    iterations: int
-
-
-def iterate(
-    candidate: LeastSquares, data: Comparisons, alpha: float, tol: float, max_iter: int
-) -> tuple[Scorer, Convergence]:
-    """The function of one alpha by conjugate gradients, and how it was reached."""
-    cg, kernel, found = MultiShiftCG(tol, max_iter), candidate.kernel, []
-    columns = []
-    items = data if kernel.is_linear else replace(data, X=kernel(data.X))
-    for system, right in KrylovSystems(items, kernel, candidate.setting).build(None, None):
-        run = cg.solve(system, right, np.array([alpha]))
-        x = run.solution(0)
-        found.append(Convergence(cg.verify(run, 0), run.true_residual(alpha, x), int(run.iterations[0])))
-        columns.append(system.items(x) if isinstance(system, KernelSystem) else x)
-    a = np.column_stack(columns)
-    own_items = None if kernel.name == "precomputed" else data.X
-    scorer = Scorer(a) if kernel.is_linear else Scorer(None, a, kernel, own_items)
-    status, residuals, iterations = zip(*found, strict=True)
-    failed = [one for one in status if one is not Status.CONVERGED]
-    return scorer, Convergence(failed[0] if failed else Status.CONVERGED, max(residuals), max(iterations))
