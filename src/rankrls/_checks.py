@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral
 from typing import Any
 
@@ -47,6 +47,13 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
         row=row,
         column=column[0] if column else None,
     )
+
+
+def refuse_where(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:
+    """An error about the first row that is bad, if there is one."""
+    if bad.any():
+        row = int(np.argmax(bad))
+        raise InputError(message(row), parameter=name, row=row)
 
 
 def check_word(name: str, value: Any, words: Iterable[str]) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import numbers_of
+from rankrls._checks import numbers_of, refuse_where
 from rankrls._errors import InputError
 
 
@@ -78,17 +77,10 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
             f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one of both.",
             parameter="losers",
         )
-    _refuse(i == j, "losers", lambda e: f"Preference {e} compares row {i[e]} with itself; remove such pairs.")
+    refuse_where(i == j, "losers", lambda e: f"Preference {e} compares row {i[e]} with itself; remove such pairs.")
     s, c = _numbers("strength", strength, len(i)), _numbers("weight", weight, len(i))
-    _refuse(c < 0.0, "weight", lambda e: f"weight must not be negative; preference {e} has {c[e]}.")
+    refuse_where(c < 0.0, "weight", lambda e: f"weight must not be negative; preference {e} has {c[e]}.")
     return PreferenceTable(i, j, n_items, s, c)
-
-
-def _refuse(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:
-    """An error about the first preference that is bad."""
-    if bad.any():
-        e = int(np.argmax(bad))
-        raise InputError(message(e), parameter=name, row=e)
 
 
 def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
@@ -101,9 +93,9 @@ def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
         raise InputError(f"{name} must hold whole row numbers of X; got dtype {given.dtype}.", parameter=name)
     with np.errstate(invalid="ignore"):
         broken = ~(np.isfinite(given) & (given == np.floor(given))) if given.dtype.kind == "f" else given != given
-    _refuse(broken, name, lambda e: f"{name} must hold whole row numbers of X; got {given[e]} in preference {e}.")
+    refuse_where(broken, name, lambda e: f"{name} must hold whole row numbers of X; got {given[e]} in preference {e}.")
     outside = (given < 0) | (given >= m)  # before the cast, in which large numbers would become negative
-    _refuse(outside, name, lambda e: f"{name}[{e}] is {given[e]:.0f}, but X has rows 0 to {m - 1}.")
+    refuse_where(outside, name, lambda e: f"{name}[{e}] is {given[e]:.0f}, but X has rows 0 to {m - 1}.")
     return given.astype(np.intp)
 
 
@@ -115,5 +107,5 @@ def _numbers(name: str, values: Any, p: int) -> NDArray[np.float64]:
         raise InputError(
             f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences.", parameter=name
         )
-    _refuse(~np.isfinite(out), name, lambda e: f"{name} must be finite; preference {e} has {out[e]}.")
+    refuse_where(~np.isfinite(out), name, lambda e: f"{name} must be finite; preference {e} has {out[e]}.")
     return out

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankrls._arrays import to_host
 from rankrls._cached import cached_property
-from rankrls._checks import numbers_of
+from rankrls._checks import numbers_of, refuse_where
 from rankrls._errors import InputError
 
 FROM_SIZES = "rankrls.group_to_qid makes them of the sizes of groups."
@@ -176,11 +176,11 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
             f"group must be one-dimensional, the number of rows of each query; got shape {sizes.shape}.",
             parameter="group",
         )
-    good = np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))
-    if not good.all():
-        k = int(np.argmin(good))
-        problem = f"group must hold whole numbers that are not negative; the size of query {k} is {sizes[k]:g}."
-        raise InputError(problem, parameter="group", row=k)
+    refuse_where(
+        ~(np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))),
+        "group",
+        lambda k: f"group must hold whole numbers that are not negative; the size of query {k} is {sizes[k]:g}.",
+    )
     total = int(sizes.sum())
     if n_rows is not None and total != n_rows:
         raise InputError(f"The sizes in group add up to {total}, but there are {n_rows} rows.", parameter="group")
@@ -218,9 +218,7 @@ def _check_no_missing(ids: NDArray[Any], name: str) -> None:
         missing = np.fromiter((_is_missing(v) for v in ids), dtype=bool, count=len(ids))
     else:
         return
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise InputError(f"{name} is missing in row {row}: every row needs an id.", parameter=name, row=row)
+    refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
 
 
 def _is_missing(value: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rankrls._checks import check_finite, vector_of
+from rankrls._checks import check_finite, refuse_where, vector_of
 from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
@@ -28,7 +28,8 @@ ENOUGH = 50
 """Impressions that a position needs for an examination of its own."""
 CONFOUNDED = 0.75
 """Share of the variance of log positions that the features explain, from which on there is a warning. In simulations
-errors grow from about 0.75 on; with one feature and results sorted by it (0.8) the corrected ranking was reversed."""
+errors grow from about 0.75 on; with one feature and results sorted by it (0.8) the corrected ranking is sometimes
+reversed."""
 
 _ROUNDS, _SETTLED = 100, 1e-5
 _MOST_FEATURES = 200
@@ -72,23 +73,23 @@ class Propensities(Shown):
         """Propensities from a mapping of each position to a number above 0, such as those of an intervention."""
         positions = np.array(sorted(examination), dtype=np.int64)
         values = np.array([examination[k] for k in positions.tolist()], dtype=np.float64)
-        wrong = ~(np.isfinite(values) & (values > 0.0))
-        if wrong.any():
-            problem = f"Propensities are finite and above 0, but that of position {positions[wrong][0]} is not."
-            raise InputError(problem, parameter="propensities")
+        refuse_where(
+            ~(np.isfinite(values) & (values > 0.0)),
+            "propensities",
+            lambda k: f"Propensities are finite and above 0, but that of position {positions[k]} is not.",
+        )
         unknown = np.full(len(values), np.nan)
         return cls(positions, values, unknown, unknown)
 
     def of(self, position: Any) -> Array:
         """The examination of each row's position; an InputError with the row for a position that is not there."""
-        rows = _checked_positions(position)
+        rows = vector_of("position", position, "one for each row")
         place = np.minimum(np.searchsorted(self.positions, rows), len(self.positions) - 1)
-        missing = self.positions[place] != rows
-        if missing.any():
-            row = int(np.argmax(missing))
-            raise InputError(
-                f"There is no propensity of position {rows[row]}, which row {row} has.", parameter="position", row=row
-            )
+        refuse_where(
+            self.positions[place] != rows,
+            "position",
+            lambda row: f"There is no propensity of position {rows[row]:g}, which row {row} has.",
+        )
         return self.examination[place]
 
     @property
@@ -106,8 +107,9 @@ class Propensities(Shown):
     def __str__(self) -> str:
         rows = []
         for position, known in self.as_dict().items():
-            estimated = "{low:.3f} to {high:.3f}|{impressions:.0f}".format_map(known) if "low" in known else "|"
-            rows.append([position, f"{known['examination']:.3f}", *estimated.split("|")])
+            interval = f"{known['low']:.3f} to {known['high']:.3f}" if "low" in known else ""
+            impressions = f"{known['impressions']:.0f}" if interval else ""
+            rows.append([position, f"{known['examination']:.3f}", interval, impressions])
         text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
         return text + (f"\nThe last {self.pooled} positions are pooled: they have few impressions." * (self.pooled > 0))
 
@@ -180,7 +182,8 @@ def estimate_propensities(
     """
     rates, n, rows = _checked(clicks, impressions, position)
     features, m = _features(X), len(rates)
-    _check_length("X", features, m)
+    if len(features) != m:
+        raise InputError(f"X has {len(features)} rows, but there are {m} clicks.", parameter="X")
     positions, codes = np.unique(rows, return_inverse=True)
     shown = np.bincount(codes, n).astype(np.float64)
     if shown[0] < ENOUGH:
@@ -224,40 +227,23 @@ def corrected_clicks(
     return rates / theta, n * theta, found
 
 
-def _checked_positions(position: Any) -> NDArray[np.int64]:
-    values = vector_of("position", position, "one for each row")
-    check_finite("position", values, "position")
-    broken = values != np.floor(values)
-    if broken.any():
-        row = int(np.argmax(broken))
-        raise InputError(
-            f"Positions must be whole numbers; row {row} has {values[row]:g}.", parameter="position", row=row
-        )
-    return values.astype(np.int64)
-
-
-def _check_length(name: str, values: NDArray[Any], m: int) -> None:
-    if len(values) != m:
-        raise InputError(f"{name} has {len(values)} rows, but there are {m} clicks.", parameter=name)
-
-
 def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array, NDArray[np.int64]]:
-    """The click rate of each row, 0 where it was never shown, its impressions and its position."""
-    c, rows = vector_of("clicks", clicks, "one for each row"), _checked_positions(position)
+    """The click rate of each row, 0 if it was never shown, its impressions and its position."""
+    c, rows = (vector_of(*given, "one for each row") for given in (("clicks", clicks), ("position", position)))
     n = np.ones(len(c)) if impressions is None else vector_of("impressions", impressions, "one for each row")
-    _check_length("position", rows, len(c))
-    _check_length("impressions", n, len(c))
-    check_finite("impressions", n, "number of impressions")
-    check_finite("clicks", c, "number of clicks")
-    wrong = (c < 0.0) | (c > n)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"Clicks lie between 0 and the impressions; row {row} has {c[row]:g} of {n[row]:g}.",
-            parameter="clicks",
-            row=row,
-        )
-    return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows
+    for name, values in (("position", rows), ("impressions", n), ("clicks", c)):
+        if len(values) != len(c):
+            raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
+        check_finite(name, values, "entry")
+    refuse_where(
+        rows != np.floor(rows), "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}."
+    )
+    refuse_where(
+        (c < 0.0) | (c > n),
+        "clicks",
+        lambda k: f"Clicks lie between 0 and the impressions; row {k} has {c[k]:g} of {n[k]:g}.",
+    )
+    return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
 
 def _features(X: Any) -> Array:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import vector_of
+from rankrls._checks import refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 
@@ -66,12 +66,9 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     [(3, 1), (0, 1), (2, 1), (2, 0)]
     """
     t = vector_of("time", time, "one for each item")
-    missing = ~np.isfinite(t)
-    if missing.any():
-        row = int(np.argmax(missing))
-        raise InputError(
-            f"time must be finite; row {row} has {t[row]}. Leave out rows without a time.", parameter="time", row=row
-        )
+    refuse_where(
+        ~np.isfinite(t), "time", lambda row: f"time must be finite; row {row} has {t[row]}. Leave out rows without one."
+    )
     observed = _observed(event, len(t))
     layout = query_layout(qid, len(t))
     order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
@@ -98,12 +95,9 @@ def _observed(event: Any, m: int) -> NDArray[np.bool_]:
     values = vector_of("event", event, "one for each item")
     if len(values) != m:
         raise InputError(f"event has {len(values)} entries but time has {m}.", parameter="event")
-    wrong = (values != 0.0) & (values != 1.0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            f"event must be 1 where the event was observed and 0 elsewhere; row {row} has {values[row]:g}.",
-            parameter="event",
-            row=row,
-        )
+    refuse_where(
+        (values != 0.0) & (values != 1.0),
+        "event",
+        lambda row: f"event must be 1 if the event was observed and 0 otherwise; row {row} has {values[row]:g}.",
+    )
     return values == 1.0

@@ -196,7 +196,7 @@ def test_a_precomputed_kernel(shared):
     assert len(list(given.staged_predict(kernel_matrix("rbf", X_new, rows)))) == 4
 
 
-def test_without_unscored_rows_the_scored_ones_agree():
+def test_without_unlabelled_rows_the_labelled_ones_agree():
     X, y, qid, *_ = partly(6)
     model = CoRankingPursuit(3, nu=0.5, gamma=0.2, ties="exclude").fit(X, y, qid=qid)
     L = laplacian(y, qid, None, dict(GRAPHS[0], ties="exclude", balance="examples"))
@@ -244,10 +244,10 @@ def test_nothing_to_take_is_the_zero_function():
         ({"views": (["a"],)}, Refusal("views[0]['features']", "slice", parameter="views")),
         ({"views": ({"kernle": "rbf"},)}, Refusal("'kernle'", "view", parameter="views")),
         ({"views": ("gaussian",)}, Refusal("is 'rbf'", "views[0]: kernel", parameter="views")),
-        ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, Refusal("views[1]", "scored", parameter="views")),
+        ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, Refusal("views[1]", "labelled", parameter="views")),
         (
             {"views": ("rbf", {"loss_rows": [40]}), "shared_basis": False},
-            Refusal("views[1]", "scored", parameter="views"),
+            Refusal("views[1]", "labelled", parameter="views"),
         ),
         ({"views": ("rbf", {"basis_rows": []})}, Refusal("views[1]['basis_rows']", parameter="views")),
         ({"views": ("rbf", {"basis_rows": [99]})}, Refusal("views[1]['basis_rows']", "below", parameter="views")),

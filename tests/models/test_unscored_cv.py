@@ -167,5 +167,5 @@ def test_a_fold_that_leaves_a_view_nothing_is_refused():
         (np.flatnonzero(SCORED & ~np.isin(QID, part)), np.flatnonzero(np.isin(QID, part)))
         for part in (ids[:5], ids[5:])
     ]
-    with Refusal("views[0]", "scored", parameter="views"):
+    with Refusal("views[0]", "labelled", parameter="views"):
         CoRankingPursuitCV(2, views=({"loss_rows": np.isin(QID, ids[:5])}, "linear"), cv=cv).fit(X, PARTLY, qid=QID)

@@ -204,7 +204,7 @@ class CoPursuit:
     n_basis : int
         Stages at most.
     nu : float
-    shared, backfit : bool
+    shared_basis, backfit : bool
         As of :func:`co_pursue`.
     of_features : bool
         Whether the columns are the features themselves, taken by one view after the other.
@@ -219,7 +219,7 @@ class CoPursuit:
     views: Sequence[ViewPlan]
     n_basis: int
     nu: float
-    shared: bool = True
+    shared_basis: bool = True
     backfit: bool = True
     of_features: bool = False
     disjoint: bool = False
@@ -236,7 +236,7 @@ class CoPursuit:
         for v, mask in enumerate(masks):
             if not mask.any():
                 raise InputError(f"views[{v}] has no row of positive weight in its basis.", parameter="views")
-        if not self.shared:
+        if not self.shared_basis:
             return [np.flatnonzero(mask) for mask in masks]
         common = np.logical_and.reduce(masks)
         if not common.any():
@@ -299,7 +299,7 @@ class CoPursuitProblem:
             ids = candidates if pursuit.disjoint else None
             path = pursue_in_turn(views, pursuit.n_basis, pursuit.nu, backfit=pursuit.backfit, ids=ids)
         else:
-            path = co_pursue(views, pursuit.n_basis, pursuit.nu, shared=pursuit.shared, backfit=pursuit.backfit)
+            path = co_pursue(views, pursuit.n_basis, pursuit.nu, shared=pursuit.shared_basis, backfit=pursuit.backfit)
         taken = [own[stages] for own, stages in zip(candidates, path.indices.T, strict=True)]
         return replace(path, indices=np.column_stack(taken).astype(np.intp))
 

@@ -43,6 +43,8 @@ from rankrls.selection.search import search
 __all__ = ["CoRankingPursuit", "CoRankingPursuitCV"]
 
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
+_LAST = slice(-1, None)
+"""The last stage, if there is one: the sum over it is 0 without a stage."""
 
 
 @estimator
@@ -68,8 +70,7 @@ class ViewPursuer(PartlyLabelledRanker, GraphParameters, KernelParameters):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        last = slice(max(self.path_.n_stages - 1, 0), None)
-        return self._staged(X, last).sum(axis=1)  # of one column, or of none
+        return self._staged(X, _LAST).sum(axis=1)
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score items after each stage of the path, (m,) at a time, the last of which is :meth:`predict`."""
@@ -104,7 +105,7 @@ class ViewPursuer(PartlyLabelledRanker, GraphParameters, KernelParameters):
             raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
         for v, plan in enumerate(plans):
             self._check_view(v, plan, rows)
-        flags = {"shared": bool(self.shared_basis), "backfit": bool(self.backfit), "disjoint": bool(self.disjoint)}
+        flags = {name: bool(getattr(self, name)) for name in ("shared_basis", "backfit", "disjoint")}
         pursuit = CoPursuit(data, ~rows.labelled, plans, n_basis, nu, of_features=of_features, **flags)
         pursuit.candidates(np.flatnonzero(rows.labelled))
         return pursuit
@@ -217,15 +218,8 @@ class ViewFunction:
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items, (m,)."""
-        last = slice(max(self.model.path_.n_stages - 1, 0), None)
-        return self._staged(X, last).sum(axis=1)  # of one column, or of none
-
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
-        """Score items after each stage."""
-        yield from self._staged(X, slice(None)).T
-
-    def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
-        return self.model._terms_[self.number].scores(check_matrix(self.model, X, reset=False), stages)
+        X = check_matrix(self.model, X, reset=False)
+        return np.asarray(self.model._terms_[self.number].scores(X, _LAST).sum(axis=1))
 
 
 @estimator
@@ -284,7 +278,7 @@ class CoRankingPursuit(ViewPursuer):
     Attributes
     ----------
     views_ : tuple of ViewFunction
-        The views' own functions, each with ``predict`` and ``staged_predict``.
+        The views' own functions, each with ``predict``.
     path_ : CoPursuitPath
         ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
     basis_indices_ : ndarray of shape (r,), intp

@@ -9,7 +9,7 @@ from sklearn.utils.metaestimators import available_if
 from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Comparisons
 from rankrls.metrics import resolve_measure
-from rankrls.models import fitting, streamed, updating
+from rankrls.models import fitting, incremental
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
@@ -66,7 +66,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         same bits on any executor, on one kind of machine. What ``partial_fit`` needs is not kept.
         """
         check_parameters(self)
-        return streamed.fit_streamed(self, data, executor)
+        return incremental.fit_streamed(self, data, executor)
 
     @available_if(lambda model: model._can_update())
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
@@ -87,7 +87,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         O(m n^2 + n^3) for a batch of m rows and n coefficients.
         """
         check_parameters(self)
-        return updating.update(self, X, y, qid, sample_weight)
+        return incremental.update(self, X, y, qid, sample_weight)
 
     def _can_update(self) -> bool:
         """Whether there is ``partial_fit``; an AttributeError says why not."""
@@ -106,7 +106,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         fitting.keep(self, scorer.over(data.kept), candidate.kernel)
         fitting.keep_basis(self, candidate.basis, data)
         self.alpha_ = alpha
-        updating.remember(self, data, problem)
+        incremental.remember(self, data, problem)
         return self
 
 
@@ -358,7 +358,7 @@ class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
         its value for each alpha is kept; ``held_out_scores_`` is None.
         """
         check_parameters(self, several=True)
-        return streamed.choose_streamed(self, data, validation, executor)
+        return incremental.choose_streamed(self, data, validation, executor)
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph."""

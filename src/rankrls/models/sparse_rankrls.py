@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import Any, Self
 
 from rankrls._comparisons import Comparisons
-from rankrls.models import fitting, streamed
+from rankrls.models import fitting, incremental
 from rankrls.models.inputs.basis import generator, make_basis
 from rankrls.models.inputs.parameters import (
     GraphParameters,
@@ -173,7 +173,7 @@ class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
         The basis is random, and the same for every kernel.
         """
         check_parameters(self, several=True)
-        return streamed.choose_streamed(self, data, validation, executor)
+        return incremental.choose_streamed(self, data, validation, executor)
 
     def _candidates(self, data: Comparisons) -> list[LeastSquares]:
         """Every kernel with every graph, over one basis for each kernel."""

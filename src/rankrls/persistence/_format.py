@@ -176,6 +176,7 @@ VALUES = {
     "Terms": "rankrls.learners.copursuit",
     "Propensities": "rankrls.clicks",
     "Trees": "rankrls.learners.trees",
+    "Equations": "rankrls.numerics.smoother",
 }
 """Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
 

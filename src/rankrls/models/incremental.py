@@ -1,35 +1,140 @@
-"""Fits of data larger than memory: what an estimator searches are problems whose equations were added up over parts."""
+"""Fits whose normal equations are added up: over the chunks of a data set, and over batches of whole queries.
+
+What exact updates need is plain values in one attribute of the model, ``_update_state``.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from operator import iadd
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._arrays import host_only, to_host
 from rankrls._cached import cached_property
-from rankrls._comparisons import Setting
+from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
-from rankrls.models.inputs.basis import basis_size, generator
-from rankrls.models.inputs.parameters import options
-from rankrls.models.updating import scorer_of, solve
+from rankrls.models.inputs.basis import basis_size, generator, make_basis
+from rankrls.models.inputs.parameters import options, signs_of
 from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import Array
+from rankrls.numerics.nonnegative import signed_path
 from rankrls.numerics.scorer import Scorer
-from rankrls.numerics.smoother import Equations, Smoother
+from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 from rankrls.selection.curves import Curve
 from rankrls.selection.folds import check_two_vary
+from rankrls.selection.least_squares import BasisForm, LeastSquaresProblem, PrimalForm
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 from rankrls.streaming.executors import map_parts
 from rankrls.streaming.fitting import Model, check_streams, held_out_values, sum_equations, validated_values
+
+
+def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
+    """Add whole queries to a model."""
+    state = vars(model).get("_update_state")
+    if state is None and hasattr(model, "alpha_"):
+        raise InputError(
+            "partial_fit cannot continue this model: it was fitted in the dual, from pairs or from a data set. "
+            "Fit it with solver='primal', or start from a clone."
+        )
+    data = fitting.labelled(model, X, y, qid, sample_weight, comparable=False, reset=state is None)
+    host_only(data.X, "partial_fit")
+    basis, over_basis = None, hasattr(model, "n_basis")
+    if state is None:
+        kernel, queries = fitting.kernel_of(model, data.X), _more_queries([], data)
+        model._one_target, model._fitted_with_qid = data.one_target, data.has_qid
+        if over_basis:
+            basis = make_basis(model, data, kernel)
+    else:
+        _check_continued(model, state, data)
+        kernel, queries = model._kernel_, _more_queries(state["queries"], data)
+        if over_basis:
+            basis = Basis(kernel, model.X_fit_, state["to_items"], state["rows_first"])
+    features = data.X if basis is None else basis.features(data.X)
+    whitening = None if basis is None else basis.whitening
+    graphs = data.numeric_graphs(fitting.setting_of(model))
+    equations = [normal_equations(graph, features).whitened(whitening) for graph in graphs]
+    if state is not None:
+        equations = [iadd(new, old) for new, old in zip(equations, state["equations"], strict=True)]
+    coefficients = [_solve(one, float(model.alpha), model) for one in equations]
+    fitting.keep(model, _scorer(basis, np.hstack(coefficients)), kernel)
+    if state is None:
+        fitting.keep_basis(model, basis, data)
+    model._update_state = _state(model, equations, queries, basis)
+    model.alpha_, model.n_queries_ = float(model.alpha), len(queries)
+    return model
+
+
+def remember(model: Any, data: Comparisons, problem: LeastSquaresProblem) -> None:
+    """Keep what exact updates need, if a problem was solved by normal equations of labelled items."""
+    forms = [form for form in problem.forms if isinstance(form, PrimalForm)]
+    if isinstance(data, LabelledItems) and len(forms) == len(problem.forms):
+        basis = forms[0].basis if isinstance(forms[0], BasisForm) else None
+        model._update_state = _state(model, [form.equations for form in forms], _more_queries([], data), basis)
+
+
+def _solve(equations: Equations, alpha: float, model: Any) -> Array:
+    """Coefficients of one alpha, under the model's constraints on signs."""
+    signs = signs_of(model)
+    return equations.solve(alpha) if signs is None else signed_path(equations, np.array([alpha]), signs)[0]
+
+
+def _scorer(basis: Basis | None, coefficients: Array) -> Scorer:
+    """Coefficients (coefficients, targets) as functions of items."""
+    return Scorer(coefficients) if basis is None else basis.scorer(coefficients)
+
+
+def _state(model: Any, equations: list[Equations], queries: list[Any], basis: Basis | None) -> dict[str, Any]:
+    of_basis = {} if basis is None else {"to_items": to_host(basis.to_items), "rows_first": basis.rows_first}
+    host = [replace(one, gram=to_host(one.gram), right=to_host(one.right), whitening=None) for one in equations]
+    return {"equations": host, "queries": queries, "setting": _settings(model), **of_basis}
+
+
+def _settings(model: Any) -> dict[str, Any]:
+    """The parameters that must stay as they are."""
+    kernel = model.kernel if isinstance(model.kernel, str) else "a function"
+    numbers = {name: getattr(model, name) for name in ("gamma", "degree", "coef0")} if kernel != "linear" else {}
+    return {**asdict(fitting.setting_of(model)), "kernel": kernel, **numbers}
+
+
+def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
+    """The ids that were seen and those of a batch; a batch without qid is a ranking by itself."""
+    if not data.has_qid:
+        return [*seen, len(seen)]
+    new = [value.item() if isinstance(value, np.generic) else value for value in data.layout.ids]
+    known = set(seen)
+    again = [value for value in new if value in known]
+    if again:
+        raise InputError(
+            f"Query {again[0]!r} has been seen before ({len(again)} such queries in this batch): whole "
+            "queries are added. Give all rows of a query at once.",
+            parameter="qid",
+        )
+    return [*seen, *new]
+
+
+def _check_continued(model: Any, state: dict[str, Any], data: LabelledItems) -> None:
+    """Refuse a batch that does not go with what was seen."""
+    if state["setting"] != _settings(model):
+        raise InputError(
+            f"partial_fit cannot mix graphs: the model was fitted with {state['setting']}, its parameters are now "
+            f"{_settings(model)}. Only alpha may change between updates."
+        )
+    if data.has_qid != model._fitted_with_qid:
+        raise InputError("partial_fit needs qid if and only if the model was fitted with qid.", parameter="qid")
+    targets = sum(one.right.shape[1] for one in state["equations"])
+    if data.Y.shape[1] != targets:
+        raise InputError(f"y has {data.Y.shape[1]} targets; the model has {targets}.", parameter="y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +186,7 @@ class StreamedProblem:
 
     def path(self, values: NDArray[np.float64]) -> list[Scorer]:
         """The functions of several alphas."""
-        return [scorer_of(self.basis, found) for found in self.smoother.path(values)]
+        return [_scorer(self.basis, found) for found in self.smoother.path(values)]
 
 
 def streamed_plan(measure: Measure, validation: Any) -> Plan:
@@ -107,7 +212,7 @@ def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:
     problem = next(_problems(model, data, [(fitting.setting_of(model), {})]))
     data = replace(data, n_queries=int(problem.counts[1]))
     fitting.begin(model, data)  # type: ignore[arg-type]
-    fitting.keep(model, scorer_of(problem.basis, solve(problem.equations, alpha, model)), problem.kernel)
+    fitting.keep(model, _scorer(problem.basis, _solve(problem.equations, alpha, model)), problem.kernel)
     fitting.keep_basis(model, problem.basis, data)  # type: ignore[arg-type]
     model.alpha_ = alpha
     return model
