@@ -26,6 +26,7 @@ from rankrls.metrics import resolve_measure
 from rankrls.preprocessing import QueryMinMaxScaler
 
 SHOWN, NOISE, OURS = 20, 0.1, "corrected clicks"
+SETTINGS = [(share, sessions) for share in (0.01, 0.1) for sessions in (1, 10, 100)]
 KNOWN = {k: 1 / k for k in range(1, SHOWN + 1)}
 Rows = tuple[np.ndarray, ...]  # X, y, qid
 
@@ -82,14 +83,18 @@ def judged(train: Rows, test: Rows, share: float, sessions: int, seed: int) -> d
     return found | {"error": np.abs(off[:10])}
 
 
-def collections(data: Path):
-    """Training and test rows of each fold of each collection."""
+def collections(data: Path, only: str | None = None):
+    """Training and test rows of each fold of each collection, or of one."""
     for name in ("mq2008", "ohsumed"):
+        if only not in (None, name):
+            continue
         folds = []
         for fold in sorted(data.glob(f"*{name}*/Fold*")):
             tables = [load_letor(next(fold.glob(f"{part}*.txt")), dense=True) for part in ("train", "test")]
             folds.append([(QueryMinMaxScaler().fit_transform(t.X, qid=t.qid), t.y, t.qid) for t in tables])
         yield name, folds
+    if only not in (None, "documentation"):
+        return
     sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
     from search_documentation import read_documentation
 
@@ -101,11 +106,12 @@ def main() -> None:
     """Run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("RANKRLS_DATA"), help="folder of collections")
+    parser.add_argument("--only", choices=("mq2008", "ohsumed", "documentation"), help="one collection")
     parser.add_argument("--draws", type=int, default=1, help="draws for each fold, averaged for each query")
     given = parser.parse_args()
     warnings.simplefilter("ignore", InputWarning)
-    for name, folds in collections(given.data):
-        for share, sessions in ((share, n) for share in (0.01, 0.1) for n in (1, 10, 100)):
+    for name, folds in collections(given.data, given.only):
+        for share, sessions in SETTINGS:
             found = [[judged(*both, share, sessions, seed) for seed in range(given.draws)] for both in folds]
             mean = {m: np.concatenate([np.mean([d[m] for d in part], axis=0) for part in found]) for m in found[0][0]}
             print(f"\n{name}, policy of {share:.0%}, {sessions} sessions, error {mean.pop('error').mean():.3f}")

@@ -19,8 +19,7 @@ which bounds the distance of P(w) to the minimum.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -49,7 +48,6 @@ _SHRINKS = 40
 _ROWS_OF_A_THREAD = 8192
 _FEW_FEATURES = 1024
 """Up to here RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""
-_BASIS_ROWS = 2048
 _GRID = 15
 _DECADES = 7.0
 
@@ -379,7 +377,11 @@ class RankSVMProblem:
     ) -> None:
         self.basis, self.tol, self.max_iter = basis, tol, max_iter
         self.graph: Graph = data.numeric_graphs(Setting("exclude", balance))[0]
-        self._X = centred(data.X if basis is None else basis_features(basis, data.X))
+        X = data.X
+        if basis is not None:  # Newton steps read the features some dozens of times, so they are held
+            columns = basis.features(X)[:]
+            X = columns if basis.whitening is None else columns @ basis.whitening
+        self._X = centred(X)
         self.pairs: Pairs
         if isinstance(data, PreferredItems):
             self.pairs = PreferencePairs(data.graph)
@@ -404,9 +406,8 @@ class RankSVMProblem:
         W = np.stack([minimum.w for minimum in minima])
         if self.basis is None:
             return PathSolutions(W[:, :, None], Scorer, minima)
-        kernel, items = self.basis.kernel, self.basis.items
-        read = partial(_expansion, kernel, *((None, items) if kernel.name == "precomputed" else (items, None)))
-        return PathSolutions((W @ self.basis.to_items.T)[:, :, None], read, minima)
+        read = replace(self.basis, rows_first=True).scorer  # of weights of the orthonormal functions
+        return PathSolutions(W[:, :, None], read, minima)
 
     def axis(self) -> Vector:
         """Values of C, ascending, around the one for which loss and penalty weigh the same."""
@@ -429,20 +430,3 @@ class RankSVMProblem:
         out = np.zeros(len(f))
         out[rows] = self.graph.laplacian(f[rows])
         return np.asarray(self._X.T @ out)
-
-
-def _expansion(kernel: Any, items: Any, columns: Any, a: Vector) -> Scorer:
-    return Scorer(None, a, kernel, items, columns)
-
-
-def basis_features(basis: Basis, X: Any) -> NDArray[np.float64]:
-    """Orthonormal features of the functions over a basis, ``K_MR T`` with ``T'K_RR T = I``: (m, rank), held whole.
-
-    The squared norm of such a function is the squared length of its weights w; its coefficients are
-    ``basis.to_items @ w``. Newton steps read the features some dozens of times, so they are not evaluated anew.
-    O(m r (features + rank)).
-    """
-    columns, whitening = basis.features(X), basis.whitening
-    m = columns.shape[0]
-    blocks = (columns[first : min(first + _BASIS_ROWS, m)] for first in range(0, m, _BASIS_ROWS))
-    return np.vstack([block if whitening is None else block @ whitening for block in blocks])
