@@ -14,7 +14,7 @@ from rankrls._cached import cached_property
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import Centring, ConsensusProblem, Views
 from rankrls.learners.copursuit import co_pursue
-from rankrls.learners.dictionaries import Dictionary
+from rankrls.learners.paths import Dictionary
 from rankrls.learners.pursuit import View, pursue
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import LabelledGraph

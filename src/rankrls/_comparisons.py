@@ -150,7 +150,7 @@ class LabelledItems(_Items):
             return self
         kept = self.weights > 0.0
         rows = np.flatnonzero(kept)
-        cut = hasattr(self.X, "__getitem__")  # a LinearOperator cannot be: who multiplies by it has to mind ``kept``
+        cut = hasattr(self.X, "__getitem__")  # a LinearOperator cannot be cut: its users apply ``kept`` themselves
         left = self.take(rows, items=cut, square=square)
         ids = self.layout.ids[self.layout.codes[rows]]
         return replace(left, X=left.X if cut else self.X, layout=query_layout(ids, len(rows)), kept=kept)

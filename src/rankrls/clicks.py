@@ -122,7 +122,7 @@ def estimate_propensities(
     .. math:: \min_{\theta, g} \sum_i n_i (c_i - \theta_{k(i)} g(x_i))^2 , \qquad \theta_1 = 1 ,
 
     with the click rate :math:`c_i` of :math:`n_i` impressions at position k(i), and g linear in the features and their
-    squares. Items of like features that were shown at different positions are what tells examination from relevance.
+    squares. Examination can be told from relevance where similar items were shown at different positions.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def estimate_propensities(
     -----
     O(m d^2 + k d^2) for each estimate with d = 2n + 1 and k positions, 31 times; each of up to 100 rounds costs O(m d).
     Positions behind the last one with 50 impressions share its value. The model has no trust bias (clicks on results
-    because they stand on top), and queries do not differ in how far their users read.
+    because they are at the top), nor queries whose users read further than others.
 
     References
     ----------

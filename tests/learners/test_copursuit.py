@@ -7,7 +7,7 @@ import pytest
 
 from rankrls.learners import copursuit
 from rankrls.learners.copursuit import co_pursue
-from rankrls.learners.dictionaries import Dictionary
+from rankrls.learners.paths import Dictionary
 from rankrls.learners.pursuit import View, pursue, pursue_in_turn
 from rankrls.numerics.graph import LabelledGraph
 from tests.learners.dense import DensePursuit

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankrls.learners.dictionaries import Dictionary
+from rankrls.learners.paths import Dictionary
 from rankrls.learners.pursuit import pursue
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data

@@ -34,8 +34,7 @@ from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import Dictionary, kernel_columns, select_features, sum_of_terms
-from rankrls.learners.paths import CoPursuitPath
+from rankrls.learners.paths import CoPursuitPath, Dictionary, kernel_columns, select_features, sum_of_terms
 from rankrls.learners.pursuit import StackedViews, View, Walk, pursue_in_turn
 
 MAX_COMBINATIONS = 4_000_000

@@ -1,4 +1,9 @@
-"""What learners find for several values of a parameter: functions, or what was taken stage by stage."""
+"""Dictionaries of functions, sums of their terms, and what learners find for several values of a parameter.
+
+A pursuit asks three things of its dictionary of columns k: ``k'Lk`` of every column once, the ``energies``; ``K'F'u``
+for a residual ``u`` once a stage; and ``F k`` of the column that was chosen. Columns are kernel functions of items, or
+features.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +13,123 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._arrays import to_host
+from rankrls.kernels import Kernel
+from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
+from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.scorer import Scorer
 
 Array = NDArray[np.float64]
+
+_UNSEEN = 1e-24
+"""A column of whose squares L sees no larger share is constant up to rounding."""
+
+
+class Dictionary:
+    """The columns of a matrix, dense or sparse, as a graph over its rows (items) sees them.
+
+    ``F X`` is not held, and sparse X is never filled.
+
+    Attributes
+    ----------
+    shape : tuple
+        Rows of F, and N.
+    energies : ndarray of shape (N,)
+        ``k'Lk`` of every column; exactly 0 for a column that L does not see.
+    """
+
+    def __init__(self, X: Any, graph: Graph) -> None:
+        self._X, self._graph = X if getattr(graph, "e3", 0.0) else centred(X), graph
+        self.shape = graph.n_rows, X.shape[1]
+
+        def squares(piece: tuple[int, int]) -> Array:
+            Z = graph.part(*piece).factor_rows(self._X)
+            return np.einsum("ij,ij->j", Z, Z)
+
+        self.energies = np.sum(list(map_chunks(squares, chunks(graph.starts, chunk_rows(X.shape[1])))), axis=0)
+        squared = self._X.multiply(self._X) if sparse.issparse(self._X) else self._X**2
+        self.energies[self.energies <= _UNSEEN * (squared.T @ _item_weights(graph, X.shape[0]))] = 0.0
+
+    def factored(self) -> Array:
+        """``F X``, (rows of F, N)."""
+        return self._graph.factor_rows(self._X)
+
+    def column(self, number: int) -> Array:
+        """``F k`` of one column, (rows of F,)."""
+        return self._graph.factor_rows(self._X[:, [number]])[:, 0]
+
+    def correlations(self, u: Array) -> Array:
+        """``X'F'u`` of every column, (N,)."""
+        v = self._graph.transposed(u)
+        if isinstance(self._graph, LabelledGraph):
+            v = np.nan_to_num(self._graph.restore(v, self._X.shape[0]))
+        return np.where(self.energies > 0.0, self._X.T @ v, 0.0)
+
+
+def _item_weights(graph: Graph, n_items: int) -> Array:
+    """About what an item's square can weigh in ``z'Lz``, (items,)."""
+    if isinstance(graph, LabelledGraph):
+        out = np.zeros(n_items)
+        levels = np.maximum(np.repeat(graph.e2, np.diff(graph.starts)), graph.e3)
+        out[graph.rows] = graph.weights * np.maximum(levels, np.repeat(graph.e1, np.diff(graph.class_starts)))
+        return out
+    both = np.concatenate((graph.winners, graph.losers))
+    return np.asarray(np.bincount(both, np.tile(graph.weights, 2), n_items))
+
+
+def kernel_columns(kernel: Kernel, X: Any, centres: Any) -> Array:
+    """``k(x, centre)``, (m, N); of a kernel given as a matrix X itself."""
+    if kernel.name == "precomputed":
+        return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+    return kernel(X) if centres is X else kernel(X, centres)
+
+
+def select_features(X: Any, features: NDArray[np.intp] | None) -> Any:
+    """X, or some of its columns."""
+    if features is None:
+        return X
+    return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
+
+
+def sum_of_terms(a: Array, kernel: Kernel | None, items: Any, taken: NDArray[np.intp], n_features: int) -> Scorer:
+    """Functions ``sum_p a_p k_p`` of columns that were taken.
+
+    Parameters
+    ----------
+    a : ndarray of shape (taken, columns)
+    kernel : Kernel or None
+        None if features were taken.
+    items : array-like or None
+        The items whose kernel functions were taken; they play no part for features and kernel matrices.
+    taken : ndarray of intp
+        Numbers of the features, or of the columns of a kernel matrix.
+    n_features : int
+        Of X.
+    """
+    if kernel is None:
+        every = np.zeros((n_features, a.shape[1]))
+        every[taken] = a
+        return Scorer(every)
+    if kernel.name == "precomputed":
+        return Scorer(None, a, kernel, None, taken)
+    weights = np.asarray(items.T @ a, dtype=np.float64) if kernel.is_linear else None
+    return Scorer(weights, a, kernel, items)
+
+
+def centred(X: Any) -> Any:
+    """X in float64; columns whose offset dwarfs their spread are moved to around zero, if X is dense.
+
+    Only differences of scores matter, and offsets cost digits. X itself where nothing is to be done.
+    """
+    if sparse.issparse(X):
+        return X
+    means = X.mean(axis=0, dtype=np.float64)
+    far = np.abs(means) > 100.0 * X.std(axis=0, dtype=np.float64)
+    if X.dtype == np.float64 and not far.any():
+        return X
+    return X.astype(np.float64) - np.where(far, means, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,13 +173,6 @@ class PursuitPath(Path):
     losses : ndarray of shape (stages + 1,)
         ``(y - f)' L (y - f)`` before the first stage and after each.
     """
-
-    @property
-    def sizes(self) -> NDArray[np.intp]:
-        """Distinct columns after each stage, (stages,)."""
-        first = np.zeros(self.n_stages, dtype=np.intp)
-        first[np.unique(self.indices, return_index=True)[1]] = 1
-        return np.cumsum(first)
 
     def merged(self) -> tuple[NDArray[np.intp], Array]:
         """Distinct columns in the order of choice, and their coefficients after each stage, (stages, columns)."""

@@ -44,8 +44,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import Dictionary, kernel_columns, sum_of_terms
-from rankrls.learners.paths import CoPursuitPath, PathSolutions, PursuitPath
+from rankrls.learners.paths import CoPursuitPath, Dictionary, PathSolutions, PursuitPath, kernel_columns, sum_of_terms
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10

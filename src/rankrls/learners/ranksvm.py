@@ -31,8 +31,7 @@ from rankrls._comparisons import Comparisons, PreferredItems, Setting
 from rankrls._compiled.jit import compiled
 from rankrls._compiled.threads import balanced_blocks, blas_threads_for, map_threads, n_threads
 from rankrls._preferences import PreferenceTable
-from rankrls.learners.dictionaries import centred
-from rankrls.learners.paths import PathSolutions
+from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.runs import group_sums

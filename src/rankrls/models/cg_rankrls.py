@@ -66,9 +66,9 @@ class CGRankRLS(Chooses, GraphParameters):
         Regularization values, 0 allowed. "auto" is a geometric grid of 21 from ten times the largest eigenvalue of
         X'LX down by ten decades, as in :class:`RankRLSCV`, and 0 for early stopping.
     selection : {"hybrid", "tikhonov", "early_stopping"}, default="hybrid"
-        How the surface is read. "tikhonov": each alpha runs until it has converged, alpha is chosen. "early_stopping":
-        one alpha, the number of iterations is chosen. "hybrid": both. The last two stop once each alpha has converged
-        or has not got better for ``patience`` iterations; the best iterate was kept.
+        What is chosen on the surface. "tikhonov": alpha; each one runs until it has converged. "early_stopping": the
+        number of iterations of one alpha. "hybrid": both. The last two stop once each alpha has converged or has not
+        improved for ``patience`` iterations; the best iterate is kept.
     max_iter : int, default=500
     tol : float, default=1e-5
         An alpha has converged where the norm of its residual is at most ``tol`` times that of the right side.

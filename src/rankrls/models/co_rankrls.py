@@ -16,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import Centring, Consensus, ConsensusProblem, Views
 from rankrls.learners.copursuit import ViewPlan
-from rankrls.learners.dictionaries import select_features
+from rankrls.learners.paths import select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fitting import check_matrix

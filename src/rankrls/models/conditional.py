@@ -43,7 +43,7 @@ Array = NDArray[np.float64]
 class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     """Ranks the same items for every query."""
 
-    # Items reach fit through pipelines and searches; what is judged there are the items of the training data.
+    # Items reach fit through pipelines and searches, which are evaluated with the items of the training data.
     __metadata_request__fit = {"items": True}  # noqa: RUF012
     __metadata_request__predict = {"items": False}  # noqa: RUF012
     __metadata_request__score = {"items": False}  # noqa: RUF012
@@ -88,7 +88,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         return np.asarray(scores @ across.T)
 
     def rank(self, X: Any, *, items: Items | None = None) -> NDArray[np.intp]:
-        """Position of each item for each query, from 1 for the highest score; equal scores stand in column order.
+        """Position of each item for each query, from 1 for the highest score; ties keep column order.
 
         Parameters
         ----------
@@ -102,7 +102,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         return rank_positions(scores.T).T
 
     def score(self, X: Any, y: Any, *, items: Items | None = None, sample_weight: Any = None) -> float:
-        """1 - disagreement error: the share of the pairs of a query's items that are ordered rightly, averaged.
+        """1 - disagreement error: the share of the pairs of a query's items that are ordered correctly, averaged.
 
         Parameters
         ----------
@@ -170,7 +170,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             )
         if self.fit_intercept:
             raise InputError(
-                "fit_intercept=True gives each column of Y a level of its own, which no new item would have. "
+                "fit_intercept=True gives each column of Y an intercept, which no new item would have. "
                 "With items, add a constant feature to X.",
                 parameter="fit_intercept",
             )
@@ -238,8 +238,8 @@ class ConditionalRankRLS(ConditionalRanker):
     item_kernel, item_gamma, item_degree, item_coef0 : likewise, default="linear"
         Of the items.
     fit_intercept : bool, default=False
-        Whether each column of Y has a level that is not penalised, so that what is common to all queries is free.
-        Without ``items`` only. Most label rankings with a linear kernel want it.
+        Whether each column of Y has an unpenalised intercept, so that what all queries have in common is free.
+        Without ``items`` only. Usually needed for label ranking with a linear kernel.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ def labelled(
     propensities = None
     if any(given is not None for given in shown):
         host_only(X, "The correction of clicks")
-        Y, factors, propensities = _corrected(model, X, Y, qid, kernel, *shown)
+        Y, factors, propensities = _corrected(model, X, Y, qid, kernel, shown)
         weights = factors if weights is None else weights * factors
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities)
     data = data.of_positive_weight(square=is_precomputed(kernel))
@@ -78,32 +78,22 @@ def labelled(
 
 
 def _corrected(
-    model: Any,
-    X: Any,
-    Y: NDArray[np.float64],
-    qid: Any,
-    kernel: Any,
-    position: Any,
-    impressions: Any,
-    propensities: Any,
+    model: Any, X: Any, Y: NDArray[np.float64], qid: Any, kernel: Any, shown: tuple[Any, Any, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Propensities]:
     """Clicks as labels and weights without the bias of position."""
+    position, impressions, propensities = shown
     if not model._squared_loss:
-        raise InputError(
-            f"{type(model).__name__} is not fitted on clicks: its loss is not squared.", parameter="position"
-        )
+        problem = f"{type(model).__name__} is not fitted on clicks: its loss is not squared."
+        raise InputError(problem, parameter="position")
     if position is None:
         raise InputError("impressions and propensities need position, that of each row.", parameter="position")
     if Y.shape[1] > 1:
         raise InputError(f"Clicks are one target; y has {Y.shape[1]}.", parameter="y")
     if propensities is None and (is_precomputed(kernel) or callable(kernel)):
-        raise InputError(
-            "Propensities are estimated from features, which this kernel has not: give propensities.",
-            parameter="propensities",
-        )
-    labels, weights, found = corrected_clicks(
-        X, Y[:, 0], position, qid=qid, impressions=impressions, propensities=propensities
-    )
+        problem = "Propensities are estimated from features, which this kernel does not have: give propensities."
+        raise InputError(problem, parameter="propensities")
+    given = {"qid": qid, "impressions": impressions, "propensities": propensities}
+    labels, weights, found = corrected_clicks(X, Y[:, 0], position, **given)
     return labels[:, None], weights, found
 
 

@@ -71,7 +71,7 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
     Attributes
     ----------
     selected_ : ndarray of shape (k,), intp
-        The features in the order in which they were taken.
+        The features in the order of selection.
     coef_ : ndarray of shape (n,)
         Weights, 0 for all other features.
     path_ : ForwardPath

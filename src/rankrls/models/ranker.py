@@ -119,7 +119,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (m,) or (m, targets)
-            Position of each row in its query, from 1 for the highest score; equal scores stand in row order.
+            Position of each row in its query, from 1 for the highest score; ties keep row order.
         """
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "rank")

@@ -15,8 +15,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from rankrls._comparisons import Comparisons
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.dictionaries import sum_of_terms
-from rankrls.learners.paths import PursuitPath
+from rankrls.learners.paths import PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
 from rankrls.models.fitting import check_features

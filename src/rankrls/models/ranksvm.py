@@ -58,8 +58,8 @@ class RankSVMParameters(Ranker, KernelParameters):
             if not kernel.is_linear:
                 if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
                     raise InputError(
-                        f"An exact kernel machine on {m} items needs a matrix of {m} x {m}. Give the number of items "
-                        "to expand over (n_basis), or as many as there are to have it all the same.",
+                        f"An exact kernel machine on {m} items needs a matrix of {m} x {m}. Set n_basis to the number "
+                        f"of items to expand over; n_basis={m} uses all of them.",
                         parameter="n_basis",
                     )
                 basis = make_basis(self, data, kernel)
@@ -203,8 +203,8 @@ class RankSVM(Fits, RankSVMParameters):
 class RankSVMCV(Chooses, RankSVMParameters, SelectionParameters):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
-    Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: every
-    fold is learnt anew, along a path of C from the smallest up in which each minimum starts the search for the next.
+    Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: each
+    fold is refitted along a path of increasing C, each minimum being the start of the next search.
 
     Parameters
     ----------
