@@ -30,6 +30,9 @@ def assert_same_state(before, after):
     for name, value in before.items():
         if isinstance(value, dict):
             assert_same_state(value, after[name])
+        elif name == "equations":
+            for old, new in zip(value, after[name], strict=True):
+                assert_same_state(vars(old), vars(new))
         elif isinstance(value, list):
             assert all(np.array_equal(old, new) for old, new in zip(value, after[name], strict=True)), name
         elif isinstance(value, np.ndarray):

@@ -33,8 +33,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.views import view_plans
-from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
+from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
 from rankrls.models.ranker import Candidate
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.selection.folds import few_folds

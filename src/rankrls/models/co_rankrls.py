@@ -30,8 +30,7 @@ from rankrls.models.inputs.parameters import (
     options,
     parameter,
 )
-from rankrls.models.inputs.views import view_plans
-from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
+from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.folds import exact_plan
