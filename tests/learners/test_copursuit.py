@@ -66,7 +66,7 @@ def test_without_agreement_the_views_are_on_their_own(backfit):
     case = Case(3, seed=2)
     path = co_pursue(case.views, 5, 0.0, shared=False, backfit=backfit)
     for v, view in enumerate(case.views):
-        alone = pursue(view.scored, view.target, 5, backfit=backfit)
+        alone = pursue(view.labelled, view.target, 5, backfit=backfit)
         np.testing.assert_array_equal(path.indices[:, v], alone.indices)
         np.testing.assert_allclose(path.coefficients[:, :, v], alone.coefficients, rtol=1e-8, atol=1e-12)
         np.testing.assert_allclose(path.view(v).losses, alone.losses, rtol=1e-8)

@@ -217,8 +217,14 @@ class ViewFunction:
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items, (m,)."""
-        X = check_matrix(self.model, X, reset=False)
-        return np.asarray(self.model._terms_[self.number].scores(X, _LAST).sum(axis=1))
+        return self._staged(X, _LAST).sum(axis=1)
+
+    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+        """Score items after each stage."""
+        yield from self._staged(X, slice(None)).T
+
+    def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
+        return self.model._terms_[self.number].scores(check_matrix(self.model, X, reset=False), stages)
 
 
 @estimator
@@ -277,7 +283,7 @@ class CoRankingPursuit(ViewPursuer):
     Attributes
     ----------
     views_ : tuple of ViewFunction
-        The views' own functions, each with ``predict``.
+        The views' own functions, each with ``predict`` and ``staged_predict``.
     path_ : CoPursuitPath
         ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
     basis_indices_ : ndarray of shape (r,), intp
