@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._arrays import host_only, to_host
+from rankrls._arrays import host_only, on_device, to_host
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls._errors import InputError
@@ -59,7 +59,8 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
         _check_continued(model, state, data)
         kernel, queries = model._kernel_, _more_queries(state["queries"], data)
         if over_basis:
-            basis = Basis(kernel, model.X_fit_, state["to_items"], state["rows_first"])
+            items = to_host(model.X_fit_) if on_device(model.X_fit_) else model.X_fit_
+            basis = Basis(kernel, items, state["to_items"], state["rows_first"])
     features = data.X if basis is None else basis.features(data.X)
     whitening = None if basis is None else basis.whitening
     graphs = data.numeric_graphs(fitting.setting_of(model))
