@@ -37,28 +37,20 @@ def walk_down(kind, ties, scores, tolerance, norms, values, discounts, depths, s
         n = np.uint64(starts[q + 1]) - a
         cut = min(n, np.uint64(depths[q]))
         for column in range(scores.shape[0]):
-            downwards = -scores[column, a : a + n]
-            rows = np.argsort(downwards, kind="mergesort").astype(np.uint64)  # which is stable
-            keys, norm = downwards[rows], norms[column]
-            if norm > 0.0:
-                head, merged = np.uint64(0), False
-                for i in range(one, n):
-                    if keys[i] - keys[head] <= norm * (tolerance[a + rows[head]] + tolerance[a + rows[i]]):
-                        merged |= keys[i] != keys[head]
-                        keys[i] = keys[head]
-                    else:
-                        head = i
-                if merged:  # tied rows back into their order
-                    for i in range(n):
-                        downwards[rows[i]] = keys[i]
-                    rows = np.argsort(downwards, kind="mergesort").astype(np.uint64)
-                    keys = downwards[rows]
+            downwards, norm = -scores[column, a : a + n], norms[column]
+            rows = np.argsort(downwards, kind="mergesort").astype(np.uint64)
             result, hits, reached = 0.0, 0.0, 1.0
-            start = np.uint64(0)
+            start = run = np.uint64(0)
             while start < cut:
-                stop = start + one
-                while ties != ROW and stop < n and keys[stop] == keys[start]:
-                    stop += one
+                if start == run:  # the next run of tied rows begins here
+                    head = rows[start]
+                    run += one
+                    while run < n and downwards[rows[run]] - downwards[head] <= norm * (
+                        tolerance[a + head] + tolerance[a + rows[run]]
+                    ):
+                        run += one
+                    rows[start:run] = np.sort(rows[start:run])  # back into their own order
+                stop = start + one if ties == ROW else run
                 inside = 0.0
                 for i in range(start, stop):
                     inside += values[a + rows[i]]
