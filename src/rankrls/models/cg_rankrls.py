@@ -32,9 +32,8 @@ from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Statu
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import evaluated
 from rankrls.selection.folds import a_fifth
-from rankrls.selection.krylov import KrylovSystems
+from rankrls.selection.krylov import KrylovSystems, Surface, Watched
 from rankrls.selection.plans import Plan
-from rankrls.selection.surface import Surface, Watched
 
 __all__ = ["CGRankRLS"]
 

@@ -1,10 +1,11 @@
-"""The systems that conjugate gradients solve."""
+"""Conjugate gradients evaluated at every iteration: their systems, and the surface of alphas by iterations."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +13,13 @@ from numpy.typing import NDArray
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls.kernels import Kernel
+from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.graph import Array, LabelledGraph
-from rankrls.numerics.krylov import FeatureSystem, KernelSystem, System
+from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import FeatureProducts, LaplacianProduct
-
-Watched = Any  # row numbers of the training items, or a matrix of other items; None watches nothing
+from rankrls.selection.curves import Curve
+from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches, scale_of
+from rankrls.selection.search import check_evaluated, progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,32 +42,235 @@ class KrylovSystems:
             return np.flatnonzero(data.kept)
         return np.arange(data.n_rows, dtype=np.intp)
 
-    def build(self, train: NDArray[np.intp] | None, watched: Watched) -> list[tuple[System, Array]]:
-        """A system with its right side for each target; ``train`` are the units to fit, None for all."""
-        comparisons = self.comparisons
-        part = comparisons if train is None else comparisons.take(train, items=False)
-        every = self._rows
-        rows = every if train is None or not isinstance(comparisons, LabelledItems) else every[train]
+    def build(self, train: NDArray[np.intp] | None, watched: Any) -> list[tuple[System, Array]]:
+        """A system with its right side for each target; ``train`` are the units to fit, None for all.
+
+        ``watched`` are the numbers of items whose scores are evaluated, a matrix of other items, or None.
+        """
+        data, every = self.comparisons, self._rows
+        part = data if train is None else data.take(train, items=False)
+        rows = every if train is None or not isinstance(data, LabelledItems) else every[train]
+        by_number = isinstance(watched, np.ndarray) and watched.ndim == 1
+        count, scores = 0 if watched is None else watched.shape[0], None
+        if self.kernel.is_linear and watched is not None:
+            products = self._features if by_number else FeatureProducts(watched)
+            scores = partial(products.scores, watched if by_number else np.arange(count, dtype=np.intp))
         out: list[tuple[System, Array]] = []
         for graph in part.numeric_graphs(self.setting):
             here = replace(graph, rows=rows[graph.rows]) if isinstance(graph, LabelledGraph) else graph
             columns = [np.ascontiguousarray(t) for t in here.target.T]
             if self.kernel.is_linear:
                 product = LaplacianProduct(self._features, here)
-                of_features = FeatureSystem(product, *self._scorer(watched))
+                of_features = FeatureSystem(product, scores, count)
                 out += [(of_features, product.right_side(t)) for t in columns]
-                continue
-            by_number = isinstance(watched, np.ndarray) and watched.ndim == 1
-            count = 0 if watched is None else watched.shape[0]
-            others = every[watched] if by_number else watched
-            of_kernel = KernelSystem(comparisons.X, here, others, count)
-            out += [(of_kernel, t) for t in columns]
+            else:
+                of_kernel = KernelSystem(data.X, here, every[watched] if by_number else watched, count)
+                out += [(of_kernel, t) for t in columns]
         return out
 
-    def _scorer(self, watched: Watched) -> tuple[Callable[[Array], Array] | None, int]:
-        if watched is None:
-            return None, 0
-        if isinstance(watched, np.ndarray) and watched.ndim == 1:
-            return lambda p: self._features.scores(watched, p), len(watched)
-        other, every = FeatureProducts(watched), np.arange(watched.shape[0], dtype=np.intp)
-        return lambda p: other.scores(every, p), len(every)
+
+class Column(NamedTuple):
+    """The measure of each alpha after an iteration, its standard error, and the scale of its rounding."""
+
+    mean: NDArray[np.float64]
+    error: NDArray[np.float64]
+    size: NDArray[np.float64]
+
+
+@dataclass(eq=False)
+class Watched:
+    """A training part: its runs, one for each target, and the function that evaluates their scores."""
+
+    runs: list[KrylovRun]
+    evaluate: Callable[..., Curve]
+    curve: Curve | None = None
+
+    def look(self, moved: NDArray[np.bool_]) -> Curve:
+        """The measure of every alpha; only those that have moved are evaluated again."""
+        which = np.flatnonzero(moved | (self.curve is None))
+        found = self.evaluate(self.scores(which), error=False) if len(which) else None
+        if self.curve is None:
+            assert found is not None
+            self.curve = found
+        elif found is not None:
+            assert self.curve.values is not None
+            self.curve.mean[which], self.curve.error[which] = found.mean, found.error
+            self.curve.values[:, which] = found.values
+        return self.curve
+
+    def scores(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
+        """Scores by the iterates of some alphas, (items, alphas, targets)."""
+        return np.stack([run.scores_of(which) for run in self.runs], axis=2)
+
+
+@dataclass(eq=False)
+class Surface:
+    """Advances all runs, records the surface, and remembers the best point.
+
+    Parameters
+    ----------
+    cg : MultiShiftCG
+    alphas : ndarray
+    final : list of KrylovRun
+        The runs of the model, one a target.
+    parts : list of Watched
+        What is evaluated; may hold the final runs themselves. Empty: nothing is chosen.
+    every_iteration : bool
+        Whether all iterations are looked at (hybrid, early stopping), or only where each alpha ended (Tikhonov).
+    patience : int
+        With ``every_iteration``: an alpha is done after so many iterations without getting better.
+    greater_is_better : bool
+    verbose : int
+        1 shows a progress bar over the iterations; 0 only on a terminal.
+    """
+
+    cg: MultiShiftCG
+    alphas: NDArray[np.float64]
+    final: list[KrylovRun]
+    parts: list[Watched]
+    every_iteration: bool
+    patience: int
+    greater_is_better: bool
+    verbose: int = 0
+    columns: list[Column] = field(default_factory=list)
+    best: tuple[int, int] = (-1, 0)  # number of the alpha, iterations
+    iteration: int = 0
+    _best_goodness: float = -np.inf
+    _kept: NDArray[np.float64] | None = None
+
+    def __post_init__(self) -> None:
+        self.sign = 1.0 if self.greater_is_better else -1.0
+        self._improved = np.zeros(len(self.alphas), dtype=np.intp)
+        self._own_best = np.full(len(self.alphas), -np.inf)
+        runs = {id(run): run for run in [*self.final, *(run for part in self.parts for run in part.runs)]}
+        self._runs = list(runs.values())
+
+    def run(self) -> None:
+        """Iterate until nothing moves or patience ends; the measure is evaluated after each iteration."""
+        for _ in progress(range(self.cg.max_iter), self.verbose, "iterations"):
+            moving = np.any([run.running for run in self._runs], axis=0)
+            waiting = self.iteration - self._improved < self.patience
+            # what has nothing to learn from is evaluated once, too
+            if self.iteration and not (moving & waiting if self.every_iteration else moving).any():
+                break
+            for run in self._runs:
+                self.cg.step(run)
+            self.iteration += 1
+            if self.parts:
+                self._record([part.look(moving) for part in self.parts])
+            else:
+                self._choose(0)
+
+    def errors(self) -> NDArray[np.float64]:
+        """The standard error of each alpha as it is read."""
+        if self._kept is not None:
+            return np.asarray(self.parts[0].evaluate(self._kept).error)
+        return np.array([column.error[k] for k, column in enumerate(self._read())])
+
+    def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
+        """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.
+
+        The best entry's solution was kept on the way; another one is reached by running as far again.
+        """
+        if not self.columns or rule == "best":
+            return
+        columns = self.columns if self.every_iteration else self.columns[-1:]
+        order = np.argsort(-self.alphas, kind="stable")
+        mean, error, size = (np.column_stack([column[i] for column in columns])[order] for i in range(3))
+        if self._kept is not None:
+            error[:] = self.errors()[order, None]
+        found = RULES[rule](self.sign * mean.ravel(), error.ravel(), size.ravel())
+        k, column = int(order[found // len(columns)]), found % len(columns)
+        if self.every_iteration and (k, column + 1) != self.best:
+            self.final = restart()
+            for _ in range(column + 1):
+                for run in self.final:
+                    self.cg.step(run)
+        self._choose(k)
+
+    def at_best(self) -> tuple[float, float]:
+        """The measure of the choice and its standard error."""
+        if not self.columns:
+            return np.nan, np.nan
+        k, n_iter = self.best
+        column = self.columns[max(n_iter, 1) - 1 if self.every_iteration else -1]
+        return float(column.mean[k]), float(column.error[k] if self._kept is None else self.errors()[k])
+
+    def solutions(self) -> list[NDArray[np.float64]]:
+        """The best entry's coefficients, one array a target."""
+        found = [run.marked() for run in self.final]
+        return [np.zeros(run.system.size) if x is None else x for run, x in zip(self.final, found, strict=True)]
+
+    def table(self) -> NDArray[np.float64]:
+        """The surface, (alphas, iterations)."""
+        empty = np.empty((len(self.alphas), 0))
+        return np.column_stack([column.mean for column in self.columns]) if self.columns else empty
+
+    def readings(self) -> dict[str, NDArray[Any]]:
+        """Of each alpha: its measure as it is read, the standard error, and the iterations."""
+        n_iter, nothing = self.iterations(), np.full(len(self.alphas), np.nan)
+        if not self.columns:
+            return {"alpha": self.alphas, "mean_score": nothing, "standard_error": nothing, "n_iter": n_iter}
+        if self.every_iteration:
+            n_iter = np.maximum(self._improved, 1)
+        mean = np.array([column.mean[k] for k, column in enumerate(self._read())])
+        return {"alpha": self.alphas, "mean_score": mean, "standard_error": self.errors(), "n_iter": n_iter}
+
+    def _read(self) -> list[Column]:
+        """The column in which each alpha is read."""
+        n_iter = np.maximum(self._improved, 1) if self.every_iteration else self.iterations()
+        return [self.columns[min(max(t, 1), len(self.columns)) - 1] for t in n_iter.tolist()]
+
+    def iterations(self) -> NDArray[np.intp]:
+        """Iterations of each alpha's solution, the most of any target."""
+        return np.max([run.iterations for run in self.final], axis=0).astype(np.intp)
+
+    def status(self) -> list[str]:
+        """The status of each alpha, the worst of all targets; "stopped" where patience ended first."""
+        order = [Status.CONVERGED, Status.RUNNING, Status.MAX_ITER, Status.STAGNATED, Status.BREAKDOWN]
+        worst = [max(words, key=order.index) for words in zip(*(run.status for run in self.final), strict=True)]
+        return ["stopped" if word is Status.RUNNING else str(word) for word in worst]
+
+    @property
+    def still_improving(self) -> bool:
+        """Whether the iterations ended before patience did, with the best entry among the last."""
+        waiting = self.iteration - self.best[1] < self.patience
+        return self.every_iteration and self.iteration >= self.cg.max_iter and waiting
+
+    def _record(self, curves: list[Curve]) -> None:
+        """Record the present measures, and mark the best point so far."""
+        mean, error, size = curves[0].mean.copy(), curves[0].error.copy(), curves[0].size
+        if len(curves) > 1:
+            values = np.vstack([curve.values for curve in curves if curve.values is not None])
+            (mean, error), size = mean_and_error(values), scale_of(values)
+        check_evaluated(mean)
+        goodness = self.sign * mean
+        self.columns.append(Column(mean, error, size))
+        better = is_better(goodness, self._own_best, size)
+        self._improved[better] = self.iteration
+        self._own_best[better] = goodness[better]
+        if len(curves) == 1 and np.isnan(error).all():
+            now = np.flatnonzero(better if self.every_iteration else self.iterations() >= self.iteration)
+            if self._kept is None:
+                self._kept = self.parts[0].scores(np.arange(len(self.alphas)))
+            self._kept[:, now] = self.parts[0].scores(now)
+        if self.every_iteration:
+            if not better.any():
+                return
+            goodness[~better] = np.nan
+        equal = np.flatnonzero(best_within_rounding(goodness, size))
+        first = int(equal[self.alphas[equal].argmax()])
+        top, least = float(goodness[first]), self._best_goodness
+        larger = self.alphas[first] > self.alphas[self.best[0]]
+        replaces = is_better(top, least, size[first]) or (larger and reaches(top, least, size[first]))
+        # Without a look at every iteration the last column decides: where each alpha ended.
+        if replaces or not self.every_iteration:
+            self._choose(first)
+            self._best_goodness = top
+
+    def _choose(self, k: int) -> None:
+        """Mark the present solution of alpha number k."""
+        n_iter = int(max(run.iterations[k] for run in self.final))
+        for run in self.final:
+            run.mark(k)
+        self.best = k, n_iter if not self.parts else min(n_iter, self.iteration)
