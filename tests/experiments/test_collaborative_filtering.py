@@ -7,7 +7,6 @@ import pytest
 
 from experiments import _collaborative_methods as methods
 from experiments import collaborative_filtering as protocol
-from rankrls import RankingPursuit, RankSVM, SparseRankRLS
 
 
 def table(n_users=60, n_items=64, seed=0):
@@ -106,27 +105,6 @@ def problem():
     items = protocol.Items(X)
     K = np.exp(-0.1 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
     return methods.Problem(K, y, 21, 30, lambda: [np.exp(-0.1 * squared) for squared in items.distances_of_halves])
-
-
-@pytest.mark.parametrize(
-    ("method", "model", "setting"),
-    [
-        (methods.Pursuit(""), RankingPursuit, {"n_basis": 7, "backfit": True}),
-        (methods.Pursuit("", 0.5), RankingPursuit, {"n_basis": 7, "backfit": True}),
-        (methods.Pursuit("", 1.0), RankingPursuit, {"n_basis": 12, "backfit": False}),
-        (methods.Subset(""), SparseRankRLS, {"n_basis": 5, "alpha": 0.01}),
-        (methods.SupportVectors(""), RankSVM, {"C": 0.1}),
-    ],
-)
-def test_methods_are_those_of_the_library(problem, method, model, setting):
-    options = {"regression_weight": method.regression_weight} if model is RankingPursuit else {}
-    given = dict(setting)
-    if model is SparseRankRLS:
-        options["basis_indices"] = np.arange(given.pop("n_basis"))
-    fitted = model(kernel="precomputed", balance="pairs", **given, **options).fit(problem.K[:21, :21], problem.y[:21])
-    (scores,), (used,) = (part.T for part in method.scores(problem, [setting]))
-    np.testing.assert_allclose(scores, fitted.predict(problem.K[30:, :21]), rtol=1e-6, atol=1e-8)
-    assert used == np.count_nonzero(fitted.dual_coef_)
 
 
 def test_consensus_is_the_joint_system_of_views_and_consensus(problem):

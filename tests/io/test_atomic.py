@@ -6,13 +6,10 @@ import signal
 import stat
 import subprocess
 import sys
-import threading
 
-import numpy as np
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import RankRLS, load, save
 from rankrls.io import atomic_write
 from rankrls.io._atomic import new_folder
 
@@ -148,20 +145,3 @@ def test_standard_output_is_continued(name, tmp_path):
     command = f"(echo before; '{sys.executable}' -c \"$CODE\" {name}; echo after) > out"
     subprocess.run(["sh", "-c", command], cwd=tmp_path, env={**os.environ, "CODE": code}, check=True)
     assert (tmp_path / "out").read_text() == "before\nnew\nafter\n"
-
-
-@posix
-def test_a_model_goes_to_devices_and_pipes(tmp_path):
-    """An archive goes back to fill in what it did not know; they cannot."""
-    X = np.random.default_rng(0).normal(size=(40, 3))
-    model = RankRLS().fit(X, X[:, 0])
-    save(model, os.devnull)
-    pipe = tmp_path / "pipe"
-    os.mkfifo(pipe)
-    found = []
-    reader = threading.Thread(target=lambda: found.append(pipe.read_bytes()))
-    reader.start()
-    save(model, pipe)
-    reader.join(30)
-    (tmp_path / "m.rankrls").write_bytes(found[0])
-    np.testing.assert_array_equal(load(tmp_path / "m.rankrls").coef_, model.coef_)

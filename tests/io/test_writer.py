@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import gzip
 import os
 from unittest import mock
 
@@ -94,13 +93,6 @@ def test_the_text(tmp_path):
     assert path.read_text() == "1 qid:a 1:0 2:0.5\n2.5 qid:b:c 1:-0 2:1e-9 # doc 1\n"
     save_letor(path, sp.csr_array((2, 3)), [0, 1], zero_based=True)
     assert path.read_text() == "0 0:0 2:0\n1\n"
-
-
-def test_the_same_table_gives_the_same_gzip(tmp_path):
-    for name in ("a.gz", "b.gz"):
-        save_letor(tmp_path / name, [[1.5]], [1])
-    assert (tmp_path / "a.gz").read_bytes() == (tmp_path / "b.gz").read_bytes()
-    assert gzip.decompress((tmp_path / "a.gz").read_bytes()) == b"1 1:1.5\n"
 
 
 @pytest.mark.parametrize(
