@@ -121,17 +121,6 @@ def test_a_column_of_what_is_never_compared_is_skipped(form):
     assert (dictionary.energies > 0).tolist() == [True, False]
 
 
-def test_offsets_do_not_hide_a_column():
-    _, y, qid = ranking_data(1)
-    X = np.random.default_rng(0).normal(size=(len(y), 4))
-    g = scored(y, qid)
-    plain = pursue(Dictionary(X, g), g.target[:, 0], 4)
-    for form in (np.asarray, sparse.csr_array):
-        moved = pursue(Dictionary(form(X + 1e7), g), g.target[:, 0], 4)
-        assert moved.indices.tolist() == plain.indices.tolist()
-        np.testing.assert_allclose(moved.coefficients, plain.coefficients, rtol=1e-6)
-
-
 def test_equal_columns_go_to_the_lowest_index():
     X, y, qid = ranking_data(2, n=5)
     g = scored(y, qid)

@@ -179,27 +179,6 @@ def test_bad_validation_data(options, change, refusal):
         RankRLSCV((0.1, 1.0), **options).fit(**GOOD, **{**VALIDATION, **change})
 
 
-@pytest.mark.parametrize("model", [RankRLS(), RankRLS(kernel="rbf"), RankRLSCV((0.1, 1.0))], ids=str)
-def test_bad_prediction(model):
-    model.fit(**GOOD)
-    for items, refusal in [
-        (X[:, :3], Refusal("3 features", "expecting 4", kind=ValueError)),
-        (X[0], Refusal("got 1D", "Expected", kind=ValueError)),
-        (X[:0], Refusal("0 sample(s)", kind=ValueError)),
-        (with_entry(X, (1, 3), np.nan), Refusal("NaN", parameter="X", row=1, column=3)),
-        (sparse.csr_array((5, 9)), Refusal("9 features", kind=ValueError)),
-    ]:
-        for method in (
-            model.predict,
-            lambda Z: model.rank(Z, qid=np.zeros(len(Z))),
-            lambda Z: model.score(Z, Y, qid=QID),
-        ):
-            if sparse.issparse(items) and method != model.predict:
-                continue
-            with refusal:
-                method(items)
-
-
 def test_bad_scoring():
     model = RankRLS().fit(**GOOD)
     cases = [

@@ -242,21 +242,6 @@ def test_kernels_by_matrix_and_by_their_products():
         model.predict(aslinearoperator(K_val[:, :-1]))
 
 
-def all_pairs(y, qid):
-    i, j = np.triu_indices(len(y), 1)
-    keep = qid[i] == qid[j]
-    return i[keep], j[keep]
-
-
-@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_all_pairs_with_label_differences_equal_the_scored_data(form):
-    i, j = all_pairs(Y, QID)
-    for alpha in (0.3, 5.0):
-        scored = CGRankRLS((alpha,), balance="pairs", **EXACT).fit(form(X), Y, qid=QID)
-        pairs = CGRankRLS((alpha,), **EXACT).fit_pairs(form(X), i, j, strength=Y[i] - Y[j])
-        np.testing.assert_allclose(pairs.coef_, scored.coef_, atol=1e-9)
-
-
 def test_pairs_are_judged_by_pairs():
     i, j = RNG.integers(0, 60, 300), RNG.integers(60, len(Y), 300)
     s, c = RNG.normal(size=300), RNG.integers(0, 3, 300).astype(float)

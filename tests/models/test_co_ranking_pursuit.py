@@ -230,8 +230,9 @@ def test_views_by_kernel_and_by_name():
     np.testing.assert_allclose(named.path_.losses, numbered.path_.losses)
 
 
-def test_nothing_to_take_is_the_zero_function():
-    model = CoRankingPursuit(3).fit(np.ones((6, 2)), np.arange(6.0))
+@pytest.mark.parametrize("dictionary", ["kernel", "features"])
+def test_nothing_to_take_is_the_zero_function(dictionary):
+    model = CoRankingPursuit(3, dictionary=dictionary).fit(np.ones((6, 2)), np.arange(6.0))
     assert model.path_.n_stages == 0
     assert model.predict(np.ones((4, 2))).tolist() == [0.0] * 4
     assert model.views_[1].predict(np.ones((4, 2))).tolist() == [0.0] * 4

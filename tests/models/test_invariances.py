@@ -123,13 +123,3 @@ def test_nothing_that_is_given_is_changed():
     RankRLS(kernel="precomputed").fit_pairs(K[:3, :3], [0, 1, 2, 0, 1], [1, 2, 0, 2, 0])
     for before, after in zip(copies, (X, y, qid, w, K), strict=True):
         np.testing.assert_array_equal(before, after)
-
-
-def test_one_column_of_labels_is_scored_like_a_vector():
-    X, y, qid = ranking_data(5, n=3)
-    model = RankRLS().fit(X, y[:, None], qid=qid)
-    assert (
-        model.score(X, y, qid=qid)
-        == model.score(X, y[:, None], qid=qid)
-        == RankRLS().fit(X, y, qid=qid).score(X, y, qid=qid)
-    )

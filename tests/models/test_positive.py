@@ -15,7 +15,6 @@ from rankrls import RankRLS, RankRLSCV
 from rankrls.export import to_solr
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out, leave_preference_out, leave_query_out
-from rankrls.models.inputs.parameters import signs_of
 from tests.models.oracles import GRAPHS, centred, graph_id, held_out_by_refits, laplacian, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -60,27 +59,20 @@ def test_targets_and_more_features_than_items():
 @pytest.mark.parametrize(
     ("given", "signs"),
     [
-        (True, [1, 1, 1, 1, 1, 1]),
-        (np.bool_(True), [1, 1, 1, 1, 1, 1]),
-        (False, None),
-        ([], None),
-        ({}, None),
-        ({"a": 0}, None),
-        ([0, 4], [1, 0, 0, 0, 1, 0]),
-        (["a", "f"], [1, 0, 0, 0, 0, 1]),
-        (("b", 0), [1, 1, 0, 0, 0, 0]),
-        (np.array([0, 4]), [1, 0, 0, 0, 1, 0]),
-        ([0, 1, 2, 3, 4, 5], [1, 1, 1, 1, 1, 1]),
-        (range(2), [1, 1, 0, 0, 0, 0]),
-        ({"c": -1, 0: 1, "e": 0}, [1, 0, -1, 0, 0, 0]),
+        (np.bool_(True), dict.fromkeys(range(6), 1)),
+        ([], {}),
+        ({"a": 0}, {}),
+        (("b", 0), {0: 1, 1: 1}),
+        (np.array([0, 4]), {0: 1, 4: 1}),
+        (range(2), {0: 1, 1: 1}),
+        ({"c": -1, 0: 1, "e": 0}, {0: 1, 2: -1}),
     ],
     ids=str,
 )
 def test_forms(given, signs):
-    model = RankRLS(positive=given)
-    model.n_features_in_, model.feature_names_in_ = 6, NAMES
-    found = signs_of(model)
-    assert (None if found is None else found.tolist()) == signs
+    frame = pd.DataFrame(X, columns=NAMES)
+    one, other = (RankRLS(positive=positive).fit(frame, Y, qid=QID).coef_ for positive in (given, signs))
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

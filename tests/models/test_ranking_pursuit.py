@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankrls import RankingPursuit, RankRLS
+from rankrls import RankingPursuit
 from tests.learners.test_pursuit import greedy_by_refit
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
 from tests.refusals import Refusal
@@ -50,22 +50,6 @@ def test_the_features_as_dictionary():
     np.testing.assert_allclose(model.predict(X), X @ model.coef_)
 
 
-def test_more_rows_than_features():
-    X, y, qid = ranking_data(4, queries=14)
-    model = RankingPursuit(3, dictionary="features").fit(X, y, qid=qid)
-    taken, coefficients, losses = greedy_by_refit(X, laplacian(y, qid, None, GRAPHS[3]), y, 3)
-    assert model.basis_indices_.tolist() == taken
-    np.testing.assert_allclose(model.coef_[taken], coefficients[-1])
-    np.testing.assert_allclose(model.path_.losses, losses)
-
-
-def test_all_features_are_least_squares():
-    X, y, qid = ranking_data(5, queries=9)
-    model = RankingPursuit(X.shape[1], dictionary="features", balance="pairs").fit(X, y, qid=qid)
-    full = RankRLS(alpha=0.0, balance="pairs").fit(X, y, qid=qid)
-    np.testing.assert_allclose(model.coef_, full.coef_, rtol=1e-9)
-
-
 @pytest.mark.parametrize("graph", GRAPHS[::5], ids=graph_id)
 def test_a_precomputed_kernel(graph):
     X, y, qid = ranking_data(6)
@@ -81,22 +65,6 @@ def test_a_precomputed_kernel(graph):
     for a, b in zip(one.staged_predict(X_new), other.staged_predict(K_new), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-10)
     np.testing.assert_allclose(one.predict(X_new), other.predict(K_new), rtol=1e-9, atol=1e-10)
-
-
-def test_words():
-    def common(a, b, power=1):
-        return len(set(a) & set(b)) ** power
-
-    words = ["ranking", "banking", "rank", "loss", "boss", "moss"]
-    y = np.array([2.0, 1.0, 2.0, 0.0, 0.0, 0.5])
-    model = RankingPursuit(3, kernel=common, kernel_params={"power": 2}).fit(words, y)
-    K = np.array([[common(a, b, 2) for b in words] for a in words], dtype=float)
-    taken, coefficients, _ = greedy_by_refit(K, laplacian(y, [0] * 6, None, GRAPHS[3]), y, 3)
-    assert model.X_fit_ == [words[j] for j in taken]
-    np.testing.assert_allclose(
-        model.predict(["glossy"]), [[common("glossy", words[j], 2) for j in taken]] @ coefficients[-1]
-    )
-    assert len(list(model.staged_predict(words))) == 3
 
 
 @pytest.mark.parametrize("dictionary", ["kernel", "features"])

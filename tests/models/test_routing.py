@@ -11,9 +11,8 @@ import polars as pl
 import pytest
 from sklearn import config_context
 from sklearn.base import BaseEstimator, clone
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import ColumnTransformer
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.feature_selection import RFE
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -173,14 +172,6 @@ def test_without_routing_nothing_is_judged_as_one_query(model):
     for train, test in FOLDS:
         fold = clone(model).fit(X[train], Y[train], qid=QID[train])
         np.testing.assert_allclose(held_out[test], fold.predict(X[test]))
-
-
-@pytest.mark.parametrize("wrap", [RFE, TransformedTargetRegressor], ids=lambda w: w.__name__)
-def test_without_routing_scorers_refuse_wrapped_rankers_too(wrap):
-    fitted = wrap(rankrls.RankRLS()).fit(X, Y, qid=QID)
-    with Refusal("did not get", parameter="qid"):
-        make_ranking_scorer("map")(fitted, X, Y)
-    assert make_ranking_scorer("map")(wrap(rankrls.RankRLS()).fit(X, Y), X, Y) > 0
 
 
 @every_scaler

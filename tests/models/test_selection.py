@@ -158,20 +158,6 @@ def test_precomputed_kernels_are_cut_on_both_sides():
         np.testing.assert_allclose(given.predict(K), linear.predict(X), atol=1e-9)
 
 
-def test_rows_of_weight_zero_have_no_held_out_score():
-    w = W.copy()
-    w[[0, 5, 6]] = 0.0
-    kept = w > 0
-    for cv in (None, 3, GroupKFold(3)):
-        model = RankRLSCV(ALPHAS, cv=cv).fit(X, Y, qid=QID, sample_weight=w)
-        assert np.isnan(model.held_out_scores_[~kept]).all()
-        assert not np.isnan(model.held_out_scores_[kept]).any()
-    dropped = RankRLSCV(ALPHAS).fit(X[kept], Y[kept], qid=QID[kept], sample_weight=w[kept])
-    model = RankRLSCV(ALPHAS).fit(X, Y, qid=QID, sample_weight=w)
-    np.testing.assert_allclose(model.cv_results_["mean_score"], dropped.cv_results_["mean_score"])
-    np.testing.assert_allclose(model.held_out_scores_[kept], dropped.held_out_scores_, atol=1e-12)
-
-
 @pytest.mark.parametrize("qid", [QID, None])
 def test_validation_data(qid):
     Xv, yv, qv = ranking_data(22)

@@ -65,19 +65,6 @@ def test_sparse_and_float32_features_give_the_same_weights(graph, n):
             np.testing.assert_allclose(model.predict(given), expected.predict(features), atol=1e-6)
 
 
-def test_float32_features_with_an_offset_lose_only_what_float32_loses():
-    rng = np.random.default_rng(5)
-    features, y, qid = rng.normal(size=(300, 5)) + 100.0, rng.normal(size=300), rng.integers(0, 20, 300)
-    y += features[:, 0]
-    single = features.astype(np.float32)
-    for solver in ("primal", "dual"):
-        exact = RankRLS(solver=solver).fit(single.astype(float), y, qid=qid)
-        model = RankRLS(solver=solver).fit(single, y, qid=qid)
-        np.testing.assert_allclose(model.coef_, exact.coef_, rtol=1e-9)
-        np.testing.assert_allclose(model.predict(single), exact.predict(single.astype(float)), rtol=1e-9)
-    np.testing.assert_allclose(model.coef_, RankRLS().fit(features, y, qid=qid).coef_, rtol=1e-4)
-
-
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
 def test_several_targets_equal_single_fits(graph, kernel):

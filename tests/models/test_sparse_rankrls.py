@@ -110,24 +110,6 @@ def test_a_given_kernel_matrix():
             np.testing.assert_allclose(a.predict(wrap(K_new)), b.predict(X_NEW), atol=1e-8)
 
 
-def test_a_function_over_objects():
-    words = ["ranking", "banking", "rank", "loss", "boss", "moss", "bank"]
-    pairs = [{s[i : i + 2] for i in range(len(s) - 1)} for s in words]
-    K = np.array([[len(a & b) for b in pairs] for a in pairs], dtype=float)
-
-    def shared(a, b):
-        return len({a[i : i + 2] for i in range(len(a) - 1)} & {b[i : i + 2] for i in range(len(b) - 1)})
-
-    y, qid = [2, 1, 2, 0, 0, 0, 1], ["q"] * 7
-    model = SparseRankRLS(0.5, kernel=shared, basis_indices=[0, 3, 5]).fit(words, y, qid=qid)
-    same = SparseRankRLS(0.5, kernel="precomputed", basis_indices=[0, 3, 5]).fit(K, y, qid=qid)
-    np.testing.assert_allclose(model.predict(words), same.predict(K), atol=1e-10)
-    assert model.X_fit_ == ["ranking", "loss", "moss"]
-    full = SparseRankRLS(0.5, kernel=shared).fit(words, y, qid=qid)
-    dual = RankRLS(0.5, kernel=shared).fit(words, y, qid=qid)
-    np.testing.assert_allclose(full.predict(words), dual.predict(words), atol=1e-9)
-
-
 def test_a_linear_kernel_has_weights_of_features():
     wide = np.random.default_rng(74).normal(size=(len(Y), 12))
     primal = RankRLS(0.3).fit(wide, Y, qid=QID)
@@ -197,14 +179,6 @@ def test_preferences_equal_the_dual():
     ours, theirs = model.predict(X_NEW), full.predict(X_NEW)
     np.testing.assert_allclose(ours - ours[0], theirs - theirs[0], atol=1e-6)
     assert model.basis_indices_.shape == (len(Y),)
-
-
-def test_an_offset_of_the_columns_changes_nothing():
-    plain = np.round(X * 1024) / 1024
-    for kernel in ("rbf", "laplacian"):
-        a = SparseRankRLS(0.1, kernel=kernel, n_basis=20, gamma=0.2).fit(plain, Y, qid=QID).predict(plain)
-        b = SparseRankRLS(0.1, kernel=kernel, n_basis=20, gamma=0.2).fit(plain + 1e7, Y, qid=QID).predict(plain + 1e7)
-        np.testing.assert_allclose(b, a, atol=1e-5 * np.ptp(a))
 
 
 @pytest.mark.parametrize(

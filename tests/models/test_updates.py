@@ -152,10 +152,3 @@ def test_only_weights_of_features_can_be_updated():
         wide.partial_fit(np.tile(X, 30), Y, qid=QID + 1000)
     with Refusal("a number", parameter="alpha"):
         RankRLS(alpha=-1.0).partial_fit(X, Y, qid=QID)
-
-
-def test_refitting_starts_anew():
-    model = RankRLS().fit(X, Y, qid=QID)
-    model.fit(**take(KNOWN))
-    model.partial_fit(**take(NEW))  # seen by the first fit only
-    np.testing.assert_allclose(model.coef_, RankRLS().fit(X, Y, qid=QID, sample_weight=W).coef_, atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import KFold
 
-from rankrls import CoRankingPursuit, CoRankingPursuitCV, RankingPursuit, load, save
+from rankrls import CoRankingPursuit, RankingPursuit, load, save
 from rankrls.inspection import borda_scores
 from rankrls.metrics import Measure
 from tests.learners.dense import DensePursuit
@@ -114,17 +114,6 @@ def test_views_are_weighed_by_held_out_queries(dictionary, aggregation):
     assert not hasattr(plain, "view_errors_")
 
 
-def test_terms_are_chosen_and_views_weighed_on_the_same_folds():
-    X, y, qid = genes(3)
-    options = {"views": ALL, "dictionary": "features", "disjoint": True}
-    model = CoRankingPursuitCV(6, nu=(0.0, 0.1), aggregation="weighted", cv=3, **options).fit(X, y, qid=qid)
-    alone = CoRankingPursuit(model.best_params_["n_basis"], nu=model.best_params_["nu"], **options).fit(X, y, qid=qid)
-    for one, other in zip(model.views_, alone.views_, strict=True):
-        np.testing.assert_allclose(one.coef_, other.coef_)
-    assert model.view_weights_.sum() == pytest.approx(1.0)
-    assert (model.view_errors_ < 0.2).all()
-
-
 def test_sparse_named_and_stored(tmp_path):
     X, y, qid = genes(4)
     options = {"views": ALL, "dictionary": "features", "disjoint": True, "nu": 0.1}
@@ -136,14 +125,8 @@ def test_sparse_named_and_stored(tmp_path):
     views = ([f"gene {k}" for k in range(10)], list(range(10, X.shape[1])))
     named = CoRankingPursuit(3, **{**options, "views": views}).fit(frame, y, qid=qid)
     assert (named.views_[1].support_ >= 10).all()
-    for model, rows in ((plain, X), (named, frame)):
-        save(model, tmp_path / "m.rankrls")
-        again = load(tmp_path / "m.rankrls")
-        np.testing.assert_allclose(again.predict(rows), model.predict(rows))
-        np.testing.assert_allclose(again.views_[1].coef_, model.views_[1].coef_)
-    nothing = CoRankingPursuit(3, dictionary="features").fit(np.ones((6, 2)), np.arange(6.0))
-    assert nothing.coef_.tolist() == [0.0, 0.0]
-    assert nothing.predict(np.ones((4, 2))).tolist() == [0.0] * 4
+    save(named, tmp_path / "m.rankrls")
+    np.testing.assert_allclose(load(tmp_path / "m.rankrls").predict(frame), named.predict(frame))
 
 
 @pytest.mark.parametrize(
