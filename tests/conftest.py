@@ -30,5 +30,5 @@ def data_dir() -> Path:
 
 
 def pytest_collection_finish():
-    """Twelve thousand tests and their parameters stay to the end: no collection of garbage looks at them again."""
+    """Thousands of tests and their parameters stay to the end: no collection of garbage looks at them again."""
     gc.freeze()

@@ -1,4 +1,4 @@
-"""The report of several rankings: every number by other means, the page in a browser."""
+"""The report of several rankings: every number by other means, and its page as text."""
 
 import json
 from html.parser import HTMLParser
