@@ -68,23 +68,6 @@ def test_figures_are_those_of_a_dense_solution(parts, monkeypatch, number):
     assert np.isnan(expected).sum() == (learner.table == "2007")
 
 
-def test_kernel_that_tells_nothing_apart_is_not_chosen(parts, monkeypatch):
-    train, test = parts
-    # Gamma so large that all scores of new sentences are 0: tau-b is 0/0 there, and must not be left out.
-    monkeypatch.setattr(parse_ranking, "GAMMAS", (1e6,))
-    assert parse_ranking.judge(parse_ranking.LEARNERS[1], train, test).kernel["kernel"] == "linear"
-
-
-def test_all_parses_are_the_basis_where_none_are_left(parts, monkeypatch):
-    monkeypatch.setattr(parse_ranking, "GAMMAS", (0.125, 0.5))
-    found = parse_ranking.outcomes_of(*parts, tables=("2008",), basis=20, repetitions=1)
-    (table,) = parse_ranking.tables_of("Parses", found)
-    errors = {name: row["error"] for name, row in table.ours.items()}
-    assert errors["sparse RankRLS"] == pytest.approx(errors["RankRLS"])
-    assert errors["full RankRLS"] == pytest.approx(errors["RankRLS"])
-    assert table.paper["sparse RankRLS"] == {"error": 0.21}
-
-
 @pytest.mark.shared_data
 def test_reads_the_sample(data_dir):
     for part, count in zip(parse_ranking.load(parse_ranking.sample(data_dir)), (22, 20), strict=True):

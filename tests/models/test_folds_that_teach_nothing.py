@@ -90,10 +90,3 @@ def test_each_target_needs_a_training_part_that_teaches_it():
         with Refusal("in target 1", column=1):
             fit(np.column_stack((y, other)))
         fit(np.column_stack((y, np.full(24, 5.0))))  # a target that orders nothing anywhere is not judged
-
-
-def test_regression_learns_from_queries_of_one_label():
-    X, y, qid = four_queries()
-    model = RankRLSCV(cv=2, regression_weight=0.5).fit(X, y, qid=qid)
-    assert 0.0 <= model.best_score_ <= 1.0
-    assert CGRankRLS(cv=2, regression_weight=0.5).fit(X, y, qid=qid).n_iter_ > 0

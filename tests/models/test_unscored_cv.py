@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 from sklearn.model_selection import KFold
 
 from rankrls import CoRankingPursuit, CoRankingPursuitCV, TransductiveRankRLS, TransductiveRankRLSCV
@@ -102,23 +101,6 @@ def test_terms_and_agreement_are_judged_by_refits(name, weighted):
     assert model.n_basis_ == len(model.basis_indices_)
     for one, other in zip(model.views_, alone.views_, strict=True):
         np.testing.assert_allclose(one.predict(of(PARTLY)[0]), other.predict(of(PARTLY)[0]), rtol=1e-10)
-
-
-def test_further_rows_kernels_and_the_rule():
-    together = CoRankingPursuitCV(5, gamma=(0.02, 0.3), nu=0.1).fit(X, PARTLY, qid=QID)
-    apart = CoRankingPursuitCV(5, gamma=(0.02, 0.3), nu=0.1).fit(sparse.csr_array(X), PARTLY, qid=QID)
-    assert together.best_params_ == apart.best_params_
-    assert together.selection_ == "5 folds of 11 queries"
-    assert set(together.cv_results_["gamma"]) == {0.02, 0.3}
-    np.testing.assert_allclose(together.predict(X), apart.predict(X), rtol=1e-8)
-    simplest = CoRankingPursuitCV(5, gamma=0.3, nu=0.1, rule="one_se").fit(X, PARTLY, qid=QID)
-    best = CoRankingPursuitCV(5, gamma=0.3, nu=0.1).fit(X, PARTLY, qid=QID)
-    assert simplest.best_params_["n_basis"] <= best.best_params_["n_basis"]
-    graded = TransductiveRankRLSCV("auto", kernel=("linear", "rbf"), n_basis=12, scoring="ndcg@3", penalty=1.0)
-    graded.fit(X, PARTLY, qid=QID)
-    assert len(graded.cv_results_["alpha"]) == 14
-    held = graded.held_out_scores_[SCORED]
-    assert graded.best_score_ == pytest.approx(Measure("ndcg", k=3)(Y[SCORED], held, qid=QID[SCORED]))
 
 
 def test_folds_of_groups_in_the_error_that_transduction_minimises():
