@@ -110,25 +110,15 @@ def hold_out(
     if isinstance(smoother, DualSmoother):
         return _hold_out_dual(smoother, graph, alphas, bounds, means)
     deviations, centres = graph.read(X)
-    if on_device(deviations):
-        Z = rows = deviations @ smoother.directions
-        predict = device_units.predictions
-    else:
-        # one more row, of zeros, to fill up units with
-        Z, predict = np.zeros((len(deviations) + 1, len(smoother.values))), predictions
-        rows = Z[:-1]
-        if rotated:
-            rows[:] = deviations
-        else:
-            np.matmul(deviations, smoother.directions, out=rows)
-    whole = rows
+    predict = device_units.predictions if on_device(deviations) else predictions
+    Z = whole = deviations if rotated else deviations @ smoother.directions
     if centres is not None:
         centres = centres @ smoother.directions
         if regresses(graph):
-            whole = rows + repeated(centres, np.diff(graph.starts))
+            whole = Z + repeated(centres, np.diff(graph.starts))
     sizes = _with_levels(np.sqrt(squared_lengths(whole, axis=1)), graph)
-    deviations = np.array(to_host(taken(rows, np.flatnonzero(graph.unseen))))
-    graph.factor(rows, centres)
+    deviations = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
+    graph.factor(Z, centres)
     D, inverse, out, levels = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0], [], []
     places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     asked = (centres, places) if means and centres is not None else None

@@ -7,9 +7,8 @@ target, b = Z't of all data, ``D = diag(1 / (lambda + alpha))`` and ``S = Z D Z'
 
 for its normal equations are those of all data less Z'Z and Z't (Pahikkala, Suominen, Boberg, Salakoski 2007, section 3,
 in the dual). With ``P0 = Z D b`` and ``R = S (P0 - t)`` it is ``P = P0 + R + x``, ``(I - S) x = S R``: x is of second
-order in the influence of the unit, whose bound is the trace of S. x is found by conjugate gradients for all units and
-alphas of a batch at once; in single precision if the influence is small. What does not settle is solved directly by the
-smaller of ``I - B B'`` and ``I - B'B``, ``B = Z sqrt(D)``.
+order in the influence of the unit, whose bound is the trace of S. x is found by conjugate gradients for all alphas at
+once. What does not settle is solved directly by the smaller of ``I - B B'`` and ``I - B'B``, ``B = Z sqrt(D)``.
 
 In a direction that only U determines nothing but alpha is left without it, and what rounding leaves is divided by alpha
 (:func:`without_own`).
@@ -17,21 +16,19 @@ In a direction that only U determines nothing but alpha is left without it, and 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dposv
 
+from rankrls._compiled.jit import compiled
 from rankrls.numerics.graph import Array, Index
 
 _GOAL = 1e-12
 """Residuals of conjugate gradients, relative to the scores."""
 _ROUNDS = 14
-_SINGLE = 1e-3
-"""Where x is smaller than this share of the scores, single precision gives it exactly enough."""
+_FEW = 4
 _BATCH = 1 << 21
-"""Values of the units that are solved together."""
+"""Values of the units of few rows that are solved together."""
 LARGE = 0.9
 """Units of a smaller influence leave enough of every direction."""
 _REST = 1e-8
@@ -41,47 +38,37 @@ _EPS = float(np.finfo(np.float64).eps)
 def predictions(
     Z: Array, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Array, Index] | None
 ) -> tuple[Array, Array]:
-    """``F f`` of every unit by the model without it, (alphas, rows). The last row of Z is zero, ``inverse`` 1 / lambda.
+    """``F f`` of every unit by the model without it, (alphas, rows). ``inverse`` is 1 / lambda.
 
     And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
-
-    Units of about the same length are solved together, the shorter ones filled up with rows of zeros, which change
-    nothing: lengths are rounded up to multiples of 8, or of an eighth of the power of two below.
     """
-    m, n = len(Z) - 1, Z.shape[1]
-    out, padded, full = np.empty((D.shape[1], m)), np.append(t, 0.0), D * right[:, None]
-    levels, most = np.empty_like(out), D.max(axis=1)
-    sizes = np.diff(bounds)
-    step = np.maximum(8, 2.0 ** np.floor(np.log2(np.maximum(sizes, 1)) - 3)).astype(np.intp)
-    lengths = np.where(sizes <= 4, sizes, -(-sizes // step) * step)
-    for u in np.unique(lengths):
-        same = np.flatnonzero(lengths == u)
-        if u > max(8 * n, 512):
-            for k in same:
-                r = slice(bounds[k], bounds[k + 1])
-                out[:, r] = _large(Z[r], t[r], D, right)
-                out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
-                if means is not None:
-                    w = D.T * (right - (t[r] - out[:, r]) @ Z[r])
-                    levels[:, r] = w @ means[0][means[1][r]].T
-            continue
-        count = max(1, _BATCH // (u * n + n * D.shape[1] + 1))
+    n, Dt, full = Z.shape[1], np.ascontiguousarray(D.T), D * right[:, None]
+    out, sizes, most = np.empty((D.shape[1], len(Z))), np.diff(bounds), D.max(axis=1)
+    for u in np.unique(sizes[sizes <= _FEW]):
+        same, count = np.flatnonzero(sizes == u), max(1, _BATCH // (u * n + n * D.shape[1]))
         for some in (same[k : k + count] for k in range(0, len(same), count)):
             at = bounds[some, None] + np.arange(u)
-            at[np.arange(u) >= sizes[some, None]] = m
-            own, labels, real = Z[at], padded[at], at < m
-            P = _few_rows(own, labels, D, full) if u <= 4 else _iterate(own, labels, D, full, right)
+            own, labels = Z[at], t[at]
+            P = _few_rows(own, labels, D, full)
             large = np.flatnonzero(np.einsum("kun,kun->kn", own, own) @ most > LARGE)
-            P[large] = without_own(P[large], own[large], labels[large], D, right, inverse)
-            out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
-            if means is not None:
-                w = (P - labels[:, None]) @ own
-                w += right
-                w *= D.T
-                query = np.append(means[1], 0)[at]
-                query = query[:, :1] if len(sizes) == len(means[0]) else query  # each unit is one query
-                found = w @ means[0][query].transpose(0, 2, 1)
-                levels[:, at[real]] = np.broadcast_to(found, P.shape).transpose(1, 0, 2)[:, real]
+            if len(large):
+                P[large] = without_own(P[large], own[large], labels[large], D, right, inverse)
+            out[:, at] = P.transpose(1, 0, 2)
+    long = sizes > max(8 * n, 512)
+    some = np.flatnonzero((sizes > _FEW) & ~long)
+    traces, still = np.zeros(len(sizes)), np.zeros((len(sizes), D.shape[1]), dtype=bool)
+    _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, traces, still)
+    for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
+        r = slice(bounds[k], bounds[k + 1])
+        if long[k]:
+            out[:, r] = _large(Z[r], t[r], D, right)
+        for a in np.flatnonzero(still[k]):
+            out[a, r] = _direct(Z[r], t[r], D[:, a], right)
+        if long[k] or traces[k] > LARGE:
+            out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
+    levels = np.empty_like(out)
+    if means is not None:
+        _score_means(Z, t, bounds, Dt, right, *means, out, levels)
     return out, levels
 
 
@@ -128,72 +115,101 @@ def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> Array:
         return np.asarray((np.linalg.pinv(A, hermitian=True) @ rest[..., None])[..., 0])
 
 
-def _iterate(Z: Array, t: Array, D: Array, full: Array, right: Array) -> Array:
-    """All units and alphas of a batch by conjugate gradients, (units, alphas, rows)."""
-    Zt, Dt = Z.transpose(0, 2, 1), np.ascontiguousarray(D.T)
-    P = np.matmul(np.ascontiguousarray(full.T), Zt)
-    R = _smoothed(P - t[:, None], Z, Dt)
-    P += R
-    size = _inner(P, P)
-    squared = _inner(R, R)
-    trace = np.einsum("kun,kun->kn", Z, Z) @ D
-    # near an influence of 1 a residual says less of the error
-    goal = np.where(trace < 0.5, _GOAL, 0.01 * _GOAL) ** 2 * (size + squared)
-    if (trace < 0.5).all() and (trace**2 * squared <= _SINGLE**2 * size).all():
-        # scaled so that neither the rows nor the residuals leave the range of single precision
-        most = np.where(D.max(axis=1) > 0.0, D.max(axis=1), 1.0)
-        unit = np.sqrt(np.maximum(squared, 1e-300))[..., None]
-        narrow = (Z * np.sqrt(most)).astype(np.float32), (Dt / most).astype(np.float32)
-        R = (R / unit).astype(np.float32)
-        x, still = _conjugate_gradients(_smoothed(R, *narrow), *narrow, np.maximum(goal / unit[..., 0] ** 2, 1e-36))
-        P += x * unit
-    else:
-        x, still = _conjugate_gradients(_smoothed(R, Z, Dt), Z, Dt, goal)
-        P += x
-    for k, a in zip(*np.nonzero(still), strict=True):
-        P[k, a] = _direct(Z[k], t[k], D[:, a], right)
-    return np.asarray(P)
+@compiled
+def _iterate(Z, t, bounds, some, Dt, full, out, traces, still):  # type: ignore[no-untyped-def]
+    """Some units, each with all alphas: predictions ``out``, traces, and which alphas have not settled.
+
+    Compiled, for queries are small: between their products numpy takes as long as the products.
+    """
+    size, goal, squares = np.empty(len(Dt)), np.empty(len(Dt)), np.empty(Z.shape[1])
+    for k in some:
+        own, labels = Z[bounds[k] : bounds[k + 1]], t[bounds[k] : bounds[k + 1]]
+        squares[:] = 0.0
+        for r in range(len(own)):
+            for c in range(len(squares)):
+                squares[c] += own[r, c] ** 2
+        P = np.dot(full, own.T)
+        R = P.copy()
+        for a in range(len(P)):
+            for r in range(len(own)):
+                R[a, r] -= labels[r]
+        R = _smoothed(R, own, Dt)
+        for a in range(len(P)):
+            size[a], trace = 0.0, 0.0
+            for r in range(len(own)):
+                P[a, r] += R[a, r]
+                size[a] += P[a, r] ** 2 + R[a, r] ** 2
+            for c in range(len(squares)):
+                trace += squares[c] * Dt[a, c]
+            traces[k] = max(traces[k], trace)
+            # near an influence of 1 a residual says less of the error
+            goal[a] = ((1.0 if trace < 0.5 else 0.01) * _GOAL) ** 2 * size[a]
+        _conjugate_gradients(_smoothed(R, own, Dt), own, Dt, goal, P, still[k])
+        for a in range(len(P)):
+            for r in range(len(own)):
+                out[a, bounds[k] + r] = P[a, r]
 
 
-def _smoothed(V: Any, Z: Any, Dt: Any) -> Any:
-    """``S v`` of each unit and alpha, (units, alphas, rows)."""
-    W = np.matmul(V, Z)
-    W *= Dt
-    return np.matmul(W, Z.transpose(0, 2, 1))
+@compiled
+def _smoothed(V, Z, Dt):  # type: ignore[no-untyped-def]
+    """``S v`` of a unit for each alpha, (alphas, rows)."""
+    W = np.dot(V, Z)
+    for a in range(len(W)):
+        for c in range(W.shape[1]):
+            W[a, c] *= Dt[a, c]
+    return np.dot(W, Z.T)
 
 
-def _inner(a: Any, b: Any) -> Any:
-    return np.einsum("kau,kau->ka", a, b)
-
-
-def _conjugate_gradients(R: Any, Z: Any, Dt: Any, goal: Array) -> tuple[Any, Any]:
-    """Solve ``(I - S) x = R`` for all units and alphas; alphas that have settled are dropped. Also what is open."""
-    rr, p, x = _inner(R, R), R.copy(), np.zeros_like(R)
-    live, xl = np.arange(len(Dt)), x
-    open_ = np.zeros(rr.shape, dtype=bool)
+@compiled
+def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-def]
+    """Solve ``(I - S) v = R`` for each alpha, and add v to x. Settled alphas at the ends are left out."""
+    p, rr = R.copy(), np.zeros(len(R))
+    for a in range(len(R)):
+        for r in range(R.shape[1]):
+            rr[a] += R[a, r] ** 2
+    first, last = 0, len(R)
     for _ in range(_ROUNDS):
-        on = rr > goal[:, live]
-        keep = on.any(axis=0)
-        if not keep.all():
-            x[:, live] = xl
-            live = live[keep]
-            if not len(live):
-                return x, open_
-            xl, R, p = (np.ascontiguousarray(v[:, keep]) for v in (xl, R, p))
-            rr, on, Dt = rr[:, keep], on[:, keep], Dt[keep]
-        q = p - _smoothed(p, Z, Dt)
-        pq = _inner(p, q)
-        step = np.divide(rr, pq, out=np.zeros_like(rr), where=on & (pq > 0.0))[..., None]
-        xl += step * p
-        q *= step
-        R -= q
-        new = _inner(R, R)
-        p *= np.divide(new, rr, out=np.zeros_like(rr), where=rr > 0.0)[..., None]
-        p += R
-        rr = new
-    x[:, live] = xl
-    open_[:, live] = rr > goal[:, live]
-    return x, open_
+        while first < last and rr[first] <= goal[first]:
+            first += 1
+        while first < last and rr[last - 1] <= goal[last - 1]:
+            last -= 1
+        if first == last:
+            break
+        S = _smoothed(p[first:last], Z, Dt[first:last])
+        for a in range(first, last):
+            pa, sa, ra, xa, pq, new = p[a], S[a - first], R[a], x[a], 0.0, 0.0
+            for r in range(len(pa)):
+                pq += pa[r] * (pa[r] - sa[r])
+            step = rr[a] / pq if pq > 0.0 and rr[a] > goal[a] else 0.0
+            for r in range(len(pa)):
+                xa[r] += step * pa[r]
+                ra[r] -= step * (pa[r] - sa[r])
+                new += ra[r] ** 2
+            share = new / rr[a] if rr[a] > 0.0 else 0.0
+            for r in range(len(pa)):
+                pa[r] = ra[r] + share * pa[r]
+            rr[a] = new
+    for a in range(first, last):
+        still[a] = rr[a] > goal[a]
+
+
+@compiled
+def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: ignore[no-untyped-def]
+    """Scores of the means of each row's query by the model without its unit."""
+    for k in range(len(bounds) - 1):
+        a, b = bounds[k], bounds[k + 1]
+        E, first = P[:, a:b].copy(), query[a]
+        for alpha in range(len(E)):
+            for r in range(b - a):
+                E[alpha, r] -= t[a + r]
+        W = np.dot(E, Z[a:b])
+        for alpha in range(len(W)):
+            for c in range(len(right)):
+                W[alpha, c] = Dt[alpha, c] * (W[alpha, c] + right[c])
+        found = np.dot(W, centres[first : query[b - 1] + 1].T)
+        for r in range(a, b):
+            for alpha in range(len(W)):
+                levels[alpha, r] = found[alpha, query[r] - first]
 
 
 def _direct(Z: Array, t: Array, d: Array, right: Array) -> Array:
