@@ -201,7 +201,7 @@ def test_other_measures():
 
 def test_kernels_by_matrix_and_by_their_products():
     K, K_val = (X @ X.T + 1.0) ** 2, (X_VAL @ X.T + 1.0) ** 2
-    w = RNG.random(len(Y))
+    w = np.random.default_rng(61).random(len(Y))
     w[::7] = 0.0
     expected = RankRLS(2.0, kernel="precomputed").fit(K, Y, qid=QID, sample_weight=w).predict(K_val)
     product = LinearOperator(K.shape, matvec=lambda v: K @ v, dtype=float)

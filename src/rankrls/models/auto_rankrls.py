@@ -26,7 +26,10 @@ from rankrls.models import fitting
 from rankrls.models.boosted import Found, fitted_blend, fitted_trees
 from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
+    check_level,
+    check_measure,
     check_parameters,
+    check_seed,
     choice,
     estimator,
     flag,
@@ -218,14 +221,14 @@ class AutoRankRLS(Ranker):
     True
     """
 
-    scoring: Any = parameter(default="ndcg@10")
+    scoring: Any = parameter(default="ndcg@10", check=check_measure)
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
     rule: str = parameter(default="half_se", check=choice(*ALLOWED))
     within_query: bool = parameter(default=False, check=flag)
     n_basis: int = parameter(default=500, check=number(least=1, whole=True))
     cv: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
-    verbose: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
+    verbose: Any = parameter(default=0, check=check_level)
 
     # With metadata routing enabled, qid reaches predict without being asked for.
     __metadata_request__predict = {"qid": True}  # noqa: RUF012

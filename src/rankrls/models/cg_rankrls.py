@@ -22,6 +22,7 @@ from rankrls.models.inputs.parameters import (
     GraphParameters,
     check_alphas,
     check_parameters,
+    check_seed,
     choice,
     estimator,
     number,
@@ -180,7 +181,7 @@ class CGRankRLS(Chooses, GraphParameters):
     tol: float = parameter(default=1e-5, check=number(least=0.0, below=1.0))
     patience: int = parameter(default=10, check=number(least=1, whole=True))
     kernel: str = parameter(default="linear", check=choice("linear", "precomputed"))
-    random_state: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
 
     def _check(self) -> None:
         check_parameters(self)

@@ -25,6 +25,7 @@ from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
     check_parameters,
+    check_seed,
     estimator,
     number,
     options,
@@ -122,7 +123,7 @@ class CoRankRLS(PartlyLabelledRanker, GraphParameters, KernelParameters, Selecti
     mu: Any = parameter(default="auto")
     views: Any = parameter(default=None)
     n_views: int = parameter(default=16, check=number(least=1, whole=True))
-    random_state: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         alphas, measure, data = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring), rows.known

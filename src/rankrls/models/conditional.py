@@ -21,6 +21,7 @@ from rankrls.models import fitting
 from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
 from rankrls.models.inputs.parameters import (
     KernelParameters,
+    check_measure,
     check_parameters,
     choice,
     estimator,
@@ -349,7 +350,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
     """
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    scoring: Any = parameter(default="disagreement")
+    scoring: Any = parameter(default="disagreement", check=check_measure)
     rule: str = parameter(default="best", check=choice(*RULES))
 
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
@@ -363,8 +364,8 @@ class ConditionalRankRLSCV(ConditionalRanker):
         -------
         self
         """
-        measure = resolve_measure(self.scoring)
         problem, X = self._problem(X, y, items)
+        measure = resolve_measure(self.scoring)
         varies = int((problem.Y[:, :1] != problem.Y).any(axis=1).sum())
         if varies < 2 and self.n_items_ > 1:
             raise InputError(

@@ -20,6 +20,7 @@ from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     SelectionParameters,
+    check_measure,
     estimator,
     number,
     parameter,
@@ -32,6 +33,15 @@ __all__ = ["GreedyRankRLS"]
 
 _DECADES = 6
 _SQUARED_ERROR = "pair_squared_error"
+
+
+def _by_squares(scoring: Any) -> bool:
+    return getattr(scoring, "name", scoring) in ("squared_error", _SQUARED_ERROR)
+
+
+def _squared_error_or_measure(name: str, scoring: Any) -> None:
+    if not _by_squares(scoring):
+        check_measure(name, scoring)
 
 
 @estimator
@@ -123,7 +133,7 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
     n_features_to_select: Any = parameter(default="auto", kw_only=False)
     alphas: Any = parameter(default="auto")
     max_features: int = parameter(default=30, check=number(least=1, whole=True))
-    scoring: Any = parameter(default="squared_error")
+    scoring: Any = parameter(default="squared_error", check=_squared_error_or_measure)
 
     def _check(self) -> None:
         super()._check()
@@ -132,8 +142,7 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
         fitting.alphas_of(self, positive=True)
 
     def _measure(self, *, preferred: bool) -> Measure:
-        by_squares = getattr(self.scoring, "name", self.scoring) in ("squared_error", _SQUARED_ERROR)
-        if not by_squares:
+        if not _by_squares(self.scoring):
             return resolve_measure(self.scoring)
         return Measure("disagreement" if preferred else _SQUARED_ERROR)
 

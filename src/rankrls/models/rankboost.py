@@ -14,7 +14,15 @@ from rankrls.learners.rankboost import RankBoostProblem, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fitting import check_matrix
-from rankrls.models.inputs.parameters import BALANCES, check_parameters, choice, estimator, number, parameter
+from rankrls.models.inputs.parameters import (
+    BALANCES,
+    check_measure,
+    check_parameters,
+    choice,
+    estimator,
+    number,
+    parameter,
+)
 from rankrls.models.ranker import Fits
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import RULES
@@ -114,7 +122,7 @@ class RankBoost(Fits):
 
     n_estimators: int = parameter(default=300, check=number(least=1, whole=True), kw_only=False)
     balance: str = parameter(default="examples", check=choice(*BALANCES))
-    scoring: Any = parameter(default="disagreement")
+    scoring: Any = parameter(default="disagreement", check=check_measure)
     rule: str = parameter(default="best", check=choice(*RULES))
 
     def fit(  # type: ignore[override]

@@ -20,6 +20,7 @@ from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
     check_grid,
+    check_seed,
     choice,
     estimator,
     number,
@@ -48,7 +49,7 @@ class RankSVMParameters(Ranker, KernelParameters):
     basis_indices: Any = parameter(default=None)
     tol: float = parameter(default=1e-6, check=number(above=0.0, below=1.0))
     max_iter: int = parameter(default=100, check=number(least=1, whole=True))
-    random_state: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
 
     def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
         """Every kernel with every balance; those of one kernel share its basis."""

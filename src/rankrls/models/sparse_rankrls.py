@@ -13,6 +13,7 @@ from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
     check_parameters,
+    check_seed,
     choice,
     estimator,
     number,
@@ -106,7 +107,7 @@ class SparseRankRLS(ExactRanker):
     n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
     basis: str = parameter(default="random", check=choice(*BASES))
     basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
 
     def _can_update(self) -> bool:
         if self.kernel == "precomputed":
@@ -165,7 +166,7 @@ class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
     basis: str = parameter(default="random", check=choice(*BASES))
     basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
 
     def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
         """Choose and fit on data larger than memory; parameters as in :meth:`RankRLSCV.fit_dataset`.

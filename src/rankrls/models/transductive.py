@@ -21,6 +21,7 @@ from rankrls.models.inputs.parameters import (
     SelectionParameters,
     check_alpha,
     check_parameters,
+    check_seed,
     choice,
     estimator,
     number,
@@ -52,7 +53,7 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
     n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
     basis: str = parameter(default="random", check=choice("random", "kmeans"))
     basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0)
+    random_state: Any = parameter(default=0, check=check_seed)
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
         """Learn from queries with labels and queries without.

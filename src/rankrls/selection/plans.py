@@ -143,6 +143,8 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
                 scores[part.watched] = scores_of_part(data, candidate, problem, part, values)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
         found = evaluated(measure, data.take(rows, items=False), scores[rows])
+        if hasattr(problem, "unresolved"):
+            found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((data.n_queries, len(values)), np.nan)
         each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])

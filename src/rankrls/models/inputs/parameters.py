@@ -11,10 +11,12 @@ from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.kernels import check_kernel
+from rankrls.metrics._measure import resolve_measure
 from rankrls.selection.rules import RULES
 
 T = TypeVar("T")
@@ -110,6 +112,32 @@ def flag(name: str, value: Any) -> None:
         raise InputError(f"{name} must be True or False; got {value!r}.", parameter=name)
 
 
+def check_measure(name: str, value: Any) -> None:
+    """What :func:`resolve_measure` takes."""
+    try:
+        resolve_measure(value)
+    except InputError as error:
+        raise error.replace(parameter=name) from None
+
+
+def check_seed(name: str, value: Any) -> None:
+    """What scikit-learn takes as random_state, or a numpy Generator."""
+    if not isinstance(value, np.random.Generator):
+        try:
+            check_random_state(value)
+        except (ValueError, TypeError):
+            raise InputError(
+                f"{name} must be a whole number of at least 0, a Generator, a RandomState or None; got {value!r}.",
+                parameter=name,
+            ) from None
+
+
+def check_level(name: str, value: Any) -> None:
+    """True, False or a whole number."""
+    if not isinstance(value, (Integral, np.bool_)) or value < 0:
+        raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
+
+
 def check_alpha(alpha: Any, name: str = "alpha") -> float:
     """One regularization value."""
     number(least=0.0)(name, alpha)
@@ -158,9 +186,9 @@ class SelectionParameters:
     """How an estimator chooses."""
 
     cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement")
+    scoring: Any = parameter(default="disagreement", check=check_measure)
     rule: str = parameter(default="best", check=choice(*RULES))
-    verbose: Any = parameter(default=0)
+    verbose: Any = parameter(default=0, check=check_level)
 
 
 def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
