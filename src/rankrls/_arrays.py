@@ -139,9 +139,7 @@ def chunk_values(X: Any) -> int:
 def host_only(X: Any, what: str) -> None:
     """Refuse an array on a device for what has no form there."""
     if on_device(X):
-        raise InputError(
-            f"{what} works with numpy alone, and X is {_where(X)}. Give X as an array of numpy.", parameter="X"
-        )
+        raise InputError(f"{what} needs numpy arrays, but X is {_where(X)}. Convert X to numpy.", parameter="X")
 
 
 def check_together(fitted: Any, X: Any, method: str) -> None:
@@ -149,7 +147,7 @@ def check_together(fitted: Any, X: Any, method: str) -> None:
     if namespace(fitted) is not namespace(X) or device_of(fitted) != device_of(X):
         raise InputError(
             f"X is {_where(X)}, but the model was fitted on arrays that are {_where(fitted)}. Give {method} arrays of "
-            "the same library and device, or save the model and load it, which brings it to numpy.",
+            "the same library and device, or save and load the model, which converts it to numpy.",
             parameter="X",
         )
 

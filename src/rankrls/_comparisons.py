@@ -224,7 +224,9 @@ class Items:
         if not hasattr(self.features, "shape"):
             object.__setattr__(self, "features", np.asarray(self.features, dtype=np.float64))
         if len(self.features.shape) != 2:
-            raise InputError(f"items need one row an item; got shape {self.features.shape}.", parameter="items")
+            raise InputError(
+                f"items must have two dimensions, one row per item; got shape {self.features.shape}.", parameter="items"
+            )
         if self.ids is not None and len(self.ids) != self.features.shape[0]:
             raise InputError(f"There are {len(self.ids)} ids for {self.features.shape[0]} items.", parameter="items")
 

@@ -74,7 +74,7 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
     i, j = _row_numbers("winners", winners, n_items), _row_numbers("losers", losers, n_items)
     if len(i) != len(j):
         raise InputError(
-            f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one of both.",
+            f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one winner and one loser.",
             parameter="losers",
         )
     refuse_where(i == j, "losers", lambda e: f"Preference {e} compares row {i[e]} with itself; remove such pairs.")

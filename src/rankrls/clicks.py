@@ -308,7 +308,7 @@ def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
         warnings.warn(
             InputWarning(
                 f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
-                "can hardly be told apart. Give known propensities, or shuffle some results.",
+                "can hardly be separated. Pass known propensities, or shuffle some results.",
                 parameter="position",
             ),
             stacklevel=3,

@@ -83,7 +83,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     if not counts.any():
         raise InputError(
             f"No pair is comparable: of {len(t)} items {int(observed.sum())} had an event, and none of "
-            "these before another one's time.",
+            "them before the time of another item.",
             parameter="event",
         )
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)

@@ -18,7 +18,7 @@ FIT = "fit train.txt -m m.rankrls"
         (f"{FIT} --metric ndgc@10", Refusal("ndcg@10")),
         (f"{FIT} --convention treck", Refusal("trec", parameter="convention")),
         (f"{FIT} --cv 99", Refusal("99", parameter="cv")),
-        (f"{FIT} --vali vali.txt --cv 3", Refusal("exclude each other", parameter="vali")),
+        (f"{FIT} --vali vali.txt --cv 3", Refusal("cannot be used together", parameter="vali")),
         (f"{FIT} --unlabelled vali.txt", Refusal("transductive", parameter="unlabelled")),
         (f"{FIT} --method transductive --vali vali.txt", Refusal("held-out queries", parameter="vali")),
         (f"{FIT} --features 2", Refusal("train.txt:1", parameter="n_features")),
@@ -34,7 +34,7 @@ FIT = "fit train.txt -m m.rankrls"
         ("evaluate test.txt", Refusal("MODEL and DATA", parameter="scores")),
         ("compare test.txt short.txt", Refusal("two or more", parameter="models")),
         ("split train.txt parts --parts 1", Refusal("60,20,20", parameter="parts")),
-        ("convert train.txt out.txt --names names.txt", Refusal("numbers for names", parameter="names")),
+        ("convert train.txt out.txt --names names.txt", Refusal("has no feature names", parameter="names")),
     ],
     ids=told,
 )

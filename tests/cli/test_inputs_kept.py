@@ -42,7 +42,7 @@ def test_inputs_that_are_named_or_found_are_kept(files, shards, refused, monkeyp
 @pytest.mark.parametrize("data", ["shards", "shards/*.parquet", "shards/**/*.parquet"])
 def test_no_command_adds_a_file_to_what_it_reads(data, files, shards, refused, rankrls, monkeypatch):
     monkeypatch.chdir(files)
-    refused("predict", "m.rankrls", data, "-o", "shards/scores.parquet", Refusal("read as part of"))
+    refused("predict", "m.rankrls", data, "-o", "shards/scores.parquet", Refusal("or become part of"))
     assert rankrls("predict", "m.rankrls", data, "-o", "scores.parquet").status == 0
     assert rankrls("predict", "m.rankrls", data, "-o", "shards/scores.log").status == 0  # which no folder reads
     assert rankrls("predict", "m.rankrls", data).status == 0

@@ -120,7 +120,16 @@ def test_votes_give_a_leaderboard(votes, works, refused):
         assert line.split() == " ".join(row).split()
         assert f"{of['low']:+.3f} to {of['high']:+.3f}" == row[3]
     assert found["selection"] == works("cv", "votes.csv", *given, "--json").json["selection"]
-    refused("fit", "votes.csv", *given, "--label", "x", "-m", "m.rankrls", Refusal("exclude", parameter="preferred"))
+    refused(
+        "fit",
+        "votes.csv",
+        *given,
+        "--label",
+        "x",
+        "-m",
+        "m.rankrls",
+        Refusal("cannot be used together", parameter="preferred"),
+    )
     refused("fit", "votes.csv", *given[:4], "-m", "m.rankrls", Refusal(parameter="preferred"))
 
 
@@ -232,7 +241,13 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
     assert "clicks.txt.position" in result.err
     refused("fit", "clicks.txt", "--model", beside.name, Refusal("would be overwritten"))
     refused(
-        "fit", "clicks.txt", "-m", "m", "--method", "ranksvm", Refusal("not fitted on clicks", parameter="position")
+        "fit",
+        "clicks.txt",
+        "-m",
+        "m",
+        "--method",
+        "ranksvm",
+        Refusal("cannot be fitted on clicks", parameter="position"),
     )
     beside.write_text("1\n" * 479)
     refused("fit", "clicks.txt", "-m", "m", Refusal("479", file=str(beside.name), parameter="position"))
@@ -246,7 +261,7 @@ def test_wrong_positions_and_clicks_are_refused_by_row(files, rows, refused):
     for column, (value, text) in wrong.items():
         frame.assign(**{column: frame[column].where(frame.index != 7, value)}).to_csv("bad.csv", index=False)
         refused("fit", "bad.csv", *SHOWN, Refusal(text, file="bad.csv", row=7))
-    refused("fit", "bad.csv", *SHOWN, "--event", "seen", Refusal("exclude each other", parameter="position"))
+    refused("fit", "bad.csv", *SHOWN, "--event", "seen", Refusal("cannot be used together", parameter="position"))
 
 
 def test_votes_between_ids_and_their_probabilities(files, works, refused):
@@ -281,8 +296,8 @@ def test_votes_between_ids_and_their_probabilities(files, works, refused):
     refused("fit", "ids.csv", "--pairs", "votes.csv", "-m", "m", Refusal("Fit the votes alone", parameter="features"))
     (files / "others.csv").write_text("winner,loser\ni0,none\n")
     refused(
-        "predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("'none' names no row", parameter="pairs")
+        "predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("has no item 'none'", parameter="pairs")
     )
-    refused("predict", "m.rankrls", "votes.csv", *sides, Refusal("takes features", parameter="left"))
+    refused("predict", "m.rankrls", "votes.csv", *sides, Refusal("needs features", parameter="left"))
     works("fit", "train.txt", "-m", "labels.rankrls")
-    refused("predict", "labels.rankrls", "test.txt", "--pairs", "votes.csv", Refusal("has no probabilities"))
+    refused("predict", "labels.rankrls", "test.txt", "--pairs", "votes.csv", Refusal("has no win probabilities"))

@@ -142,5 +142,5 @@ def test_definitions_are_saved(tmp_path):
     exported = to_solr(fitted())
     exported.save_definitions(tmp_path / "features.json")
     assert (tmp_path / "features.json").read_text() == exported.definitions
-    with Refusal("no features"):
+    with Refusal("no feature definitions"):
         to_onnx(fitted()[1:]).save_definitions(tmp_path / "none.json")

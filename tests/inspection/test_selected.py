@@ -57,7 +57,7 @@ def test_names_come_from_the_pipeline_and_others_are_refused():
     assert np.isnan(found.gain).all()
     assert not hasattr(RankingPursuit(), "get_feature_names_out")
     for other in (RankRLS(), RankingPursuit(2)):
-        with pytest.raises(InputError, match="selected no features"):
+        with pytest.raises(InputError, match="does not select features"):
             selected_features(other.fit(X, Y))
 
 

@@ -210,7 +210,7 @@ class TestRoles:
     @pytest.mark.parametrize(
         ("options", "facts"),
         [
-            ({}, Refusal("Say which one holds the labels", column="label", parameter="label")),
+            ({}, Refusal("Name the column of labels", column="label", parameter="label")),
             ({"label": "relevence"}, Refusal("'relevance'", column="relevence", parameter="label")),
             ({"qid": "QUERY"}, Refusal("'query'", column="QUERY", parameter="qid")),
             ({"id": "zzz"}, Refusal("(id)", column="zzz", parameter="id")),

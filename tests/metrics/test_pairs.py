@@ -139,7 +139,7 @@ def test_nothing_to_judge_is_an_error(measure):
         ([1, 2, 3], [0, 1, 2], None),
         ([1, 2, 3], None, [1, 0, 0]),
     ):
-        with Refusal("no query", "ordered pair"):
+        with Refusal("no query", "two items"):
             measure(y, [1.0, 2.0, 3.0], qid=qid, sample_weight=w)
         assert np.isnan(measure(y, [1.0, 2.0, 3.0], qid=qid, sample_weight=w, per_query=True)).all()
     with Refusal("two different scores"):

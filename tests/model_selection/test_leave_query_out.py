@@ -80,7 +80,7 @@ def test_plain_regression_holds_out_any_rows(kernel):
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ({"qid": np.zeros(60)}, Refusal("single query", "leaves nothing")),
+        ({"qid": np.zeros(60)}, Refusal("single query", "leaves no data")),
         ({"qid": None}, Refusal("needs", parameter="qid")),
         ({"alphas": [1.0, 0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"alphas": [-1.0]}, Refusal("at least 0", parameter="alpha")),

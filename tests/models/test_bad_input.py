@@ -171,7 +171,7 @@ VALIDATION = {"X_val": X[:6], "y_val": [0, 1, 2, 0, 1, 2], "qid_val": [1, 1, 1, 
         ({}, {"y_val": [0, 1]}, Refusal("6 rows", "labels", parameter="y_val")),
         ({}, {"y_val": [0, 1, 2, 0, 1, np.nan]}, Refusal("contains NaN", parameter="y", row=5)),
         ({}, {"y_val": np.zeros((6, 2))}, Refusal("2 targets", parameter="y_val")),
-        ({}, {"y_val": np.zeros(6)}, Refusal("judge", parameter="y_val")),
+        ({}, {"y_val": np.zeros(6)}, Refusal("two different labels", parameter="y_val")),
     ],
 )
 def test_bad_validation_data(options, change, refusal):
@@ -188,7 +188,7 @@ def test_bad_scoring():
         (lambda: model.rank(X, qid=QID[:-1]), Refusal(f"{M - 1} entries", f"{M} rows", parameter="qid")),
         (lambda: model.score(X, Y[:-1], qid=QID), Refusal("needed", parameter="y_score")),
         (lambda: model.score(X, with_entry(Y, 1, np.nan), qid=QID), Refusal("holds nan", parameter="y_true", row=1)),
-        (lambda: model.score(X, np.zeros(M), qid=QID), Refusal("ordered pair")),
+        (lambda: model.score(X, np.zeros(M), qid=QID), Refusal("two items")),
         (
             lambda: model.score(X, Y, qid=QID, sample_weight=-np.ones(M)),
             Refusal("negative in", parameter="sample_weight", row=0),

@@ -92,7 +92,7 @@ def test_scalers_of_queries():
         ),
         (make_pipeline(StandardScaler(), RankRLS()), {"weight": WEIGHT[1:]}, Refusal("shape", parameter="weight")),
         (make_pipeline(StandardScaler(), RankRLS()), {"qid": QID}, Refusal("whose features", parameter="qid", row=0)),
-        (RankRLS(), {"qid": QID}, Refusal("transformers", parameter="qid")),
+        (RankRLS(), {"qid": QID}, Refusal("query scalers", parameter="qid")),
         (
             make_pipeline(QueryMinMaxScaler(), RankRLS()),
             {"qid": QID},

@@ -158,5 +158,5 @@ def test_bad_data():
         model.fit(X, y, qid=qid, X_val=X)
     with Refusal("qid_val", parameter="qid"):
         model.fit(X, y, qid=qid, X_val=X, y_val=y)
-    with Refusal("can judge", parameter="y_val"):
+    with Refusal("two different labels", parameter="y_val"):
         model.fit(X, y, qid=qid, X_val=X, y_val=np.ones(len(y)), qid_val=qid)

@@ -124,7 +124,7 @@ def test_folds_of_rows_equal_refits(cv, kind):
 def test_three_items_fall_back_to_folds():
     model = RankRLSCV(ALPHAS, cv=[([0, 1], [2, 3])]).fit(X[:4], [0, 1, 0, 1])
     assert model.selection_ == "1 folds of rows (given folds)"
-    with Refusal("Nothing could be judged", parameter="cv"):
+    with Refusal("nothing can be evaluated", parameter="cv"):
         RankRLSCV(ALPHAS).fit(X[:3], [0, 1, 2])  # folds of one row hold no pair
 
 

@@ -133,7 +133,7 @@ def test_rows_held_out_of_one_ranking_are_left_out(kernel):
     [
         (lambda: TransductiveRankRLSCV([0.0, 1.0]), Refusal("> 0", parameter="alphas")),
         (lambda: TransductiveRankRLSCV(penalty=(1.0, 0.0)), Refusal("above 0", parameter="penalty")),
-        (lambda: TransductiveRankRLSCV(ties=("include", "exclude")), Refusal("sought", parameter="ties")),
+        (lambda: TransductiveRankRLSCV(ties=("include", "exclude")), Refusal("not known", parameter="ties")),
         (lambda: CoRankingPursuitCV(nu=(0.1, -1)), Refusal("at least 0", parameter="nu")),
         (lambda: CoRankingPursuitCV(views=({"loss_rows": [0]},)), Refusal("views[0]", parameter="views")),
     ],

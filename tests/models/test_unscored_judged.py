@@ -78,7 +78,7 @@ def test_unscored_rows_of_a_test_fold_are_passed_over(learner):
 def test_a_fold_without_a_scored_query_is_refused(learner):
     model, _ = learner
     unscored = np.flatnonzero(~SCORED)
-    with Refusal("labelled query", parameter="y", remedy="folds of the labelled queries"):
+    with Refusal("nothing to evaluate", parameter="y", remedy="folds of the labelled queries"):
         cross_val_score(
             model, X, PARTLY, cv=[(np.flatnonzero(SCORED), unscored)], params={"qid": QID}, error_score="raise"
         )

@@ -49,7 +49,7 @@ def test_features_are_those_of_the_model_by_name():
         predict(model, ArrayDataset(X, y, qid, feature_names=tuple("abxd")))
     with Refusal("order", parameter="features"):
         evaluate(model, ArrayDataset(X, y, qid, feature_names=tuple("badc")))
-    with Refusal("no value"):
+    with Refusal("not defined"):
         evaluate(model, ArrayDataset(X, 0 * y, qid), measures=["disagreement"])
 
 

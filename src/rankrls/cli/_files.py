@@ -49,7 +49,9 @@ def check_streamed(options: Options, path: Path) -> None:
     for name in _IN_MEMORY:
         if getattr(options, name):
             what = "global" if name == "everything" else name
-            raise InputError(f"{what} needs all rows in memory, and {path} is a folder or a pattern.", parameter=name)
+            raise InputError(
+                f"{what} needs all rows in memory, so {path} cannot be a folder or a pattern.", parameter=name
+            )
 
 
 def open_shards(path: Path, options: Options, report: Report) -> Any:
@@ -128,7 +130,7 @@ def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptio
             path, other = first.setdefault(role, (stored.path, name))
             if name != other and getattr(reading, role, None) is None:
                 problem = f"{path} was fitted with {role}={other!r} and {stored.path} with {role}={name!r}"
-                raise InputError(f"{problem}. Say which column of {data} it is ({role}).", parameter=role)
+                raise InputError(f"{problem}. Name the column of {data} ({role}).", parameter=role)
 
 
 def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[ColumnTable, PairTable, Any]:
@@ -155,7 +157,9 @@ def comparable_pairs(table: Rows) -> PairTable:
     """The pairs of right-censored times that can be compared; those of one event are held out together."""
     event = getattr(table, "event", None)
     if event is None or table.y is None:
-        raise InputError("event names a column of a table, and this is LETOR text.", parameter="event", file=table.path)
+        raise InputError(
+            "event is a column of a table, but this file is LETOR text.", parameter="event", file=table.path
+        )
     try:
         winners, losers = survival_pairs(table.y, event, qid=table.qid)
     except InputError as error:

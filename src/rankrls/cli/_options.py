@@ -159,10 +159,12 @@ COLUMNS = together(
     data("COLUMN", "--label", "Column of the labels of a table; 'label' by default."),
     data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
     data("COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
-    data("NAME,...", "--features", "Feature columns, names or patterns (price*). LETOR text: how many."),
+    data("NAME,...", "--features", "Feature columns, names or patterns (price*). LETOR text: number of features."),
     data("NAME,...", "--ignore", "Columns that are not features, names or patterns."),
     data(
-        "FILE|COLUMN", "--group", "File of the sizes of queries, if rows have no qid. Votes: what is held out together."
+        "FILE|COLUMN",
+        "--group",
+        "File of query sizes, if rows have no qid. Votes: column of the groups to hold out together.",
     ),
 )
 MODEL_AND_DATA = together(click.argument("model", type=FILE), click.argument("data", type=FILE), COLUMNS)
@@ -172,22 +174,22 @@ THREADS = GroupedOption(
     ["--threads"], group="output", metavar="N", type=click.IntRange(1), help="Threads; all processors by default."
 )
 QUIET = GroupedOption(
-    ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit and split print no tables."
+    ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit and split print nothing."
 )
 CONVENTION = choice(
     "TOOL", "--convention", "letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
 )
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
-EVENT = data("COLUMN", "--event", "Labels are times; 1 where the event was observed, else 0.")
+EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, else 0; labels are times.")
 MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)
 PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
-TARGET = data("K", "--target", "Target (from 0) of a model of several.")
+TARGET = data("K", "--target", "Number of the target, from 0, if the model has several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
 IDS = data(["row", "docid"], "--ids", "row or docid.")
 FORCE = output("", "--force", "Write into a folder that is not empty.")
 SIDES = together(
-    data("COLUMN", "--left", "Votes: the column of one side."),
-    data("COLUMN", "--right", "Votes: the other side."),
+    data("COLUMN", "--left", "Votes: column of one side."),
+    data("COLUMN", "--right", "Votes: column of the other side."),
 )
 METHODS = {
     "rankrls": "RankRLSCV",
@@ -204,28 +206,32 @@ METHODS = {
 }
 SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all"]
 LEARNING = together(
-    data("FILE", "--vali", "Choose by these data; by default by held-out queries."),
+    data("FILE", "--vali", "Validation data that select the model; by default held-out queries do."),
     data("FILE", "--test", "Evaluate the model on these data."),
-    data("FILE", "--unlabelled", "More rows, without labels, for methods that use them."),
+    data("FILE", "--unlabelled", "Rows without labels, for methods that use them."),
     PAIRS,
     SIDES,
-    data("COLUMN", "--preferred", "Votes: the column that says which side was preferred, or tie."),
+    data("COLUMN", "--preferred", "Votes: column of the preferred side, or tie."),
     COLUMNS,
     EVENT,
-    data("COLUMN", "--position", "Labels are clicks; where a row was shown."),
-    data("COLUMN", "--impressions", "How often a row was shown; once by default."),
+    data("COLUMN", "--position", "Column of the position where a row was shown; labels are clicks."),
+    data("COLUMN", "--impressions", "Column of how often a row was shown; once by default."),
     GLOBAL,
-    data(["auto", "named"], "--columns", "auto: decide by its cells what a column is."),
+    data(["auto", "named"], "--columns", "auto: detect the kind of each column from its cells."),
     data("NAME,...", "--categorical", "Columns of categories."),
     data("NAME,...", "--dates", "Columns of dates."),
     data("NAME,...", "--text", "Columns of texts."),
     model([*METHODS], "--method", f"{', '.join(METHODS)}.", default="rankrls"),
     model("NAME,...", "--kernel", "linear (default), rbf, polynomial, ..., or several."),
     model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
-    model("DEVICE", "--device", "Where torch computes: cuda, cpu, ...; by default numpy does."),
-    model(SCALES, "--scale", "In each query minmax, standard; over all rows minmax-all, standard-all."),
+    model("DEVICE", "--device", "Device for torch: cuda, cpu, ...; by default numpy is used."),
+    model(SCALES, "--scale", "minmax and standard scale within each query, minmax-all and standard-all over all rows."),
     model("NAME=VALUE", "--set", "Any parameter of the estimator or TableEncoder.", "parameters", multiple=True),
-    choice("NAME,...", "--metric", "Choose by the first (default disagreement; one ranking: C-index), print all."),
+    choice(
+        "NAME,...",
+        "--metric",
+        "Measures to print; the first selects the model (default: disagreement, or C-index for one ranking).",
+    ),
     choice("K", "--cv", "K folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
     CONVENTION,
     JSON,

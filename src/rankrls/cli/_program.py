@@ -149,7 +149,7 @@ def rank() -> None:
 @click.argument("second", metavar="[B]", required=False)
 @output("N", "--top", "So many features; 0 for all.", "-k", type=click.IntRange(0), default=10)
 @options.IDS
-@data("QID", "--query", "Look for the items in this query only.")
+@data("QID", "--query", "Query of the items.")
 @options.TARGET
 @options.NAMES
 @options.JSON
@@ -165,7 +165,7 @@ def explain() -> None:
 
 @command(module="evaluate")
 @click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
-@data("FILE", "--scores", "Scores of any tool instead of a model.")
+@data("FILE", "--scores", "File of scores, instead of a model.")
 @options.PAIRS
 @options.IDS
 @options.COLUMNS

@@ -112,7 +112,7 @@ def study(options: Options, report: Report) -> Study:
             _fit(found)
     for name, end in ends_of_grids(estimator).items():
         value = f"{estimator.best_params_[name]:.3g}"
-        report.note(f"the chosen {name}, {value}, is the {end} of its grid: a wider grid may do better.")
+        report.note(f"the chosen {name}, {value}, is the {end} of its grid. Try a wider grid.")
     feature_names = found.training.feature_names
     if feature_names is not None and found.encoder is None:  # arrays went in; names are stored as if data frames had
         vars(estimator).pop("feature_names_in_", None)
@@ -129,10 +129,10 @@ def _check_together(options: Options) -> None:
         for other in others:
             if getattr(options, one) is not None and getattr(options, other):
                 name = "global" if other == "everything" else other
-                raise InputError(f"{one} and {name} exclude each other.", parameter=one)
+                raise InputError(f"{one} and {name} cannot be used together.", parameter=one)
     if options.unlabelled is not None and options.method not in _UNLABELLED:
         able = ", ".join(_UNLABELLED)
-        raise InputError(f"unlabelled rows are used by {able}, not by {options.method}.", parameter="unlabelled")
+        raise InputError(f"{options.method} cannot use unlabelled rows. Use one of {able}.", parameter="unlabelled")
 
 
 def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> Any:
@@ -213,7 +213,7 @@ def _read(found: Study) -> None:
             reading = replace(reading.like(table), position=None, impressions=None)
             reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
         elif not options.by_pairs and table.sha256 == found.training.sha256:
-            report.note(f"{path} holds the same data as {options.train}: what it says of new queries means little.")
+            report.note(f"{path} has the same data as {options.train}, so its measures are too good.")
         if scaler is not None:
             with report.working("scaling", f"scaling {path}"):
                 scale = scaler.fit_transform if first else scaler.transform
@@ -232,7 +232,9 @@ def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
     if not found.options.by_pairs and "position" not in shown:
         shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
     if shown and "position" not in inspect.signature(found.estimator.fit).parameters:
-        raise InputError(f"{type(found.estimator).__name__} is not fitted on clicks.", parameter="position")
+        raise InputError(
+            f"{type(found.estimator).__name__} cannot be fitted on clicks. Leave out position.", parameter="position"
+        )
     return shown
 
 
@@ -255,7 +257,7 @@ def _note_suspicious(table: Rows, report: Report) -> None:
         out = f"leave it out by ignore={','.join(ids[:3])}"
         report.note(f"{few(ids)}: a different whole number in each row looks like an id; {out}.")
     if leaks := [names[k] for k in found.leaks]:
-        report.note(f"{few(leaks)}: this feature alone sorts all rows by their labels. Was it made from them?")
+        report.note(f"{few(leaks)}: this feature alone sorts all rows by their labels. It may be computed from them.")
 
 
 def _fit(found: Study) -> None:
@@ -308,7 +310,7 @@ def _computing_on(device: str | None) -> Iterator[Callable[[Any], Any]]:
 
     def put(X: Any) -> Any:
         if sparse.issparse(X):
-            raise InputError("device is for dense features, and these are sparse.", parameter="device")
+            raise InputError("device needs dense features, but these are sparse.", parameter="device")
         return torch.asarray(X, device=device)
 
     os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy

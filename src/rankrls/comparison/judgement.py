@@ -93,7 +93,7 @@ def judge(
         error = float(mean_and_error(values)[1][0])
         out[str(name)] = Judgement(float(average[0]), error, known, values[:, 0])
         if must_judge and not known:
-            raise InputError(f"{name} has no value here: no query has what it looks for.", file=table.path)
+            raise InputError(f"{name} is not defined for any query of these data. Check the labels.", file=table.path)
     return out
 
 
@@ -113,7 +113,7 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
         i, j = int(pairs.winners[e]), int(pairs.losers[e])
         raise InputError(
             f"preference {e} compares row {i} of query {qid[i]} with row {j} of query {qid[j]}, but the "
-            "model was fitted with queries, and its scores mean something inside a query only.",
+            "model was fitted with queries: its scores can be compared within a query only.",
             file=pairs.path,
         )
     given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight}

@@ -297,7 +297,7 @@ def compare_rankings(
         raise InputError(problem, parameter="scores")
     given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
     if not given:
-        raise InputError("measures is empty: there is nothing to compare by.", parameter="measures")
+        raise InputError("measures is empty: at least one is needed.", parameter="measures")
     layout = query_layout(qid, len(np.asarray(y_true)))
     if layout.n_queries < 2:
         problem = "Rankings are compared over queries, and there is only one here. Pass qid, one id per row."

@@ -83,7 +83,7 @@ class Exported:
             As :meth:`save`.
         """
         if self.definitions is None:
-            raise InputError("This export defines no features: only models behind a TableEncoder need definitions.")
+            raise InputError("This export has no feature definitions: only pipelines with a TableEncoder have them.")
         replace(self, content=self.definitions).save(path)
 
     def json(self) -> Any:
@@ -156,7 +156,7 @@ def linear_model(
     if encoder is None:
         names = _check_names(model, feature_names, len(weights))
     elif feature_names is not None:
-        problem = "The model names its features itself: they are those of its TableEncoder. Leave feature_names out."
+        problem = "The names of the features are those of the TableEncoder. Leave out feature_names."
         raise InputError(problem, parameter="feature_names")
     else:
         names = tuple(feature.name for feature in encoded)

@@ -155,7 +155,9 @@ def leaderboard(
         X = sparse.eye_array(len(names), format="csr")
     model, grid = checked_model(estimator, None, "leaderboard")
     if getattr(model, "positive", False) is not False:
-        raise InputError("Intervals of weights of given signs are not known. Leave positive out.", parameter="positive")
+        raise InputError(
+            "There are no intervals for weights with constrained signs. Leave out positive.", parameter="positive"
+        )
     number(above=0.0, below=1.0)("confidence", confidence)
     data = preferred(model, X, winners, losers, strength, weight, groups)
     preference_blocks(data)  # refuses what leaves nothing

@@ -259,7 +259,7 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
         )
     if getattr(model, "positive", False) is not False:
         raise InputError(
-            f"{what} is Gaussian, and weights of given signs are not. Leave positive out.", parameter="positive"
+            f"{what} is not known for weights with constrained signs. Leave out positive.", parameter="positive"
         )
     if isinstance(noise, str):
         check_word("noise", noise, ("marginal", "residual"))
@@ -293,7 +293,7 @@ def _noise_variance(evidence: Evidence, alpha: float, noise: Any) -> float:
         return float(noise)
     left = evidence.observations - evidence.degrees_of_freedom(alpha)
     if not left > 1e-9 * evidence.observations:
-        problem = "The model uses up every observation: no residual is left to measure the noise by."
+        problem = "The model fits every observation exactly, so the noise cannot be estimated."
         raise InputError(problem, parameter="noise")
     return evidence.loss(alpha) / left
 

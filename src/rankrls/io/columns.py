@@ -80,7 +80,7 @@ class ColumnRoles:
         check_word("labels", labels, ("required", "optional", "ignored"))
         named = None if features is None else _names(features)
         if named == ():
-            raise InputError("features is empty: there is nothing to learn from.", parameter="features")
+            raise InputError("features is empty: at least one is needed.", parameter="features")
         return ColumnRoles(label, qid, id, named, _names(ignore), labels)
 
 
@@ -147,17 +147,17 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     found = {role: name for role in _SINGLE if (name := getattr(roles, role) or usual.get(role))}
     if roles.labels in ("required", "partly") and "label" not in found:
         name = roles.usual_names["label"]
-        message = f"there is no column {name!r}. Say which one holds the labels (label).{_near(table, '')}"
+        message = f"there is no column {name!r}. Name the column of labels (label).{_near(table, '')}"
         raise table.refuse(message, column=name, parameter="label")
     named = table.columns if roles.features is None else _all_matching(table, roles.features, "features")
     taken = {*found.values(), *ignored}
     chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
     if "" in chosen:
         at = table.columns.index("")
-        message = f"column {at + 1} has no name. Name it, or leave it out: pandas writes its index so."
+        message = f"column {at + 1} has no name. Name it, or remove it (pandas writes its index like this)."
         raise table.refuse(message, column=at)
     if not chosen and roles.features != ():
-        message = f"no column is left for the features. See features and ignore.{_near(table, '')}"
+        message = f"no column is left for the features. Change features or ignore.{_near(table, '')}"
         raise table.refuse(message, parameter="features")
     return ReadPlan(
         features=tuple(chosen),

@@ -127,7 +127,7 @@ class ReadOptions(ColumnRoles):
     def _letor(self, path: Path, source: Any) -> LetorTable:
         count = self.n_features
         if self.raw:
-            message = f"only tables have columns of other things than numbers, and this is LETOR text ({_BY_NAME}"
+            message = f"columns that are not numbers need a table, but this file is LETOR text ({_BY_NAME}"
             raise InputError(message, file=str(path), parameter="format")
         roles: tuple[str, ...] = ()
         if not self.names:  # else a table has been read before
@@ -135,7 +135,7 @@ class ReadOptions(ColumnRoles):
             roles += () if self.usual else ("label", "qid", "id", "ignore", "event", "position", "impressions")
         told = next((role for role in roles if getattr(self, role)), None)
         if told is not None:
-            message = f"{told} is about columns of tables, and this is read as LETOR text ({_BY_NAME}"
+            message = f"{told} needs a table, but this file is LETOR text ({_BY_NAME}"
             raise InputError(message, parameter=told, file=str(path))
         try:
             return load_letor(source, n_features=count, zero_based=self.zero_based, dense=self.dense)
@@ -163,10 +163,10 @@ def read_names(path: Path) -> list[str]:
     try:
         lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
     except UnicodeDecodeError:
-        raise InputError("not a text file in UTF-8; it needs one feature name a line.", file=str(path)) from None
+        raise InputError("not a text file in UTF-8; it needs one feature name per line.", file=str(path)) from None
     if "" in lines:
         line = lines.index("") + 1
-        raise InputError("an empty line; it needs one feature name a line.", file=str(path), line=line)
+        raise InputError("an empty line; the file needs one feature name per line.", file=str(path), line=line)
     return lines
 
 
@@ -221,7 +221,7 @@ def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray
     y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
     if (scored.qid is None) != (more.qid is None):
         odd = scored if scored.qid is None else more
-        message = "there are no query ids, and the other file has some: both need them."
+        message = "there are no query ids, but the other file has some. Both need them."
         raise InputError(message, file=odd.path, parameter="qid")
     if scored.qid is None or more.qid is None:
         return X, y, None

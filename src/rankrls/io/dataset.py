@@ -41,7 +41,7 @@ class File:
         """Its table; an InputError if it is not what it was."""
         with open(self.path, "rb") as stream:
             if File.of(self.path) != self:
-                message = "the file has changed since it was opened. Open the data again, when nobody writes to them."
+                message = "the file has changed since it was opened. Open the data set again."
                 raise InputError(message, file=self.path)
             yield Table(self.path, stream, "parquet", TableError)
 
@@ -229,7 +229,7 @@ def open_dataset(
     paths = expanded_paths(path)
     for name in paths:
         if table_format(name) != "parquet" and has_data_ending(name):
-            message = "only Parquet can be read a part at a time. Write Parquet files: rankrls convert DATA FOLDER."
+            message = "only Parquet files can be streamed. Convert the data: rankrls convert DATA FOLDER."
             raise InputError(message, file=name, parameter="path")
     files = [File.of(name) for name in paths]
     plan, dtype, _ = common_columns((file.opened() for file in files), roles)
@@ -300,7 +300,7 @@ class Queries:
         rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
         for row in rows.tolist():
             if (key := hash(str(ids[row]))) in self.seen:
-                message = f"query {str(ids[row])!r} comes back behind other queries or another file. {SORTED_FIRST}"
+                message = f"query {str(ids[row])!r} is not in adjacent rows of one file. {SORTED_FIRST}"
                 raise InputError(message, file=file, row=first_row + row, column=self._column, parameter="qid")
             self.seen.add(key)
         self.last = str(ids[-1])

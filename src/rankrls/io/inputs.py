@@ -107,7 +107,7 @@ def sizes_beside(
     found = given or _first_beside(path, _ENDS)
     if found is None or has_ids:
         return None
-    counts = _numbers(found, "[0-9]{0,12}", "a number of rows; it needs the size of each query, one a line", "group")
+    counts = _numbers(found, "[0-9]{0,12}", "a number of rows; the file needs the size of one query per line", "group")
     if sum(counts) != rows:
         message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
@@ -121,7 +121,9 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> ND
     found = _first_beside(path, (_POSITION,))
     if found is None:
         return None
-    positions = _numbers(found, "[0-9]{1,12}", "a position; it needs that of each row, one a line", "position")
+    positions = _numbers(
+        found, "[0-9]{1,12}", "a position; the file needs the position of one row per line", "position"
+    )
     if len(positions) != rows:
         message = f"there are {len(positions)} positions, but {path} has {rows} rows."
         raise InputError(message, file=str(found), parameter="position")
@@ -175,7 +177,7 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
             continue
         for name in given:
             if _is_member(target, name):
-                message = f"{target} would be overwritten, or read as part of {name} from then on: name another file."
+                message = f"{target} would be overwritten, or become part of {name}. Name another file."
                 raise InputError(message, file=target)
         folder = os.path.dirname(os.path.realpath(target))
         if os.path.isdir(target):

@@ -61,7 +61,7 @@ def row_of(item: str, table: Rows, ids: str | None, query: str | None = None) ->
     found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
     if len(found) != 1:
         where = "" if query is None else f" of query {query}"
-        message = f"{len(found)} rows{where} are called {item!r}; name one, by its query or its number (ids=row)."
+        message = f"{len(found)} rows{where} have the id {item!r}. Select one by its query or its row number (ids=row)."
         raise InputError(message, file=table.path)
     return found[0]
 
@@ -99,7 +99,7 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.floa
         found = [*map(number, lines)]
         if None in found:
             k = found.index(None)
-            message = f"a score is one finite number a line; got {quoted(lines[k].strip())}."
+            message = f"a line must be one finite score; got {quoted(lines[k].strip())}."
             raise InputError(message, file=str(path), line=k + 1)
         values = np.array(found, dtype=np.float64)
     known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
@@ -153,6 +153,6 @@ def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
     for k, word in chain(enumerate(called), enumerate(queries)):
         if len(word.split()) != 1:
             row = int(ranking.rows[k])
-            raise InputError(f"a trec run names queries and documents by one word; row {row} has {word!r}.", row=row)
+            raise InputError(f"ids in the trec format cannot contain blanks; row {row} has {word!r}.", row=row)
     columns = zip(queries, called, ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
     return "".join(f"{q} Q0 {name} {place} {score!r} {run}\n" for q, name, place, score in columns)

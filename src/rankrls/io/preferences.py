@@ -269,7 +269,9 @@ def load_votes(
     wanted = ("left", "right", "preferred") if winner is None and loser is None else ("winner", "loser")
     wrong = next((role for role, value in given.items() if (value is None) == (role in wanted)), None)
     if wrong is not None:
-        message = f"votes have left, right and preferred, or winner and loser; {wrong} is missing, or one too many."
+        message = (
+            f"votes need the columns left, right and preferred, or winner and loser; {wrong} is missing or superfluous."
+        )
         raise InputError(message, parameter=wrong)
     given |= {"group": group, "strength": strength, "weight": weight}
     with open_table(path, "auto", PairsError) as table:
@@ -292,7 +294,7 @@ def _votes(table: Table, given: dict[str, str], ties: str = "include") -> tuple[
     lead = np.abs(choice) * found.numbers.get("strength", 1.0)
     kept = (pairs[:, 0] != pairs[:, 1]) & ((ties == "include") | (lead != 0.0))
     if not lead[kept].any():
-        raise table.refuse("no vote prefers one of two different items.")
+        raise table.refuse("no vote prefers one item to another. Check the choices.")
     used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
     winners, losers = again.reshape(-1, 2).T.astype(np.intp)
     votes = VoteTable(
@@ -326,8 +328,8 @@ def _choices(
     if np.isnan(values).any():
         row = int(np.argmax(np.isnan(values)))
         message = (
-            f"the choice {quoted(words[row])} is neither side, nor a tie. A choice is the item or the column's name "
-            "as they are written, left or right, or a word for a tie."
+            f"the choice {quoted(words[row])} is neither a side nor a tie. A choice is the item or the column name, "
+            "left, right or tie."
         )
         raise _row_error(table, row, message, column=column, parameter="preferred")
     return values

@@ -119,7 +119,7 @@ def write_shards(
         message = f"feature_names has {len(names)} names, but the data have {len(source.features)} features."
         raise InputError(message, parameter="feature_names")
     if len(names) > _MOST_COLUMNS:
-        message = f"{len(names)} features are more columns than Parquet is good for. Fit the text itself in memory."
+        message = f"{len(names)} features are too many columns for Parquet. Fit the text file in memory."
         raise InputError(message, file=files[0], parameter="features")
     source = replace(source, features=names, dtype=np.dtype(np.float32) if float32 else source.dtype)
     check_names([*source.coded, *names])

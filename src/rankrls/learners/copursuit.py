@@ -287,7 +287,7 @@ class CoPursuitProblem:
         for v, (plan, own) in enumerate(zip(pursuit.views, candidates, strict=True)):
             inside = np.arange(len(rows)) if plan.loss_rows is None else np.flatnonzero(plan.loss_rows[rows])
             if not len(inside):
-                raise InputError(f"views[{v}] has no labelled row to be fitted on.", parameter="views")
+                raise InputError(f"views[{v}] has no labelled row.", parameter="views")
             (graph,) = self.labelled.take(inside).numeric_graphs(self.setting)
             labelled = Dictionary(pursuit.columns(plan, rows[inside], own), graph)
             agrees = None

@@ -221,7 +221,7 @@ class Measure:
         if not self._definition.over_pairs:
             return "every query is skipped"
         both = " and two different scores" if self.name == "kendall_tau" else ""
-        return f"no query has an ordered pair, that is two items with different labels{both}"
+        return f"no query has two items with different labels{both}"
 
     def values(
         self,
@@ -373,7 +373,7 @@ class Measure:
         if per_query:
             return values if scores.ndim == 2 else values[:, 0]
         if np.isnan(average).all():
-            raise InputError(f"{self} has no value here: {self.not_judged}.", parameter="y_true")
+            raise InputError(f"{self} is not defined for these data: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])
 
 

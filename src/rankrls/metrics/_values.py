@@ -22,8 +22,8 @@ def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any
         return y, scores, qid, weights
     if not known.any():
         raise InputError(
-            "Every label is NaN: there is no labelled query to be judged. Make folds of the labelled "
-            "queries, and leave the unlabelled ones to the training rows of each.",
+            "Every label is NaN, so there is nothing to evaluate. Make folds of the labelled queries, and keep "
+            "the unlabelled rows in each training set.",
             parameter="y",
         )
     rows = np.flatnonzero(known)

@@ -185,10 +185,10 @@ def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sampl
     """The comparable pairs of the items, for a model whose pairs can be held out."""
     if not isinstance(model, RankRLS) or model.positive is not False:
         raise InputError(
-            "Pairs of censored times are held out of RankRLS without constraints on signs.", parameter="estimator"
+            "Pairs of censored times can be held out of RankRLS without positive only.", parameter="estimator"
         )
     if sample_weight is not None:
-        raise InputError("event is for rows that count the same: leave out sample_weight.", parameter="event")
+        raise InputError("event cannot be used with sample_weight. Leave one of them out.", parameter="event")
     winners, losers = survival_pairs(time, event, qid=qid)
     return preferred(model, X, winners, losers, None, None)
 

@@ -170,7 +170,9 @@ def fit_pairs(
             X = head.fit_transform(X, **given)
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
     elif qid is not None:
-        raise InputError("qid is for transformers that look at queries, and there are none.", parameter="qid")
+        raise InputError(
+            "qid is used by query scalers only, and the pipeline has none. Leave out qid.", parameter="qid"
+        )
     given = {"strength": preferences.strength, "weight": preferences.weight}
     final.fit_pairs(X, preferences.winners, preferences.losers, **given, **options)
     return model

@@ -120,7 +120,7 @@ class ViewPursuer(PartlyLabelledRanker, GraphParameters, KernelParameters):
             return
         inside = np.flatnonzero(plan.loss_rows[rows.labelled])
         if not len(inside):
-            raise InputError(f"views[{v}] has no labelled row to be fitted on.", parameter="views")
+            raise InputError(f"views[{v}] has no labelled row.", parameter="views")
         try:
             check_comparable(rows.known.take(inside), float(self.regression_weight))
         except InputError as error:

@@ -76,7 +76,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         if self.items_ is None:
             if items is not None:
                 raise InputError(
-                    "This model was fitted without items: it knows the columns of Y only.", parameter="items"
+                    "This model was fitted without items, so it can score the columns of Y only. Leave out items.",
+                    parameter="items",
                 )
             return scores + self.intercept_
         if items is not None and (items := check_items(items)).features.shape[1] != self.items_.features.shape[1]:

@@ -83,14 +83,14 @@ def _corrected(
     """Clicks as labels and weights without the bias of position."""
     position, impressions, propensities = shown
     if not model._squared_loss:
-        problem = f"{type(model).__name__} is not fitted on clicks: its loss is not squared."
+        problem = f"{type(model).__name__} cannot be fitted on clicks. Use a squared loss, as in RankRLSCV."
         raise InputError(problem, parameter="position")
     if position is None:
-        raise InputError("impressions and propensities need position, that of each row.", parameter="position")
+        raise InputError("impressions and propensities need position, the position of each row.", parameter="position")
     if Y.shape[1] > 1:
         raise InputError(f"Clicks are one target; y has {Y.shape[1]}.", parameter="y")
     if propensities is None and (is_precomputed(kernel) or callable(kernel)):
-        problem = "Propensities are estimated from features, which this kernel does not have: give propensities."
+        problem = "Propensities cannot be estimated without features. Pass propensities."
         raise InputError(problem, parameter="propensities")
     given = {"qid": qid, "impressions": impressions, "propensities": propensities}
     labels, weights, found = corrected_clicks(X, Y[:, 0], position, **given)
@@ -109,12 +109,12 @@ def preferred(
     kept = given.weight > 0.0
     if not kept.any():
         raise InputError(
-            "There are no preferences to learn from: none is given, or all have weight zero.",
+            "There are no preferences, or all of them have weight zero.",
             parameter="weight" if len(kept) else "winners",
         )
     given = given if kept.all() else given.take(kept)
     if not given.strength.any():
-        raise InputError("Every strength is 0: ties alone order nothing.", parameter="strength")
+        raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
     return PreferredItems(X, None, False, True, given)
 
 
@@ -139,9 +139,7 @@ def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, 
         X = X[:, data.kept]  # the columns that a model of the kept rows takes
     layout = query_layout(qid_val, rows)
     if not judged_queries(measure, Y[:, 0], layout).any():
-        raise InputError(
-            "The validation data hold no query that the measure can judge (two different labels).", parameter="y_val"
-        )
+        raise InputError("The validation data have no query with two different labels.", parameter="y_val")
     items = LabelledItems(X, None, data.has_qid, True, Y, layout, None)
     return validation_plan(measure, items, f"validation data with {in_words(layout.n_queries)}")
 
@@ -172,7 +170,7 @@ def check_features(model: Any, X: Any, *, kernel: Any, reset: bool = False, prod
     if callable(kernel) and not _is_matrix(X):
         X = list(X)
         if products and not X:
-            raise InputError("X is empty: there is nothing to learn from.", parameter="X")
+            raise InputError("X is empty: at least one row is needed.", parameter="X")
         return X
     if isinstance(X, LinearOperator) and is_precomputed(kernel) and getattr(model, "_accepts_operators", False):
         validate_data(model, X, reset=reset, skip_check_array=True)
@@ -190,7 +188,7 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
     """A dense C-ordered or CSR matrix of finite features, whose ``products`` are finite too; float32 stays float32."""
     if hasattr(X, "__dask_graph__"):
         raise InputError(
-            "X is a Dask collection, which would be pulled into the memory of this process. Use the estimators of "
+            "X is a Dask collection, which would be loaded into memory. Use the estimators of "
             "rankrls.dask, which have the same names, or call compute() yourself.",
             parameter="X",
         )
@@ -279,7 +277,7 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
     if weights is not None and not weights.any():
         raise InputError(
-            "All values of sample_weight are zero: there is nothing to learn from.", parameter="sample_weight"
+            "All values of sample_weight are zero: at least one must be positive.", parameter="sample_weight"
         )
     return weights
 

@@ -91,7 +91,7 @@ def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) ->
             row=row,
         )
     if not labelled.any():
-        raise InputError("Every row is unlabelled (NaN in y): some query needs labels to learn from.", parameter="y")
+        raise InputError("Every row is unlabelled (NaN in y): at least one query needs labels.", parameter="y")
     rows, data = np.flatnonzero(labelled), replace(data, Y=np.where(missing, 0.0, data.Y))
     layout = query_layout(data.layout.ids[data.layout.codes[rows]], len(rows))  # folds follow the ids
     kept = np.isin(np.arange(data.n_given), data.given_numbers(rows))

@@ -398,7 +398,7 @@ class ChoosesExactly(Chooses):
         """
         check_is_fitted(self)
         if not hasattr(self, "win_slope_"):
-            problem = "Probabilities need votes: fit_pairs, with held-out preferences (not cv=leave_pair_out)."
+            problem = "Win probabilities need a model of fit_pairs with held-out preferences (not cv=leave_pair_out)."
             raise InputError(problem, parameter="cv")
         a, b = self.predict(X_a), self.predict(X_b)
         if a.shape != b.shape:

@@ -110,7 +110,7 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     """
     final: Any = fitted_ranker(model)
     if not selects_features(final):
-        raise InputError(f"This {type(final).__name__} selected no features one by one.", parameter="model")
+        raise InputError(f"This {type(final).__name__} does not select features.", parameter="model")
     path = final.path_
     feature, stage = np.unique(path.indices, return_index=True)
     order = np.argsort(stage)

@@ -120,9 +120,8 @@ class _Transductive(Ranker, GraphParameters, KernelParameters):
         check_parameters(self, several=hasattr(self, "alphas"))
         if "exclude" in options(self.ties, "ties"):
             raise InputError(
-                "ties='exclude' compares only items with different labels, and the labels of unlabelled "
-                "queries are what is sought: which of their items are compared would change with them. Use "
-                "ties='include'.",
+                "ties='exclude' compares only items with different labels, but the labels of unlabelled "
+                "queries are not known. Use ties='include'.",
                 parameter="ties",
             )
 

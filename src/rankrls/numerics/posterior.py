@@ -130,8 +130,8 @@ def _inverse(smoother: Smoother, alpha: float) -> Array:
     inverse = smoother.inverse(np.array([alpha]))[:, 0]
     if not inverse.all():
         raise InputError(
-            f"alpha = {alpha:.3g} is lost in rounding: the largest eigenvalue is {smoother.top:.3g}. Directions that "
-            "the data do not see have the variance 1 / alpha, so it must be larger.",
+            f"alpha = {alpha:.3g} is lost in rounding: the largest eigenvalue is {smoother.top:.3g}. "
+            "Use a larger alpha.",
             parameter="alpha",
         )
     return inverse

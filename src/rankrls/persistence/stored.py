@@ -81,10 +81,12 @@ class StoredModel:
             :meth:`ReadOptions.read`.
         """
         if reading.queries == "ignored" and self.by_query:
-            problem = "it was fitted with queries: global would compare scores of different queries."
+            problem = "scores of different queries cannot be compared. Leave out global."
             raise InputError(problem, file=str(self.path))
         if self.names is not None and reading.features is not None:
-            raise InputError("features means nothing here: the model names its features itself.", parameter="features")
+            raise InputError(
+                "features cannot be used: the model file contains the feature names.", parameter="features"
+            )
         reading = reading.called(self.usual)
         if self.encoder is not None:
             raw = replace(reading, raw=True, names=tuple(self.encoder.columns_needed_))
@@ -113,13 +115,15 @@ class StoredModel:
             For a model that needs all rows in memory, and for data with another number of features.
         """
         if self.encoder is not None:
-            raise InputError("a model that encodes tables needs all rows in memory.", file=str(self.path))
+            raise InputError("the model encodes tables, which needs all rows in memory.", file=str(self.path))
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.usual.get(role) for role in roles}
         how["features"] = how.get("features") or self.names
         data = open_dataset(path, **how)
         if data.n_features != self.n_features:
-            raise InputError(f"the data have {data.n_features} features, the model {self.n_features}.", file=str(path))
+            raise InputError(
+                f"the data have {data.n_features} features, but the model needs {self.n_features}.", file=str(path)
+            )
         return data
 
     def check_queries(self, table: Rows) -> None:

@@ -131,7 +131,7 @@ class AlphaSelectionDisplay(Display):
         Raises
         ------
         ValueError
-            If the estimator keeps no measure of every regularization value.
+            If the estimator has no measure for each regularization value.
         """
         model = fitted_ranker(estimator)
         surface = getattr(model, "validation_surface_", None)
@@ -141,7 +141,7 @@ class AlphaSelectionDisplay(Display):
         table = getattr(model, "cv_results_", {})
         parameter = next((name for name in ("alpha", "C") if name in table), None)
         if parameter is None or not hasattr(model, "best_index_"):
-            problem = f"This {type(model).__name__} keeps no measure of every regularization value."
+            problem = f"This {type(model).__name__} has no measure for each regularization value."
             raise InputError(f"{problem} Fit RankRLSCV, or give the values themselves.", parameter="estimator")
         best = model.best_index_
         rows = np.ones(len(table[parameter]), dtype=bool)
@@ -250,7 +250,7 @@ class PropensityDisplay(Display):
         """Draw what an estimator, or the last step of a pipeline, found when it was fitted on clicks."""
         found = getattr(fitted_ranker(estimator), "propensities_", None)
         if found is None:
-            raise InputError("The estimator was not fitted on clicks: fit it with position.", parameter="estimator")
+            raise InputError("The estimator was not fitted on clicks. Fit it with position.", parameter="estimator")
         return cls(found).plot(ax=ax, **errorbar_kw)
 
     def plot(self, ax: Any = None, **errorbar_kw: Any) -> Self:

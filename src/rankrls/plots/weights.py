@@ -121,7 +121,7 @@ class CoefficientsDisplay(Display):
         if X is not None:
             Z = check_array(final_step_inputs(estimator, X, qid)[1], accept_sparse="csr", dtype=np.float64)
             if Z.shape[1] != len(weights):
-                problem = f"X has {Z.shape[1]} features, but the model weighs {len(weights)}."
+                problem = f"X has {Z.shape[1]} features, but the model has {len(weights)} weights."
                 raise InputError(problem, parameter="X")
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(Z).var_)
             what = "weight × standard deviation of the feature"

@@ -117,13 +117,13 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
         raise InputError(f"{problem} {remedy}", parameter="X")
     columns = dict(pairs)
     if len(columns) < len(pairs) or not all(isinstance(name, str) for name in columns):
-        raise InputError(f"Columns need names that are different texts; got {[*columns]!r}.", parameter="X")
+        raise InputError(f"Column names must be different strings; got {[*columns]!r}.", parameter="X")
     if names is not None:
         check_there(names, columns)
         columns = {name: columns[name] for name in names}
     lengths = {len(values) for values in columns.values()}
     if len(lengths) != 1 or 0 in lengths:
-        problem = f"X needs rows, and columns of one length; theirs are {sorted(lengths)}."
+        problem = f"X needs rows, and columns of the same length; the lengths are {sorted(lengths)}."
         raise InputError(problem, parameter="X")
     return {name: _column(name, _array(values)) for name, values in columns.items()}
 

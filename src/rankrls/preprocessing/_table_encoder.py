@@ -180,7 +180,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         found = _of_all(encoding, [use for use in uses if use.kind not in ("unused", "query text")])
         if not found:
             shown = "; ".join(f"{use.name!r} ({use.reason})" for use in uses)
-            text = f"No column of the table is a feature: {shown}. Say what they are: categorical, dates, text."
+            text = f"No column of the table is a feature: {shown}. Name columns in categorical, dates or text."
             raise InputError(text, parameter="X")
         self.feature_names_in_ = np.array([*columns], dtype=object)
         self.n_features_in_ = len(columns)

@@ -137,7 +137,7 @@ def group_blocks(data: LabelledItems, groups: Any) -> list[Any]:
             )
     if layout.n_queries < 2:
         what = "query" if groups is None else "group of queries"
-        raise InputError(f"There is a single {what}: holding it out leaves nothing to learn from.")
+        raise InputError(f"There is a single {what}: holding it out leaves no data to fit.")
     return query_blocks(layout)
 
 
@@ -305,7 +305,7 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Rows],
     if len(list(islice(ordering, 2))) < 2:
         unit, parameter = ("group", "strength") if cv is None else ("fold", "cv")
         raise InputError(
-            f"Only one {unit} of preferences has a strength other than 0: without it there is nothing to learn from.",
+            f"Only one {unit} of preferences has a strength other than 0: holding it out leaves no preference to fit.",
             parameter=parameter,
         )
     return blocks, description

@@ -170,7 +170,7 @@ def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], 
     """
     if not is_concordance(measure):
         raise InputError(
-            "cv=leave_pair_out counts pairs: choose by scoring=disagreement or scoring=pair_accuracy.",
+            "cv=leave_pair_out needs a measure of pairs: scoring=disagreement or scoring=pair_accuracy.",
             parameter="scoring",
         )
     check_pairs_can_be_held_out(data, settings, constrained=constrained, parameter="cv")
@@ -289,7 +289,7 @@ def check_pairs_can_be_held_out(
     others = y[y != common]
     if len(others) == 1 or (len(others) == 2 and others[0] != others[1]):
         raise InputError(
-            f"All labels but {len(others)} are {common:g}: holding out a pair leaves labels that are all "
-            "equal, and nothing to learn from.",
+            f"All labels but {len(others)} are {common:g}: holding out a pair leaves only equal labels. "
+            "Use other data or folds (cv).",
             parameter="y",
         )

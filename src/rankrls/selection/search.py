@@ -191,7 +191,7 @@ def check_evaluated(averages: Array) -> None:
     """Refuse averages that are all NaN."""
     if np.isnan(averages).all():
         raise InputError(
-            "Nothing could be judged: no held-out query has two different labels. Give other folds (cv) "
+            "No held-out query has two different labels, so nothing can be evaluated. Use other folds (cv) "
             "or validation data.",
             parameter="cv",
         )

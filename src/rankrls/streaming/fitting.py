@@ -239,8 +239,8 @@ def check_streams(measure: Measure) -> None:
     """Refuse a measure that is no mean over queries."""
     if measure.choices.average == "pair":
         raise InputError(
-            f"scoring={str(measure)!r} averages over the pairs of all queries; of streamed data the mean over queries "
-            "is known. Take average='query'.",
+            f"scoring={str(measure)!r} averages over the pairs of all queries, which streaming does not support. "
+            "Use average='query'.",
             parameter="scoring",
         )
 

@@ -132,7 +132,7 @@ def evaluate(
     out = {}
     for name, measure, column in zip(measures, resolved, values.T, strict=True):
         if np.isnan(column).all():
-            raise InputError(f"{measure} has no value here: {measure.not_judged}.", parameter="measures")
+            raise InputError(f"{measure} is not defined for these data: {measure.not_judged}.", parameter="measures")
         out[name if isinstance(name, str) else str(measure)] = float(np.nanmean(column))
     return out
 
@@ -148,7 +148,7 @@ def _scores(model: Any, table: Any) -> NDArray[np.float64]:
         return np.zeros(0)
     scores = np.asarray(predict_by_query(model, table.X, table.qid), dtype=np.float64)
     if scores.ndim != 1:
-        raise InputError("A model of several targets ranks each of them: give one of one target.", parameter="model")
+        raise InputError("The model has several targets, but streaming needs a model of one target.", parameter="model")
     return scores
 
 

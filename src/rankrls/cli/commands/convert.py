@@ -27,7 +27,7 @@ def convert(options: Options, report: Report) -> Result:
     names = None if options.names is None else read_names(options.names)
     if options.rows_per_file is not None:
         if options.group is not None:
-            raise InputError("shards need query ids in the rows; group has none. Add a column.", parameter="group")
+            raise InputError("shards need a column of query ids instead of group.", parameter="group")
         how: Any = {"rows_per_file": options.rows_per_file, "float32": options.float32, "force": options.force}
         with report.working("writing", f"writing to {options.out}"):
             found = write_shards(options.data, options.out, feature_names=names, **how, **options.roles)
@@ -36,7 +36,7 @@ def convert(options: Options, report: Report) -> Result:
         return Result()
     to_letor = table_format(options.out) is None
     if to_letor and names is not None:
-        problem = f"names has no meaning for {options.out}: LETOR text has numbers for names."
+        problem = f"names cannot be used for {options.out}: LETOR text has no feature names."
         raise InputError(problem, parameter="names")
     labels: Any = "required" if to_letor else "optional"
     table = read(options.data, options.reading(queries="optional", labels=labels), report)
@@ -53,7 +53,7 @@ def split(options: Options, report: Report) -> Result:
         records = read_records(data, options.reading(), report.note)
     qid = records.qid
     if qid is None:
-        problem = "there is no qid, and parts are of whole queries: name the column (qid), or give their sizes (group)."
+        problem = "there are no query ids. Name their column (qid), or the file of query sizes (group)."
         raise InputError(problem, parameter="qid", file=str(data))
     if options.folds:
         folds = query_folds(qid, options.folds, options.seed)

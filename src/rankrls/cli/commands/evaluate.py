@@ -25,7 +25,7 @@ def evaluate(options: Options, report: Report) -> Result:
         resolve_measure(name, options.convention)  # before anything is read
     for name in ("metrics", "per_query"):
         if options.by_pairs and getattr(options, name):
-            problem = f"{name} is about labels; preferences are evaluated by the share that is right."
+            problem = f"{name} needs labels. Preferences are evaluated by pair_accuracy."
             raise InputError(problem, parameter=name)
     *models, options.data = options.files
     if len(models) != (options.scores is None):

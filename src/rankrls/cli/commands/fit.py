@@ -65,7 +65,7 @@ def _board(found: Study) -> Leaderboard | None:
 def cv(options: Options, report: Report) -> Result:
     """Evaluate every candidate."""
     if options.method == "rankboost" and options.vali is None:
-        raise InputError("RankBoost chooses by validation data: give vali.", parameter="vali")
+        raise InputError("RankBoost needs validation data (vali).", parameter="vali")
     found = study(options, report)
     estimator = found.estimator
     columns = {name: values.tolist() for name, values in estimator.cv_results_.items()}
@@ -96,7 +96,7 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
     options, table = found.options, found.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
     if is_dataset(options.train) or found.shown or any(getattr(options, name) is not None for name in others):
-        problem = f"{parameter} is for one file of rows with labels, without {few(others)}."
+        problem = f"{parameter} needs one file of labelled rows, without {few(others)}."
         raise InputError(problem, parameter=parameter)
     event = getattr(table, "event", None) if options.event is not None else None
     return {"estimator": found.estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event}

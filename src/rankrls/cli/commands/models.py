@@ -53,15 +53,17 @@ def export(options: Options, report: Report) -> Result:
     arguments = given({"feature_names": names, "target": options.target, "store": options.store})
     for name in arguments:
         if name not in signature(function).parameters:
-            raise InputError(f"{name} has no meaning for {options.engine}.", parameter=name)
+            raise InputError(f"{name} cannot be used for {options.engine}.", parameter=name)
     stored = load_model(options.model, report)
     exported = function(stored.whole, options.name, offset=_offset(options, stored, report), **arguments)
     if exported.definitions is None and options.definitions is not None:
-        raise InputError("definitions has no meaning here: no features need a definition.", parameter="definitions")
+        raise InputError(
+            "definitions cannot be used: the model has no features that need a definition.", parameter="definitions"
+        )
     definitions = options.definitions or (Path(options.out).parent / "features.json" if options.out != "-" else None)
     if exported.definitions is not None and definitions is not None:
         if definitions.resolve() == Path(options.out).resolve():
-            problem = f"{definitions} would hold both the model and its feature definitions."
+            problem = f"{definitions} is also the file of the model. Name another file (definitions)."
             raise InputError(problem, parameter="definitions")
         exported.save_definitions(definitions)
         report.note(f"the features are defined in {definitions}: upload that first.")

@@ -43,17 +43,19 @@ def _probabilities(options: Options, report: Report) -> Result:
     stored = load_model(options.model, report)
     slope = getattr(fitted_ranker(stored.whole), "win_slope_", None)
     if slope is None:
-        problem = "has no probabilities: these need a model that was chosen by held-out votes."
+        problem = "has no win probabilities. Fit the model on votes, with held-out votes."
         raise InputError(problem, parameter="model", file=str(options.model))
     path = options.data if options.pairs is None else options.pairs
     with report.working("reading", f"reading {path}"):
         sides = np.stack(load_sides(path, options.left, options.right))
     if options.pairs is None:
         if stored.encoder is None or [*stored.encoder.columns_needed_] != ["item"]:
-            raise InputError("left and right are names or texts, and the model takes features.", parameter="left")
+            raise InputError(
+                "left and right are names or texts, but the model needs features. Use pairs.", parameter="left"
+            )
         items, rows = np.unique(sides, return_inverse=True)
         if unseen := stored.encoder.count_unusual({"item": items}):
-            report.note(f"{path} has items that no training vote is about: {sum(unseen['item'].values())}.")
+            report.note(f"{path} has items without training votes: {sum(unseen['item'].values())}.")
         scores = stored.whole.predict({"item": items})
     else:
         table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
@@ -61,7 +63,7 @@ def _probabilities(options: Options, report: Report) -> Result:
         row_of = {name: row for row, name in enumerate(names)}
         for item in sides.ravel().tolist():
             if item not in row_of:
-                raise InputError(f"{item!r} names no row of {options.data}.", parameter="pairs", file=str(path))
+                raise InputError(f"{options.data} has no item {item!r}.", parameter="pairs", file=str(path))
         rows = np.array([row_of[item] for item in sides.ravel().tolist()])
     first, second = scores[rows.reshape(2, -1)]
     found = {"left": sides[0], "right": sides[1], "difference": first - second}

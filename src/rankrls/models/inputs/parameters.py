@@ -157,7 +157,7 @@ def check_grid(name: str, values: Any, check: Callable[[Any], float]) -> NDArray
     if isinstance(values, str) or np.ndim(values) != 1:
         raise InputError(f"{name} must be 'auto' or a sequence of numbers; got {values!r}.", parameter=name)
     if len(values) == 0:
-        raise InputError(f"{name} is empty: there is nothing to choose from.", parameter=name)
+        raise InputError(f"{name} is empty: at least one value is needed.", parameter=name)
     return np.array([check(value) for value in values])
 
 
