@@ -348,17 +348,7 @@ class PreferenceGraph(SortedRows):
         weights: Array | None = None,
         groups: Index | None = None,
     ) -> PreferenceGraph:
-        """Sort preferences by group. O(p log p).
-
-        Parameters
-        ----------
-        winners, losers : ndarray of shape (p,), int
-        n_items : int
-            Items in all, those without preferences too.
-        strength, weights : ndarray of shape (p,), optional
-            1 by default; weights are positive.
-        groups : ndarray of shape (p,), optional
-        """
+        """Sort preferences by group; each is its own by default. Strengths and weights are 1 by default. O(p log p)."""
         p = len(winners)
         g = np.arange(p) if groups is None else np.asarray(groups)
         rows = np.argsort(g, kind="stable").astype(np.intp, copy=False)
