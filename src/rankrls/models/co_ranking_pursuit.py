@@ -21,7 +21,6 @@ from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fitting import check_comparable, check_matrix
 from rankrls.models.inputs.parameters import (
-    GraphParameters,
     KernelParameters,
     SelectionParameters,
     check_parameters,
@@ -47,7 +46,7 @@ _LAST = slice(-1, None)
 
 
 @estimator
-class ViewPursuer(PartlyLabelledRanker, GraphParameters, KernelParameters):
+class ViewPursuer(PartlyLabelledRanker, KernelParameters):
     """A ranker whose function is a mean of those of several views, each a sum of columns taken one by one."""
 
     _single_target = True

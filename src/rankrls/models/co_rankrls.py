@@ -21,7 +21,6 @@ from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
-    GraphParameters,
     KernelParameters,
     SelectionParameters,
     check_parameters,
@@ -44,7 +43,7 @@ _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 
 
 @estimator
-class CoRankRLS(PartlyLabelledRanker, GraphParameters, KernelParameters, SelectionParameters):
+class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     r"""Co-regularised RankRLS: several views of labelled and unlabelled rows that agree on all of them.
 
     Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,

@@ -15,7 +15,7 @@ from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import check_parameters
+from rankrls.models.inputs.parameters import GraphParameters, check_parameters, estimator
 from rankrls.models.ranker import Ranker
 
 _ROWS = ("rows", "loss_rows", "basis_rows")
@@ -40,11 +40,11 @@ class PartlyLabelled:
     known: LabelledItems
 
 
-class PartlyLabelledRanker(Ranker):
+@estimator
+class PartlyLabelledRanker(Ranker, GraphParameters):
     """Fitted on rows of which some have a label."""
 
     _takes_unlabelled = True
-    regression_weight: float
 
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Fit rows with labels and rows without; what there is to choose is chosen by held-out labelled queries.
