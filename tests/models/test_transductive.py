@@ -152,7 +152,7 @@ def with_nan(*rows):
 @pytest.mark.parametrize(
     ("parameters", "arguments", "refusal"),
     [
-        ({"ties": "exclude"}, {}, Refusal("their items", parameter="ties")),
+        ({"ties": "exclude"}, {}, Refusal("are not known", parameter="ties")),
         ({"penalty": 0.0}, {}, Refusal("got 0.0", "above", parameter="penalty")),
         ({"alpha": 0.0}, {}, Refusal("held out", parameter="alpha")),
         (
