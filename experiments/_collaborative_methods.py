@@ -161,7 +161,7 @@ class Pursuit(Method):
                 # A path that nothing improves any more stays where it is.
                 last = np.minimum(stages, path.n_stages) - 1
                 out[:, columns] = problem.K[problem.n_learn :, taken] @ coefficients[last].T
-                used[columns] = path.sizes[last]
+                used[columns] = [len(np.unique(path.indices[: stage + 1])) for stage in last]
         return out, used
 
 

@@ -344,6 +344,12 @@ def test_integer_categories_beyond_floats_are_their_texts():
     assert floats.tolist() == ["a=10000000000000000", "a=10000000000000002"]
 
 
+@pytest.mark.parametrize(("cells", "bad"), [(["7", "1"] * 9, "n/a?"), (["2024-01-02", "2024-01-09"] * 9, "soon")])
+def test_a_few_cells_that_do_not_fit_their_column_are_an_error_about_the_first(cells, bad):
+    with Refusal("row 18", repr(bad), parameter="X", column="a", row=18):
+        TableEncoder(columns="auto").fit({"a": [*cells, bad], "b": [*range(19)]})
+
+
 @pytest.mark.parametrize("columns", ["auto", "named"])
 @pytest.mark.parametrize("cells", [[1.5, np.inf, 2.0] * 9, ["7", "-Infinity", "1"] * 9, ["7", "1e999", "1"] * 9])
 def test_an_infinite_cell_is_an_error_about_it(cells, columns):

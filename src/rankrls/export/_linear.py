@@ -148,7 +148,7 @@ def linear_model(
 ) -> LinearModel:
     """The model as a sum over an engine's features; errors say which part of a pipeline no engine can compute."""
     offset = check_offset(offset)
-    what = "this format holds one weight for each feature. Fit with kernel='linear', or export to ONNX (to_onnx)."
+    what = "this format holds one weight for each feature. Fit a linear model, or export to ONNX (to_onnx)."
     weights = linear_weights(fitted_ranker(model), target, what).copy()
     centres, spreads = affine_steps(model, len(weights))
     encoder = table_encoder(model)

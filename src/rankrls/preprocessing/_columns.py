@@ -339,11 +339,9 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
         values, bad = column.read(kind, formats)
         if kind == "number" and not bad.any() and _counts_rows(column.name, values[~column.missing], distinct):
             return "unused", "like an id"
-        if not bad.any() or (np.isinf(values[bad]).all() and bad.sum() < present):  # an infinite cell is an error
+        # A few bad cells are an error when they are encoded.
+        if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
             return kind, f"{kind}s"
-        if bad.sum() <= 0.1 * present:
-            row = int(np.argmax(bad))
-            return "unused", f"{kind}s but for {bad.sum()} cells, the first {column.cell(row)!r} in row {row}"
     counts, share = column.counts(), _LARGE_SHARE * present
     if all(_SLASHED.fullmatch(word) for word in counts):
         return "unused", "dates of two readings: date_format says which"

@@ -153,9 +153,9 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
     found, bad = column.read(kind, formats)
     if bad.any():
         row = int(np.argmax(bad))
-        wanted = "finite number" if kind == "number" else "date (3/1/2024 has two readings: date_format says which)"
+        wanted = "a finite number" if kind == "number" else "a date (3/1/2024 has two readings: date_format says which)"
         cell = column.odd or repr(column.cell(row))
-        problem = f"The cell {cell} of column {column.name!r}, row {row}, is no {wanted}."
+        problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}."
         remedy = "Correct the cell, or empty it." if fills else "Correct the cell."
         raise InputError(f"{problem} {remedy}", parameter="X", column=column.name, row=row)
     if not fills and column.missing.any():
