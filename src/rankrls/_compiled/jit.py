@@ -8,20 +8,30 @@ from typing import Any, TypeVar, cast
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 
 F = TypeVar("F", bound=Callable[..., Any])
+
+on_first_use: Callable[[], None] | None = None
+"""Called before a loop is compiled, which takes seconds."""
 
 
 class _Cache(FunctionCache):
     """A cache that costs time if its files are damaged or cannot be written, and never a result."""
 
     def load_overload(self, signature: Any, context: Any) -> Any:
+        found = None
         try:
-            return super().load_overload(signature, context)
+            # numba's own method first loads what only compiling needs, which takes longer than the commands' loops
+            rtsys.initialize(context)
+            with self._guard_against_spurious_io_errors():
+                found = self._load_overload(signature, context)
         except Exception:  # a damaged pickle raises whatever its bytes happen to say
             with suppress(OSError):
                 self.flush()
-        return None
+        if found is None and on_first_use is not None:
+            on_first_use()
+        return found
 
     def save_overload(self, signature: Any, result: Any) -> None:
         with suppress(Exception):

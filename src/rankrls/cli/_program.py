@@ -9,6 +9,7 @@ import warnings
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import click
@@ -23,6 +24,27 @@ from rankrls.export import ENGINES
 DEBUG = "RANKRLS_DEBUG"
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 _OUTPUTS = ("save", "html", "output", "definitions", "out")
+
+
+class LaterModule(ModuleType):
+    """Stands in for a module until one of its names is used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        sys.modules.pop(self.__name__, None)
+        return getattr(import_module(self.__name__), name)
+
+
+def import_sklearn() -> None:
+    """Import scikit-learn without pandas and ``scipy.stats``, which take longer than all else and are seldom used."""
+    later = {name: LaterModule(name) for name in ("pandas", "scipy.stats") if name not in sys.modules}
+    sys.modules.update(later)
+    import sklearn.preprocessing  # noqa: F401
+
+    for name, module in later.items():
+        if sys.modules.get(name) is module:
+            del sys.modules[name]
 
 
 class InOrder(click.Group):
@@ -54,18 +76,21 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command and show its result."""
+        from rankrls._compiled import jit
         from rankrls._compiled.threads import limited_threads
         from rankrls.io.inputs import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         found = Options(**every | ctx.params)
         report = Report(bool(found.as_json), found.quiet)
+        jit.on_first_use = report.compiles
         written = [*_OUTPUTS, "folder"]
         outputs = [path for key in _OUTPUTS if (path := ctx.params.get(key)) is not None]
         if found.rows_per_file is not None:
             outputs.remove(found.out)  # it is a folder
         inputs = [value for key, value in ctx.params.items() if key not in written]
         inputs = [each for value in inputs for each in (value if isinstance(value, tuple) else (value,))]
+        import_sklearn()
         work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
         with limited_threads(found.threads), report.watched():
             check_targets(outputs, [each for each in inputs if isinstance(each, Path)])

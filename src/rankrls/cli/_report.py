@@ -51,6 +51,7 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     doing: str = "working"
+    once: str = ""
     spinner: Any = None
     display: Any = None
 
@@ -75,7 +76,7 @@ class Report:
             def tell() -> None:
                 pause = 3.0
                 while not ended.wait(pause):
-                    say(f"{self.doing}: {perf_counter() - start:.0f} s")
+                    say(f"{self.doing}{self.once}: {perf_counter() - start:.0f} s")
                     pause = 5.0
 
             thread = Thread(target=tell, daemon=True)
@@ -100,8 +101,14 @@ class Report:
     def _do(self, what: str, *, spins: bool = True) -> None:
         self.doing = what
         if self.display is not None:
-            self.spinner.update(text=printable(what))
+            self.spinner.update(text=printable(what + self.once))
             (self.display.start if spins else self.display.stop)()
+
+    def compiles(self) -> None:
+        """Show why the first command after an installation takes longer."""
+        self.once = " (compiling, only after an installation or update)"
+        if self.display is not None:
+            self.spinner.update(text=printable(self.doing + self.once))
 
     def note(self, text: str) -> None:
         """Tell something that is not an error, once."""

@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
 
 from rankrls._checks import check_count, vector_of
 from rankrls._errors import InputError
@@ -120,6 +119,8 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """
     d, counted = _differences(a, b)
     moved = d[d != 0]
+    from scipy import stats  # whose import takes a fraction of a second
+
     doubled = np.rint(2.0 * stats.rankdata(np.abs(moved))).astype(np.intp)  # shared ranks may be halves
     w, exact = int(doubled[moved > 0].sum()), len(moved) <= _EXACT_UP_TO
     p = _signed_rank_p(doubled, w) if exact else float(stats.wilcoxon(moved, method="asymptotic").pvalue)
@@ -242,6 +243,8 @@ def bootstrap_interval(
         return Interval(float(judged[0]), float(judged[0]), float(judged[0]), confidence, n, dropped)
     rng, how = np.random.default_rng(random_state), {"method": "percentile", "vectorized": True}
     drawn = {"n_resamples": n_resamples, "batch": max(1, _BLOCK // n), "rng": rng}
+    from scipy import stats
+
     low, high = stats.bootstrap((judged,), np.mean, confidence_level=confidence, **drawn, **how).confidence_interval
     return Interval(float(judged.mean()), float(low), float(high), confidence, n, dropped)
 

@@ -25,11 +25,12 @@ weight 1 are counted in whole numbers, several at once."""
 
 
 @compiled
-def walk_down(kind, ties, scores, tolerance, norms, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
+def walk_down(kind, ties, scores, order, tolerance, norms, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
     """Fill ``out[q, column]``, walking down each column of each query to the query's depth.
 
-    ``tolerance[row] * norms[column]`` is what each score may be off: a run of scores that differ from the first of them
-    by no more than both may be off together is tied.
+    ``order`` lists the rows of each query from the highest score down, and changes. ``tolerance[row] * norms[column]``
+    is what each score may be off: a run of scores that differ from the first of them by no more than both may be off
+    together is tied.
     """
     one = np.uint64(1)
     for q in range(len(starts) - 1):
@@ -37,19 +38,18 @@ def walk_down(kind, ties, scores, tolerance, norms, values, discounts, depths, s
         n = np.uint64(starts[q + 1]) - a
         cut = min(n, np.uint64(depths[q]))
         for column in range(scores.shape[0]):
-            downwards, norm = -scores[column, a : a + n], norms[column]
-            rows = np.argsort(downwards, kind="mergesort").astype(np.uint64)
+            own, rows, norm = scores[column, a : a + n], order[column, a : a + n], norms[column]
             result, hits, reached = 0.0, 0.0, 1.0
             start = run = np.uint64(0)
             while start < cut:
                 if start == run:  # the next run of tied rows begins here
                     head = rows[start]
                     run += one
-                    while run < n and downwards[rows[run]] - downwards[head] <= norm * (
+                    while run < n and own[head] - own[rows[run]] <= norm * (
                         tolerance[a + head] + tolerance[a + rows[run]]
                     ):
                         run += one
-                    rows[start:run] = np.sort(rows[start:run])  # back into their own order
+                    _sort(rows[start:run])  # back into their own order
                 stop = start + one if ties == ROW else run
                 inside = 0.0
                 for i in range(start, stop):
@@ -84,6 +84,20 @@ def walk_down(kind, ties, scores, tolerance, norms, values, discounts, depths, s
                     break
                 start = stop
             out[q, column] = result
+
+
+@compiled
+def _sort(rows):  # type: ignore[no-untyped-def]
+    """Sort by Shell's method; numpy's takes seconds to compile, and the rows of nearly all runs are sorted already."""
+    gap = len(rows) // 2
+    while gap > 0:
+        for i in range(gap, len(rows)):
+            row, j = rows[i], i
+            while j >= gap and rows[j - gap] > row:
+                rows[j] = rows[j - gap]
+                j -= gap
+            rows[j] = row
+        gap //= 2
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
 
@@ -165,8 +166,11 @@ class Chunk:
         by = np.ones(max(self.depth, int(depths.max(initial=0)))) if discounts is None else discounts
         ties = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(self.choices.ties, loops.ROW)
         off = np.zeros(len(self.y)) if self.sizes is None else self.sizes
-        starts = self.starts.astype(np.intp)
-        loops.walk_down(getattr(loops, kind), ties, self.scores, off, self.norms, values, by, depths, starts, out)
+        starts, order = self.starts.astype(np.intp), np.empty(self.scores.shape, dtype=np.uint64)
+        for a, b in pairwise(starts.tolist()):
+            order[:, a:b] = np.argsort(-self.scores[:, a:b], axis=1, kind="stable")
+        choices = getattr(loops, kind), ties
+        loops.walk_down(*choices, self.scores, order, off, self.norms, values, by, depths, starts, out)
         return out
 
     def ideal(self, values: Array, discounts: Array) -> Array:
