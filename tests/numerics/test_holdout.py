@@ -172,6 +172,21 @@ def test_thin_sparse_rows_have_the_equations_of_dense_ones():
         np.testing.assert_allclose(thin.right, dense.right, atol=1e-8)
 
 
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+@pytest.mark.parametrize("labels", [2, 50, 100_000])
+@pytest.mark.parametrize("beta", [0.0, 0.3])
+def test_a_query_longer_than_a_chunk_is_added_up_in_pieces(ties, labels, beta):
+    rng = np.random.default_rng(labels)
+    X, y = rng.normal(size=(2600, 300)), rng.integers(0, labels, 2600).astype(float)
+    q, w = np.repeat([0, 1], [2500, 100]), rng.uniform(0.5, 2, 2600)
+    graph = LabelledGraph.build(y, q, weights=w, ties=ties, balance="queries", regression_weight=beta)
+    found = normal_equations(graph, X)
+    ordered, t = X[graph.rows], y[graph.rows][:, None]
+    np.testing.assert_allclose(found.gram, ordered.T @ graph.laplacian(ordered), atol=1e-9 * np.abs(found.gram).max())
+    np.testing.assert_allclose(found.right, ordered.T @ graph.laplacian(t), atol=1e-9 * np.abs(found.right).max())
+    np.testing.assert_allclose(found.energy, (t * graph.laplacian(t)).sum(), rtol=1e-9)
+
+
 def preferences(p, items, n, seed=0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(items, n))

@@ -9,8 +9,10 @@ it is the primal one in features that are orthonormal for the kernel.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -75,16 +77,20 @@ class Equations:
     def of(cls, graph: Graph, X: Any) -> Equations:
         """Of one block, O(m n^2); of preferences between fewer items, O(items n^2 + preferences n)."""
         t = graph.target
-        energy = np.einsum("ij,ij->j", t, t)
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
             gram, right = _sparse_products(graph, X)
         elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
             items = centred_items(graph, X)
             gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(t)
         else:
-            Z = graph.factor_rows(X)
-            gram, right = Z.T @ Z, Z.T @ moved(t, Z)
-        return cls(gram, right, energy, graph.n_rows)
+            return cls.of_factored(graph, graph.factor_rows(X))
+        return cls(gram, right, np.einsum("ij,ij->j", t, t), graph.n_rows)
+
+    @classmethod
+    def of_factored(cls, graph: Graph, Z: Any) -> Equations:
+        """Of one block, from ``Z = F X``."""
+        t = graph.target
+        return cls(Z.T @ Z, Z.T @ moved(t, Z), np.einsum("ij,ij->j", t, t), graph.n_rows)
 
     def __iadd__(self, other: Equations) -> Equations:
         for own, more in ((self.gram, other.gram), (self.right, other.right)):
@@ -138,18 +144,30 @@ def normal_equations(graph: Graph, X: Any) -> Equations:
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
         return Equations.of(graph, X)
     rows = chunk_rows(X.shape[1], chunk_values(X)) * (8 if sparse.issparse(X) else 1)
-    parts = (graph.part(a, b) for a, b in chunks(graph.starts, rows))
+    parts = [graph.part(a, b) for a, b in chunks(graph.starts, rows)]
     # a device's products have all of its threads
     several = map if on_device(items_behind(X)) else map_chunks
-    total: Equations = left_fold(several(_of(X), parts))
+    splits = isinstance(graph, LabelledGraph) and not sparse.issparse(X)
+    limit = 2 * rows if splits else graph.n_rows
+    short = several(partial(Equations.of, X=X), (part for part in parts if part.n_rows <= limit))
+    long = (_in_pieces(part, X, rows, several) for part in parts if part.n_rows > limit)
+    total: Equations = left_fold(chain(short, chain.from_iterable(long)))
     return total
 
 
-def _of(X: Any) -> Callable[[Graph], Equations]:
-    def equations(part: Graph) -> Equations:
-        return Equations.of(part, X)
+def _in_pieces(graph: LabelledGraph, X: Any, rows: int, several: Any) -> Iterator[Equations]:
+    """The equations of the pieces of a long query, and those of the pieces' means."""
 
-    return equations
+    def equations(piece: LabelledGraph) -> tuple[Equations, Any]:
+        Z, mean = piece.factor_rows_and_means(X)
+        return Equations.of_factored(piece, Z), mean
+
+    means = []
+    pieces, between = graph.pieces(rows)
+    for of_piece, mean in several(equations, pieces):
+        means.append(mean)
+        yield of_piece
+    yield Equations.of(between, joined(means))
 
 
 @dataclass(frozen=True, eq=False)
