@@ -155,7 +155,7 @@ def normal_equations(graph: Graph, X: Any) -> Equations:
     return total
 
 
-def _in_pieces(graph: LabelledGraph, X: Any, rows: int, several: Any) -> Iterator[Equations]:
+def _in_pieces(graph: Any, X: Any, rows: int, several: Any) -> Iterator[Equations]:
     """The equations of the pieces of a long query, and those of the pieces' means."""
 
     def equations(piece: LabelledGraph) -> tuple[Equations, Any]:
