@@ -91,8 +91,8 @@ def suspicious_features(
     if m < _ROWS:
         return SuspiciousFeatures((), ())
     ids = tuple(k for k, name in enumerate(feature_names or ()) if _like_ids(X[:, k], name))
-    codes, known = query_layout(qid, m).codes, ~np.isnan(labels)
-    return SuspiciousFeatures(ids, _leaks(X[known], labels[known], query_layout(codes[known], int(known.sum()))))
+    codes, known = query_layout(qid, m).codes, np.flatnonzero(~np.isnan(labels))
+    return SuspiciousFeatures(ids, _leaks(X, known, labels[known], query_layout(codes[known], len(known))))
 
 
 def _like_ids(values: NDArray[np.float64], name: str) -> bool:
@@ -103,15 +103,17 @@ def _like_ids(values: NDArray[np.float64], name: str) -> bool:
     return bool(_ID.search(name)) or ordered[-1] - ordered[0] == len(values) - 1
 
 
-def _leaks(X: NDArray[Any], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:
-    """Columns whose order, or its reverse, is that of the labels in every query that has two different ones."""
+def _leaks(
+    X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout
+) -> tuple[int, ...]:
+    """Columns whose order, or its reverse, is that of the labels of known rows in every query that has two of them."""
     measure, columns = resolve_measure("disagreement"), np.arange(X.shape[1])
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
     for rows in (layout.order[: layout.starts[some]], np.arange(len(y))):  # whole queries first, and then all rows
         inside = query_layout(layout.codes[rows], len(rows))
         if not len(columns) or _n_pairs(y[rows], inside) < _PAIRS:
             return ()
-        errors = measure.judge(y[rows], X[np.ix_(rows, columns)], inside)[1]
+        errors = measure.judge(y[rows], X[np.ix_(known[rows], columns)], inside)[1]
         columns = columns[(errors == 0.0) | (errors == 1.0)]
     return tuple(columns.tolist())
 
