@@ -103,9 +103,7 @@ def _like_ids(values: NDArray[np.float64], name: str) -> bool:
     return bool(_ID.search(name)) or ordered[-1] - ordered[0] == len(values) - 1
 
 
-def _leaks(
-    X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout
-) -> tuple[int, ...]:
+def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:
     """Columns whose order, or its reverse, is that of the labels of known rows in every query that has two of them."""
     measure, columns = resolve_measure("disagreement"), np.arange(X.shape[1])
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
