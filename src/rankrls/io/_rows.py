@@ -85,8 +85,8 @@ class Growing:
     array, an eighth more at worst, and not twice as much.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
-        self._array = np.empty((0, *shape), dtype=dtype)
+    def __init__(self, shape: tuple[int, ...], dtype: Any, n_rows: int = 0) -> None:
+        self._array = np.empty((n_rows, *shape), dtype=dtype)
         self._rows = 0
 
     def append(self, block: NDArray[Any]) -> None:

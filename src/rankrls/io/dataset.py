@@ -89,7 +89,8 @@ class Part:
             If the file cannot be read.
         """
         with self.file.opened() as table:
-            found = read_arrays(table, self.plan, self.dtype, table.batches(self.plan.stored, self.groups))
+            batches = table.batches(self.plan.stored, self.groups)
+            found = read_arrays(table, self.plan, self.dtype, batches, self.n_rows)
         rows = found.rows(self.plan, self.file.path)
         return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 

@@ -231,6 +231,7 @@ def read_arrays(
     plan: ReadPlan,
     dtype: DTypeLike = np.float64,
     batches: Iterable[tuple[int, Any]] | None = None,
+    n_rows: int = 0,
 ) -> Arrays:
     """Read the columns of a table, or of some of its rows; memory is that of the arrays and of a few batches.
 
@@ -242,13 +243,15 @@ def read_arrays(
         Of the features.
     batches : iterable, optional
         Some of its batches, perhaps with further columns.
+    n_rows : int
+        How many rows there will be, if it is known: memory is then taken once.
     """
     held: dict[str, Growing] = {}
     ids = {role: Ids() for role in plan.texts}
     for part in converted(table, plan, dtype, batches):
         for name, values in {"X": part.X, "y": part.y, **part.numbers}.items():
             if values is not None:
-                held.setdefault(name, Growing(values.shape[1:], values.dtype)).append(values)
+                held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
         for role, (different, codes) in part.texts.items():
             ids[role].append(different, codes)
     texts = {role: column.finish(numbers=table.textual) for role, column in ids.items()}
