@@ -154,20 +154,24 @@ def search(
     results = Results(plan.greater_is_better, rule)
     X = getattr(data, "X", ())  # streamed rows are not held
     shape = X.shape if hasattr(X, "shape") else (len(X), len(X))
-    # a small fit is over before the threads that BLAS wakes have done anything but spin
-    with blas_threads_for(float(shape[0]) ** 2 * max(shape)), memory_of_device(X):
+    with memory_of_device(X):
         for candidate in progress(candidates, verbose):
-            problem = candidate.problem(data)
-            results.parameter = problem.parameter
-            grid, curve_of = problem.axis() if values is None else values, partial(plan.curve, data, candidate, problem)
-            curve = curve_of(grid)
-            if values is None and plan.extends and problem.parameter == "alpha":
-                grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
-            if results.add(candidate.choices, grid, curve, automatic=values is None):
-                # What is kept of the best candidate is small; its problem may hold matrices of all items.
-                solutions = problem.path(np.array([results.best_value]))
-                results.best_state = Chosen(candidate, solutions, getattr(problem, "lost_feature", None))
-            del candidate, problem, curve, curve_of
+            linear = getattr(getattr(candidate, "kernel", None), "is_linear", False)
+            size = min(shape) if linear else shape[0]
+            # a small fit is over before the threads that BLAS wakes have done anything but spin
+            with blas_threads_for(float(size) ** 2 * max(shape)):
+                problem = candidate.problem(data)
+                results.parameter = problem.parameter
+                grid = problem.axis() if values is None else values
+                curve_of = partial(plan.curve, data, candidate, problem)
+                curve = curve_of(grid)
+                if values is None and plan.extends and problem.parameter == "alpha":
+                    grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
+                if results.add(candidate.choices, grid, curve, automatic=values is None):
+                    # What is kept of the best candidate is small; its problem may hold matrices of all items.
+                    solutions = problem.path(np.array([results.best_value]))
+                    results.best_state = Chosen(candidate, solutions, getattr(problem, "lost_feature", None))
+                del candidate, problem, curve, curve_of
     return results
 
 
