@@ -392,7 +392,7 @@ def test_what_only_a_held_out_query_determines_gets_no_weight(queries, items, ro
             same = np.flatnonzero(numbers == number)
             bound = held.norms[0][:, None] * held.sizes[same]
             difference = np.abs(scores[:, same] - scores[:, same[:1]])
-            units = 2000 if rotated else 64  # of rounding: the features are rounded themselves when they are rotated
+            units = 10_000 if rotated else 64  # of rounding: the features are rounded themselves when they are rotated
             assert (difference <= units * 2.2e-16 * (bound + bound[:, :1])).all()
 
 
