@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -99,7 +100,9 @@ class Trials:
 
     def run(self, writer: Writer, k: int, *, step: int = 0, largest: int = 0, send: int = 0, after: float = 0.0) -> int:
         """The exit code of a command, negative for the signal it died of; what it says goes to the file ``err``."""
-        child = os.fork()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # Python 3.12 warns of forks beside threads
+            child = os.fork()
         if child == 0:
             os._exit(_child(writer.argv(f"targets/{writer.target}", k), step, largest))
         until, limit = time.monotonic() + after, _LIMIT
