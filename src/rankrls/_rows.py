@@ -98,7 +98,8 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         return none
     # a few rows rule out nearly all columns, before every row is looked at
     some = X[np.unique(np.linspace(0, m - 1, 32).astype(np.intp))]
-    full = np.flatnonzero(np.bincount(some.indices, minlength=X.shape[1]) >= some.shape[0])
+    number, counts = np.unique(some.indices, return_counts=True)
+    full = number[counts >= some.shape[0]].astype(np.intp)
     if not len(full):
         return none
     stored = X[:, full]
