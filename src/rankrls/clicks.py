@@ -73,10 +73,9 @@ class Propensities(Shown):
         """Propensities from a mapping of each position to a number above 0, such as those of an intervention."""
         positions = np.array(sorted(examination), dtype=np.int64)
         values = np.array([examination[k] for k in positions.tolist()], dtype=np.float64)
+        bad, rule = ~(np.isfinite(values) & (values > 0.0)), "propensities must be finite and above 0"
         refuse_where(
-            ~(np.isfinite(values) & (values > 0.0)),
-            "propensities",
-            lambda k: f"Propensities are finite and above 0, but that of position {positions[k]} is not.",
+            bad, "propensities", lambda k: f"The propensity of position {positions[k]} is {values[k]}: {rule}."
         )
         unknown = np.full(len(values), np.nan)
         return cls(positions, values, unknown, unknown)
@@ -85,11 +84,8 @@ class Propensities(Shown):
         """The examination of each row's position; an InputError with the row for a position that is not there."""
         rows = vector_of("position", position, "one for each row")
         place = np.minimum(np.searchsorted(self.positions, rows), len(self.positions) - 1)
-        refuse_where(
-            self.positions[place] != rows,
-            "position",
-            lambda row: f"There is no propensity of position {rows[row]:g}, which row {row} has.",
-        )
+        unknown = self.positions[place] != rows
+        refuse_where(unknown, "position", lambda k: f"Row {k} has position {rows[k]:g}, which has no propensity.")
         return self.examination[place]
 
     @property
@@ -187,10 +183,8 @@ def estimate_propensities(
     positions, codes = np.unique(rows, return_inverse=True)
     shown = np.bincount(codes, n).astype(np.float64)
     if shown[0] < ENOUGH:
-        raise InputError(
-            f"Position {positions[0]}, the first, has {shown[0]:g} impressions; at least {ENOUGH} are needed.",
-            parameter="position",
-        )
+        problem = f"Position {positions[0]}, the first, has {shown[0]:g} impressions; at least {ENOUGH} are needed."
+        raise InputError(problem, parameter="position")
     last = int(np.flatnonzero(shown >= ENOUGH)[-1])
     codes = np.minimum(codes, last)
     _warn_if_confounded(features, codes, n)
@@ -235,14 +229,13 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         if len(values) != len(c):
             raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
         check_finite(name, values, "entry")
-    refuse_where(
-        rows != np.floor(rows), "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}."
-    )
-    refuse_where(
+    broken, outside, limits = (
+        rows != np.floor(rows),
         (c < 0.0) | (c > n),
-        "clicks",
-        lambda k: f"Clicks lie between 0 and the impressions; row {k} has {c[k]:g} of {n[k]:g}.",
+        "clicks must lie between 0 and the impressions",
     )
+    refuse_where(broken, "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}.")
+    refuse_where(outside, "clicks", lambda k: f"Row {k} has {c[k]:g} clicks of {n[k]:g} impressions: {limits}.")
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
 
@@ -305,11 +298,6 @@ def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
     fit = linalg.lstsq(Z * root[:, None], y * root)[0]
     left, whole = float(n @ (y - Z @ fit) ** 2), float(n @ y**2)
     if whole > 0.0 and left < (1.0 - CONFOUNDED) * whole:
-        warnings.warn(
-            InputWarning(
-                f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
-                "can hardly be separated. Pass known propensities, or shuffle some results.",
-                parameter="position",
-            ),
-            stacklevel=3,
-        )
+        problem = f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
+        problem += "can hardly be separated. Pass known propensities, or shuffle some results."
+        warnings.warn(InputWarning(problem, parameter="position"), stacklevel=3)

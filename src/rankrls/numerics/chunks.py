@@ -7,12 +7,14 @@ of the chunks: the sum has the same bits on any number of threads or processes o
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled.threads import n_threads, one_blas_thread, stream_threads
+from rankrls.numerics.runs import edges, group_means
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -40,6 +42,43 @@ def chunks(starts: NDArray[np.intp], rows: int) -> list[tuple[int, int]]:
     ends = np.searchsorted(starts, np.arange(max(1, rows), starts[-1], max(1, rows)))
     cuts = np.unique(np.concatenate(([0], ends, [len(starts) - 1]))).tolist()
     return list(zip(cuts[:-1], cuts[1:], strict=True))
+
+
+def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
+    """A long query as pieces of about so many rows, and the graph of the pieces' means; their ``L`` add up to this.
+
+    A piece is a run of whole classes, or a part of a long class.
+    """
+    found, numbers, runs = [], [], chunks(graph.class_starts, n_rows)
+    for number, (a, b) in enumerate(runs):
+        first, end, whole = int(graph.class_starts[a]), int(graph.class_starts[b]), b - a > 1
+        for start in range(first, end, end - first if whole else n_rows):
+            inside = slice(start, end if whole else min(start + n_rows, end))
+            starts = np.array([0, inside.stop - start], dtype=np.intp)
+            piece = replace(
+                graph,
+                rows=graph.rows[inside],
+                y=graph.y[inside],
+                weights=graph.weights[inside],
+                starts=starts,
+                class_starts=graph.class_starts[a : b + 1] - start if whole else starts,
+                query_classes=np.array([0, b - a], dtype=np.intp),
+                e1=graph.e1[a:b],
+                e3=0.0,
+            )
+            found.append(piece)
+            numbers.append(number)
+    class_starts = edges(np.diff(numbers, prepend=-1) != 0)
+    return found, replace(
+        graph,
+        rows=np.arange(len(found)),
+        y=np.concatenate([group_means(p.y.T, p.weights, p.starts).T for p in found]),
+        weights=np.array([p.weights.sum() for p in found]),
+        starts=np.array([0, len(found)], dtype=np.intp),
+        class_starts=class_starts,
+        query_classes=np.array([0, len(runs)], dtype=np.intp),
+        e1=graph.e1[[a for a, _ in runs]],
+    )
 
 
 def chunk_rows(n_features: int, values: int = CHUNK_VALUES) -> int:

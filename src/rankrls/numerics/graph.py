@@ -16,7 +16,6 @@ from scipy.sparse import csgraph
 
 from rankrls._arrays import column, on_device, repeated
 from rankrls._cached import cached_property
-from rankrls.numerics.chunks import chunks
 from rankrls.numerics.runs import (
     SortedRows,
     dense_rows,
@@ -142,8 +141,7 @@ class LabelledGraph(SortedRows):
             rows = np.lexsort((label, q)).astype(np.intp, copy=False)
             y, label, q, w = y[rows], label[rows], q[rows], w[rows]
         new_query = np.diff(q, prepend=-1) != 0
-        starts = edges(new_query)
-        class_starts = edges(new_query | (np.diff(label, prepend=np.nan) != 0))
+        starts, class_starts = edges(new_query), edges(new_query | (np.diff(label, prepend=np.nan) != 0))
         excludes = ties == "exclude" and len(class_starts) <= m  # else no two labels are tied
         class_starts = class_starts if excludes else starts
         query_classes = np.searchsorted(class_starts, starts).astype(np.intp)
@@ -198,42 +196,6 @@ class LabelledGraph(SortedRows):
             e2=self.e2[which],
             first_row=0,
             first_query=0,
-        )
-
-    def pieces(self, n_rows: int) -> tuple[list[LabelledGraph], LabelledGraph]:
-        """A long query as pieces of about so many rows, and the graph of the pieces' means; their ``L`` add up to this.
-
-        A piece is a run of whole classes, or a part of a long class.
-        """
-        pieces, numbers, runs = [], [], chunks(self.class_starts, n_rows)
-        for number, (a, b) in enumerate(runs):
-            first, end, whole = int(self.class_starts[a]), int(self.class_starts[b]), b - a > 1
-            for start in range(first, end, end - first if whole else n_rows):
-                inside = slice(start, end if whole else min(start + n_rows, end))
-                starts = np.array([0, inside.stop - start], dtype=np.intp)
-                piece = replace(
-                    self,
-                    rows=self.rows[inside],
-                    y=self.y[inside],
-                    weights=self.weights[inside],
-                    starts=starts,
-                    class_starts=self.class_starts[a : b + 1] - start if whole else starts,
-                    query_classes=np.array([0, b - a], dtype=np.intp),
-                    e1=self.e1[a:b],
-                    e3=0.0,
-                )
-                pieces.append(piece)
-                numbers.append(number)
-        class_starts = edges(np.diff(numbers, prepend=-1) != 0)
-        return pieces, replace(
-            self,
-            rows=np.arange(len(pieces)),
-            y=np.concatenate([group_means(p.y.T, p.weights, p.starts).T for p in pieces]),
-            weights=np.array([p.weights.sum() for p in pieces]),
-            starts=np.array([0, len(pieces)], dtype=np.intp),
-            class_starts=class_starts,
-            query_classes=np.array([0, len(runs)], dtype=np.intp),
-            e1=self.e1[[a for a, _ in runs]],
         )
 
     def read(self, X: Any) -> tuple[Any, Any]:

@@ -32,7 +32,7 @@ from rankrls._arrays import (
 )
 from rankrls._errors import InputError
 from rankrls._rows import offset_columns, shift_columns
-from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks
+from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks, pieces
 from rankrls.numerics.eigen import EPS, check_semidefinite, cholesky_solution, jacobi_eigen, symmetric_eigen
 from rankrls.numerics.graph import Array, Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import averaging, dense_rows, group_sums
@@ -163,8 +163,8 @@ def _in_pieces(graph: Any, X: Any, rows: int, several: Any) -> Iterator[Equation
         return Equations.of_factored(piece, Z), mean
 
     means = []
-    pieces, between = graph.pieces(rows)
-    for of_piece, mean in several(equations, pieces):
+    parts, between = pieces(graph, rows)
+    for of_piece, mean in several(equations, parts):
         means.append(mean)
         yield of_piece
     yield Equations.of(between, joined(means))
