@@ -11,6 +11,7 @@ from rankrls.io import load_letor, load_votes
 from rankrls.preprocessing import TableEncoder
 
 ROLES = ("--label", "grade", "--qid", "query", "--id", "product")
+SIDES = ("--left", "left", "--right", "right", "--preferred", "choice")
 
 
 def shop(seed=0, queries=14):
@@ -107,30 +108,47 @@ def votes(tmp_path, monkeypatch):
 
 
 def test_votes_give_a_leaderboard(votes, works, refused):
-    given = ("--left", "left", "--right", "right", "--preferred", "choice")
-    found = works("fit", "votes.csv", *given, "-m", "m.rankrls", "--json").json
+    found = works("fit", "votes.csv", *SIDES, "-m", "m.rankrls", "--json").json
     assert [each["item"] for each in found["leaderboard"]] == [*"abcde"]
     assert sum(each["votes"] for each in found["leaderboard"]) == 2 * found["pairs"]["train"]["preferences"]
     table = load_votes("votes.csv", left="left", right="right", preferred="choice")
     board = leaderboard(table.winners, table.losers, strength=table.strength, names=table.items)
-    shown = works("fit", "votes.csv", *given, "-m", "m.rankrls").out
+    shown = works("fit", "votes.csv", *SIDES, "-m", "m.rankrls").out
     for row, line, of in zip(
         board.rows, shown.split("Leaderboard")[1].splitlines()[3:], found["leaderboard"], strict=False
     ):
         assert line.split() == " ".join(row).split()
         assert f"{of['low']:+.3f} to {of['high']:+.3f}" == row[3]
-    assert found["selection"] == works("cv", "votes.csv", *given, "--json").json["selection"]
+    assert found["selection"] == works("cv", "votes.csv", *SIDES, "--json").json["selection"]
     refused(
         "fit",
         "votes.csv",
-        *given,
+        *SIDES,
         "--label",
         "x",
         "-m",
         "m.rankrls",
         Refusal("cannot be used together", parameter="preferred"),
     )
-    refused("fit", "votes.csv", *given[:4], "-m", "m.rankrls", Refusal(parameter="preferred"))
+    refused("fit", "votes.csv", *SIDES[:4], "-m", "m.rankrls", Refusal(parameter="preferred"))
+
+
+@pytest.mark.parametrize(
+    "names", [["owl", "crow", "jay"], ["model-1", "model-2", "model-3"], ["an owl", "a crow", "x"]]
+)
+def test_a_few_votes_are_between_names(tmp_path, names, works):
+    a, b, c = names
+    (tmp_path / "v.csv").write_text(f"left,right,choice\n{a},{b},left\n{b},{c},left\n{a},{c},left\n")
+    found = works("fit", tmp_path / "v.csv", *SIDES, "-m", tmp_path / "m.rankrls", "--json").json
+    assert [each["item"] for each in found["leaderboard"]] == names
+
+
+def test_votes_with_an_empty_side_and_tables_without_items(votes, works, refused):
+    works("fit", "votes.csv", *SIDES, "-m", "m.rankrls")
+    (votes / "plain.csv").write_text("a,b\n1,2\n")
+    refused("predict", "m.rankrls", "plain.csv", Refusal("Columns: a, b", column="item"))
+    (votes / "empty.csv").write_text("left,right,choice\n" + "a,b,left\n" * 9 + "a,,left\n")
+    refused("fit", "empty.csv", *SIDES, "-m", "m.rankrls", Refusal("column 'right' is empty", row=9))
 
 
 def test_preferences_between_rows(files, works, refused):
@@ -257,7 +275,7 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
 
 def test_wrong_positions_and_clicks_are_refused_by_row(files, rows, refused):
     *_, frame = clicked(rows)
-    wrong = {"place": (np.nan, "holds nothing"), "seen": (-1, "row 7"), "clicked": (21, "row 7")}
+    wrong = {"place": (np.nan, "holds nothing"), "seen": (-1, "Row 7"), "clicked": (21, "Row 7")}
     for column, (value, text) in wrong.items():
         frame.assign(**{column: frame[column].where(frame.index != 7, value)}).to_csv("bad.csv", index=False)
         refused("fit", "bad.csv", *SHOWN, Refusal(text, file="bad.csv", row=7))

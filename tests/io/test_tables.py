@@ -86,6 +86,14 @@ def test_the_same_table_written_otherwise(text):
     assert table.feature_names == expected.feature_names
 
 
+@pytest.mark.parametrize(("row", "fields"), [("1,2", 2), ("1,2,3,4", 4), ('1,"a\nb"', 2)])
+def test_a_row_with_too_few_or_too_many_fields_is_named_by_its_line(row, fields):
+    text = f'\nlabel,qid,a\n1,"q\nr",2\n\n{row}\n1,2,3\n'
+    line = 6 + row.count("\n")  # where it ends
+    with Refusal(f"{fields} fields", "the header has 3", kind=TableError, line=line, row=1):
+        read(text)
+
+
 def test_gzip_and_names_of_files(tmp_path):
     path = tmp_path / "t.tsv.gz"
     data = gzip.compress(b"label\tq,id\ta\n1\t2\t3\n")  # more commas than a sniffer would like
@@ -256,8 +264,8 @@ def test_a_cell_that_is_no_number(word):
 @pytest.mark.parametrize(
     ("text", "refusal"),
     [
-        (row("0,q,1,5,3"), Refusal("Expected 4 columns, got 5", row=1)),
-        (row("0,q,1"), Refusal("Expected 4 columns, got 3", row=1)),
+        (row("0,q,1,5,3"), Refusal("5 fields", row=1, line=3)),
+        (row("0,q,1"), Refusal("3 fields", row=1, line=3)),
         (row("0,,1,3"), Refusal("empty", row=1, column="qid")),
         (row("0,a\0,1,3"), Refusal("UTF-8", line=3)),
         (row('0,"q,1,3'), Refusal("quote", line=3)),

@@ -19,6 +19,7 @@ from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_da
 from rankrls.io.data import ReadOptions, Rows
 from rankrls.io.items import read_scores
 from rankrls.io.opened import table_format
+from rankrls.io.preferences import load_sides
 from rankrls.io.writing import write_blocks
 from rankrls.models.inputs.encoded import encoder_of_items
 from rankrls.persistence.stored import StoredModel, stored_model
@@ -147,6 +148,8 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         encoder, kind = encoder_of_items(votes)
         what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
         report.note(f"the sides of {path} are read as {what}.")
+    if encoder.categorical == "item" and "" in votes.items:
+        load_sides(path, options.left, options.right)  # refuses empty cells, with their row
     X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
     empty: dict[str, Any] = dict.fromkeys(("y", "qid", "ids", "label", "qid_name", "id_name"))
     table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **empty)

@@ -168,11 +168,11 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     )
 
 
-def check_column(table: Table, name: str, role: str) -> None:
-    """Refuse a column that is not there."""
+def check_column(table: Table, name: str, why: str, parameter: str | None = None) -> None:
+    """Refuse a column that is not there; ``why`` it is needed is the parameter that names it, or another reason."""
     if name not in table.columns:
-        message = f"there is no column {name!r} ({role}).{_near(table, name)}"
-        raise table.refuse(message, column=name, parameter=role)
+        message = f"there is no column {name!r} ({why}).{_near(table, name)}"
+        raise table.refuse(message, column=name, parameter=parameter or why)
 
 
 def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:

@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain
 from typing import Any, BinaryIO
@@ -28,14 +28,13 @@ _ENDINGS = {
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
 }
-_CALLED = {"csv": "delimited text", "parquet": "Parquet file", "arrow": "Arrow file", "frame": "data frame"}
+_CALLED = {"csv": "delimited text", "parquet": "a Parquet file", "arrow": "an Arrow file", "frame": "a data frame"}
 _BATCH_CELLS = 1 << 20
 _BUFFER = 1 << 16  # of each column of Parquet
 _BLOCK = 1 << 22  # of text
 _DELIMITERS = (",", ";", "\t", "|")
 _QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
 _OPEN_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
-_ROW = re.compile(r"Row #(\d+)")
 
 
 def table_format(path: object) -> str | None:
@@ -188,12 +187,11 @@ class Table:
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
+            if uneven := getattr(getattr(self, "_data", None), "uneven", None):
+                raise self.refuse(**uneven) from None
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
-            found = _ROW.search(line)
-            row = int(found[1]) - 2 if self.textual and found else None  # behind the line of names, and from 0
-            message = f"this is no {_CALLED[self._format]}, or it is damaged ({line}){remedy}"
-            raise self.refuse(message, row=row) from None
+            raise self.refuse(f"this is not {_CALLED[self._format]}, or it is damaged ({line}){remedy}") from None
 
 
 def is_number(kind: Any) -> bool:
@@ -257,8 +255,8 @@ class _Text:
     def __init__(self, source: Any, name: str, kind: type[InputError]) -> None:
         import pyarrow as pa
 
-        self._refuse = partial(kind, file=name)
-        self.text = Text(source, kind)
+        self._refuse, self._source, self._kind = partial(kind, file=name), source, kind
+        self.text, self.uneven = Text(source, kind), dict[str, Any]()  # facts of a row with too many or too few fields
         blocks = self.text.blocks()
         first = next(blocks, b"")
         start = first.lstrip(b" \r\n")
@@ -306,6 +304,20 @@ class _Text:
         data, self._read = self._read[:size], self._read[size:]
         return data
 
+    def _skipped(self, row: Any) -> str:
+        """Skip a blank row; note what is wrong with another one whose fields do not fit the header."""
+        if not row.text.strip():
+            return "skip"
+        self._source.seek(0)
+        texts = (io.StringIO(block.decode(), newline="") for block in Text(self._source, self._kind).blocks())
+        rows, n = csv.reader(chain.from_iterable(texts), delimiter=self._delimiter), len(self.schema)
+        with suppress(csv.Error):  # of a field that Python finds too long
+            next(cells for cells in rows if len(cells) != n and "".join(cells).strip())
+        have = f"the row has {row.actual_columns} field{'s' * (row.actual_columns != 1)}, but the header has {n}."
+        remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
+        self.uneven = {"message": f"{have} {remedy}", "row": row.number - 2, "line": rows.line_num}
+        return "error"
+
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         """Some columns, without the blanks around cells; a file is read once."""
         import pyarrow as pa
@@ -319,7 +331,7 @@ class _Text:
         cutting = csv.ParseOptions(
             delimiter=self._delimiter,
             newlines_in_values=True,
-            invalid_row_handler=lambda row: "error" if row.text.strip() else "skip",
+            invalid_row_handler=self._skipped,
         )
         keeping = csv.ConvertOptions(
             include_columns=[called[self.schema.names.index(name)] for name in names],

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._checks import MISSING, check_word, number
 from rankrls.io._rows import Growing, Ids, float_type, objects, quoted
 from rankrls.io._table import FileTable
-from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, plan_columns
+from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, check_column, plan_columns
 from rankrls.io.opened import FORMATS, Source, Table, is_number, open_table
 
 _EXACT = 2.0**53
@@ -179,15 +179,16 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
     ----------
     source, roles, format : as for :func:`read_table`
     names : sequence of str or None
-        The columns that are wanted of those that are there; None for all that ``roles`` makes features. The column of
-        query ids is held too.
+        The columns that a model needs; None for all that ``roles`` makes features. The column of query ids is held too.
     """
     import pyarrow as pa
 
     with open_table(source, format, TableError) as table:
         plan = plan_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
         if names is not None:
-            plan = replace(plan, features=tuple(name for name in names if name in table.columns))
+            for name in names:
+                check_column(table, name, "needed by the model", "features")
+            plan = replace(plan, features=tuple(names))
         batches = [*table.batches(plan.stored)]
         found = read_arrays(table, replace(plan, features=()), batches=batches)
         held = [*dict.fromkeys([*plan.features, *(name for role, name in plan.texts.items() if role == "qid")])]

@@ -58,8 +58,7 @@ def _board(found: Study) -> Leaderboard | None:
         return None
     votes: Any = found.pairs["train"]
     about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
-    names = [name or "(missing)" for name in votes.items]
-    return leaderboard(votes.winners, votes.losers, names=names, **about)
+    return leaderboard(votes.winners, votes.losers, names=votes.items, **about)
 
 
 def cv(options: Options, report: Report) -> Result:

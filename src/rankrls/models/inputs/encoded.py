@@ -66,12 +66,17 @@ def encoder_of_items(votes: VoteTable, kind: str | None = None) -> tuple[TableEn
     ----------
     votes : VoteTable
     kind : {"names", "texts"}, optional
-        One feature for each different name, or features for the words of texts. By default names if they are short and
-        each is in some votes.
+        One feature for each different name, or features for the words of texts. By default names if all are single
+        words, if they are short and each is in some votes, or if no word is in two of them.
     """
     if kind is None:
+        single = all(len(item.split()) <= 1 for item in votes.items)
         short = np.median([len(item) for item in votes.items]) <= _LONG
-        kind = "names" if short and 2 * votes.n_pairs >= _VOTES_OF_A_NAME * len(votes.items) else "texts"
+        often = short and 2 * votes.n_pairs >= _VOTES_OF_A_NAME * len(votes.items)
+        try:
+            return encoder_of_items(votes, "names" if single or often else "texts")
+        except InputError:
+            return encoder_of_items(votes, "names")
     encoder = TableEncoder(columns="named", min_frequency=1, max_categories=len(votes.items) + 1)
     encoder.set_params(**{"categorical" if kind == "names" else "text": "item"})
     return encoder.fit({"item": votes.items}), kind
