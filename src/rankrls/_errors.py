@@ -72,10 +72,10 @@ class InputWarning(Stated, UserWarning):
     __module__ = "rankrls"
 
 
-def did_you_mean(given: Any, words: Iterable[str]) -> str:
-    """A question about the word that was perhaps meant, behind a space; empty if none is near."""
+def did_you_mean(given: Any, words: Iterable[str], ending: str = "") -> str:
+    """A question about the word that was perhaps meant, with an ending; begins with a space, empty if none is near."""
     near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    return f" Did you mean {near[0] + ending!r}?" if near else ""
 
 
 class MissingPackageError(ImportError):

@@ -15,7 +15,7 @@ FIT = "fit train.txt -m m.rankrls"
         (f"{FIT} --set balnce=pairs", Refusal("Did you mean 'balance'?", parameter="balnce")),
         (f"{FIT} --set ties=maybe", Refusal("'maybe'", parameter="ties")),
         (f"{FIT} --method ranksvm --alphas 1", Refusal("RankSVMCV has no parameter 'alphas'", parameter="alphas")),
-        (f"{FIT} --metric ndgc@10", Refusal("ndcg@10")),
+        (f"{FIT} --metric ndgc@10", Refusal("Did you mean 'ndcg@10'?")),
         (f"{FIT} --convention treck", Refusal("trec", parameter="convention")),
         (f"{FIT} --cv 99", Refusal("99", parameter="cv")),
         (f"{FIT} --vali vali.txt --cv 3", Refusal("cannot be used together", parameter="vali")),

@@ -125,7 +125,7 @@ def fit() -> None:
 @click.argument("train", type=FILE)
 @options.LEARNING
 @choice("", "--leave-pair-out", "The same as --cv leave_pair_out, for small studies.")
-@choice("", "--nested", "Also repeat the whole choice without each of 5 folds: an estimate that it does not flatter.")
+@choice("", "--nested", "Also evaluate the whole choice: repeat it without each of 5 folds, and evaluate on that fold.")
 @choice("N", "--permutations", "Test against N permutations of the labels, with the choice repeated in each.")
 def cv() -> None:
     """Evaluate every candidate model, save none.

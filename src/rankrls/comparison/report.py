@@ -162,7 +162,8 @@ class RankingReport(Shown):
         out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
-        for line in main.comparison:
+        lines = [*main.comparison]
+        for line in lines if len(self.names) == 2 or len(lines) < len(self.names) else ():  # not of every pair
             rows = [
                 [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
                 for c in self.changed(main.name, line.first, line.second, top=top)

@@ -23,7 +23,7 @@ from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStanda
 
 Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
-_TRAVELS = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn travel"
+_EXPORTED = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn can be exported"
 _NEVER = {
     "similarity": "TF-IDF is computed otherwise there",
     "tfidf": "TF-IDF is computed otherwise there",
@@ -243,7 +243,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         if step.fitted_with_qid_:
             problem = f"{name} scales by query, and an engine scores a document without its query's other documents."
-            raise InputError(f"{problem} {_TRAVELS}: refit with one of them.", parameter="model")
+            raise InputError(f"{problem} {_EXPORTED}: refit with one of them.", parameter="model")
         return _affine(step.scaler_)
     if isinstance(step, MinMaxScaler) and not step.clip:
         return step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
@@ -252,7 +252,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
     if isinstance(step, RobustScaler | MaxAbsScaler):
         return getattr(step, "center_", None), step.scale_
     clip = "(clip=True)" if isinstance(step, MinMaxScaler) else ""
-    raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_TRAVELS}.", parameter="model")
+    raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_EXPORTED}.", parameter="model")
 
 
 def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:

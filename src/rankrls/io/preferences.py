@@ -107,7 +107,7 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     ------
     PairsError
         A :class:`TableError`, with the row, counted from 0: an item that is not there, an id
-        that several rows have, an item against itself, a strength or weight that is no finite number (or negative), a
+        that several rows have, an item against itself, a strength or weight that is not finite (or negative), a
         missing cell.
     OSError
         If the file cannot be read.
@@ -269,10 +269,8 @@ def load_votes(
     wanted = ("left", "right", "preferred") if winner is None and loser is None else ("winner", "loser")
     wrong = next((role for role, value in given.items() if (value is None) == (role in wanted)), None)
     if wrong is not None:
-        message = (
-            f"votes need the columns left, right and preferred, or winner and loser; {wrong} is missing or superfluous."
-        )
-        raise InputError(message, parameter=wrong)
+        message = "votes need the columns left, right and preferred, or the columns winner and loser"
+        raise InputError(f"{message}: {'add' if given[wrong] is None else 'leave out'} {wrong}.", parameter=wrong)
     given |= {"group": group, "strength": strength, "weight": weight}
     with open_table(path, "auto", PairsError) as table:
         return _votes(table, {role: value for role, value in given.items() if value is not None}, ties)[0]

@@ -423,7 +423,8 @@ def _definition(name: str, given: str) -> Definition:
     """The definition that a name stands for; ``given`` is what a user wrote."""
     if name not in BY_NAME:
         known = ", ".join(sorted(BY_NAME))
-        problem = f"unknown measure {given!r}; known are {known}, those over positions with a depth such as 'ndcg@10'."
-        meant = did_you_mean(str(given).partition("@")[0], BY_NAME)
-        raise InputError(f"{problem} {meant}".rstrip(), parameter="measure")
+        word, at, depth = str(given).partition("@")
+        meant = did_you_mean(word, BY_NAME, at + depth)
+        problem = f"unknown measure {given!r}.{meant} Known are {known}; most take a depth, as in 'ndcg@10'."
+        raise InputError(problem, parameter="measure")
     return BY_NAME[name]

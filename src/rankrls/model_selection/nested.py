@@ -50,8 +50,8 @@ class NestedEstimate(Shown):
     protocol: str
 
     def __str__(self) -> str:
-        score = f"{self.measure} {self.score:.4f} ± {self.standard_error:.4f}"
-        lines = [f"Nested {score}, by {self.protocol}, the choice repeated without each"]
+        score = f"{self.score:.4f} ± {self.standard_error:.4f} (standard error)"
+        lines = [f"Nested {self.measure} {score}, by {self.protocol}, the choice repeated without each"]
         for name in self.choices[0]:
             values = [each[name] for each in self.choices]
             shown = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]

@@ -190,6 +190,8 @@ def _described(model: Any) -> dict[str, Any]:
     """What a model says of itself; see :func:`read_info`."""
     final, first = _ranker(model), model.steps[0][1] if isinstance(model, Pipeline) else model
     names = getattr(final, "feature_names_in_", getattr(first, "feature_names_in_", None))
+    if isinstance(first, TableEncoder):
+        names = first.get_feature_names_out()
     primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
     coefficients = dual if primal is None else primal.T  # one column a target
     kernel = getattr(final, "_kernel_", None)

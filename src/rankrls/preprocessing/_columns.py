@@ -132,7 +132,7 @@ def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
     """Refuse columns that a table does not have."""
     if missing := [name for name in names if name not in columns]:
         known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
-        text = f"The table has no column {', '.join(map(repr, missing))} (it has {known})."
+        text = f"The table has no column {', '.join(map(repr, missing))}{f' (it has {known})' if known else ''}."
         near = "".join(did_you_mean(name, columns) for name in missing)
         raise InputError(text + near, parameter="X", column=missing[0])
 
