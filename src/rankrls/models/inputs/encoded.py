@@ -55,7 +55,9 @@ def encoded_rows(encoder: TableEncoder, table: Any, note: Callable[[str], object
             f"{name} {' and '.join(f'{count} {what}' for what, count in counts.items())}"
             for name, counts in unusual.items()
         )
-        note(f"{table.path} has cells that are missing or unseen in training: {cells}. They are encoded as in training.")
+        note(
+            f"{table.path} has cells that are missing or unseen in training: {cells}. They are encoded as in training."
+        )
     return out
 
 
