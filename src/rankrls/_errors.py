@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any, Self
 
 __all__ = ["InputError", "InputWarning"]
 
-_FACTS = ("message", "parameter", "row", "column", "file", "line")
+_FACTS = ("message", "parameter", "row", "column", "file", "line", "settings")
 
 
 class Stated(Exception):  # noqa: N818
@@ -29,6 +29,8 @@ class Stated(Exception):  # noqa: N818
         The file.
     line : int, optional
         The line of the file, counted from 1.
+    settings : mapping of str to object, optional
+        Parameters that the message advises to set, as ``spelled`` writes them; the command line shows its options.
     """
 
     def __init__(
@@ -39,9 +41,10 @@ class Stated(Exception):  # noqa: N818
         column: int | str | None = None,
         file: str | None = None,
         line: int | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> None:
         self.message, self.parameter, self.row, self.column = message, parameter, row, column
-        self.file, self.line = file, line
+        self.file, self.line, self.settings = file, line, settings or {}
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(place + message)
 
@@ -72,8 +75,13 @@ class InputWarning(Stated, UserWarning):
     __module__ = "rankrls"
 
 
+def spelled(name: str, value: Any) -> str:
+    """A parameter and its value in Python, as messages have them."""
+    return f"{name}={value!r}"
+
+
 def did_you_mean(given: Any, words: Iterable[str], ending: str = "") -> str:
-    """A question about the word that was perhaps meant, with an ending; begins with a space, empty if none is near."""
+    """A question about the word that was perhaps meant, with an ending, behind a space; empty if none is near."""
     near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
     return f" Did you mean {near[0] + ending!r}?" if near else ""
 

@@ -48,14 +48,11 @@ def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, wor
     line = refused("fit", "train.csv", *ROLES, "-m", "m.rankrls", Refusal("train.csv", column="brand"))
     for column in ("'brand' (3 different values", "'added' (", "'title' (", "'price' ("):
         assert column in line
-    given = line.partition(" Give ")[2].partition("; or ")[0]
-    for part in ("categorical=['brand'", "dates=['added']", "impute='median'"):
+    given = line.partition(" Give ")[2].partition(", or ")[0]
+    for part in ("--categorical brand", "--dates added", "--set impute=median"):
         assert part in given
-    texts = [] if "text=" not in given else ["--set", "text=title"]
-    settings = ["--set", "categorical=['brand']", "--set", "dates=['added']", "--set", "impute='median'"]
-    if not texts:
-        settings[1] = "categorical=['brand', 'title']"
-    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *settings, *texts)
+    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *given.split())
+    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto")
 
 
 @pytest.mark.parametrize("named", [True, False])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import shlex
 import sys
 import traceback
 import warnings
@@ -15,7 +17,7 @@ from typing import Any
 import click
 
 from rankrls import __version__
-from rankrls._errors import MissingPackageError
+from rankrls._errors import MissingPackageError, Stated, spelled
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, output
 from rankrls.cli._report import Report, say
@@ -296,7 +298,7 @@ def run(argv: list[str]) -> int:
             for category in _IGNORED:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
-            warnings.showwarning = lambda message, *_, **__: say(f"note: {message}")
+            warnings.showwarning = lambda message, *_, **__: say(f"note: {_with_options(message)}")
             root(argv, prog_name="rankrls", standalone_mode=False)
         return 0
     except click.Abort:
@@ -307,6 +309,20 @@ def run(argv: list[str]) -> int:
         status, text = _described(error)
         say(f"error: {text}")
         return status
+
+
+def _with_options(message: Warning | Exception | str) -> str:
+    """A message with the options of the command line in place of the parameters of Python."""
+    if not isinstance(message, Stated):
+        return str(message)
+    every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
+    flags, text = {flag[2:].replace("-", "_"): flag for flag in every}, message.message
+    for name, value in message.settings.items():
+        words = [value] if isinstance(value, str) else value
+        word = shlex.quote(",".join(f'"{word}"' if "," in word else word for word in words))
+        text = text.replace(spelled(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}")
+    text = re.sub(r"\((\w+)\)", lambda found: f"({flags.get(found[1], found[1])})", text)
+    return str(message.replace(message=text))
 
 
 def _described(error: Exception) -> tuple[int, str]:
@@ -320,5 +336,5 @@ def _described(error: Exception) -> tuple[int, str]:
     if isinstance(error, MemoryError):
         return 1, f"not enough memory: {text or 'the data are too large for this machine'}"
     if isinstance(error, ValueError | MissingPackageError):  # LinAlgError is a ValueError
-        return 2, text
+        return 2, _with_options(error)
     return 1, f"internal error: {type(error).__name__}: {text}; run with {DEBUG}=1 to see where, and please report it"

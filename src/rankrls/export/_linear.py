@@ -23,7 +23,7 @@ from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStanda
 
 Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
-_EXPORTED = "StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler of scikit-learn can be exported"
+_EXPORTED = "Fit with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler of scikit-learn."
 _NEVER = {
     "similarity": "TF-IDF is computed otherwise there",
     "tfidf": "TF-IDF is computed otherwise there",
@@ -148,8 +148,10 @@ def linear_model(
 ) -> LinearModel:
     """The model as a sum over an engine's features; errors say which part of a pipeline no engine can compute."""
     offset = check_offset(offset)
-    what = "this format holds one weight for each feature. Fit a linear model, or export to ONNX (to_onnx)."
-    weights = linear_weights(fitted_ranker(model), target, what).copy()
+    final = fitted_ranker(model)
+    in_onnx = any(hasattr(final, name) for name in ("dual_coef_", "thresholds_", "_expansions"))
+    remedy = f" Fit a linear model{', or export this one as ONNX' * in_onnx}."
+    weights = linear_weights(final, target, "this format has one weight for each feature.", remedy).copy()
     centres, spreads = affine_steps(model, len(weights))
     encoder = table_encoder(model)
     constant, encoded = float(offset or 0.0), () if encoder is None else encoder.features_
@@ -199,7 +201,8 @@ def _defined(
         texts = any(f.kind in ("similarity", "word", "tfidf") for f, _ in refused.values())
         remedy = "Fit with text_features='matches', or leave" if texts else "Rename or leave"
         problem = f"{engine.name} cannot compute what the model needs: {listed}. {remedy} the columns out (ignore)."
-        raise InputError(problem, parameter="model", column=next(iter(refused.values()))[0].column)
+        column, settings = next(iter(refused.values()))[0].column, {"text_features": "matches"}
+        raise InputError(problem, parameter="model", column=column, settings=settings)
     out, definitions = [], []
     for feature, name, (_, scaled, centre, spread) in zip(encoded, engine_names(encoded), rows, strict=True):
         weight = scaled / spread
@@ -243,7 +246,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         if step.fitted_with_qid_:
             problem = f"{name} scales by query, and an engine scores a document without its query's other documents."
-            raise InputError(f"{problem} {_EXPORTED}: refit with one of them.", parameter="model")
+            raise InputError(f"{problem} {_EXPORTED}", parameter="model")
         return _affine(step.scaler_)
     if isinstance(step, MinMaxScaler) and not step.clip:
         return step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
@@ -252,7 +255,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
     if isinstance(step, RobustScaler | MaxAbsScaler):
         return getattr(step, "center_", None), step.scale_
     clip = "(clip=True)" if isinstance(step, MinMaxScaler) else ""
-    raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_EXPORTED}.", parameter="model")
+    raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_EXPORTED}", parameter="model")
 
 
 def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:

@@ -65,7 +65,8 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     graph = _Graph(onnx)
     value_info = onnx.helper.make_tensor_value_info
     if table_encoder(model) is not None:
-        problem = "ONNX has no operators for the columns of a table. Export what follows the TableEncoder, model[1:]."
+        problem = "ONNX has no operators for the columns of a table."
+        problem += " Export the steps behind the TableEncoder: in Python, to_onnx(model[1:])."
         raise InputError(problem, parameter="model")
     x = "X"
     centres, spreads = affine_steps(model, n)
@@ -124,7 +125,9 @@ def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
         return _sum_of_views(graph, final, x), None
     kernel = getattr(final, "_kernel_", None)
     if kernel is None or not hasattr(final, "dual_coef_"):
-        raise InputError(f"A {type(final).__name__} has no ONNX form here: it is no kernel model.", parameter="model")
+        raise InputError(
+            f"A {type(final).__name__} cannot be exported as ONNX, because it is not a kernel model.", parameter="model"
+        )
     coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
     return _expansion(graph, kernel, x, getattr(final, "X_fit_", None), coefficients), _targets(coefficients)
 

@@ -77,8 +77,7 @@ def explain(
     fresh            -2      1      2       2
     """
     final = fitted_ranker(model)
-    how = " Fit with {kernel='linear'}." if "kernel" in final.get_params(deep=False) else ""
-    weights = linear_weights(final, target, f"there are no contributions of features to add up.{how}")
+    weights = linear_weights(final, target, "there are no contributions of features to add up.")
     check_no_extra_qid(final._fitted_with_qid, qid, "explain")
     names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import number
-from rankrls._errors import InputError
+from rankrls._errors import InputError, spelled
 from rankrls.io._rows import quoted
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.data import ReadOptions, Rows
@@ -43,8 +43,9 @@ def item_names(table: Rows, ids: str | None = None) -> list[str] | None:
     names = None if ids == "row" else table.docids
     if names is None and ids == "docid":
         where = "'docid = NAME' in the comment of every line"
-        needed = where if table.feature_names is None else "a column of ids: name it (id)"
-        raise InputError(f"ids={ids} needs {needed}.", parameter="ids", file=table.path)
+        needed = where if table.feature_names is None else "a column of ids. Name it (id)"
+        settings = {"ids": ids}
+        raise InputError(f"{spelled('ids', ids)} needs {needed}.", parameter="ids", file=table.path, settings=settings)
     return None if names is None else [*names]
 
 
@@ -56,13 +57,20 @@ def row_of(item: str, table: Rows, ids: str | None, query: str | None = None) ->
     InputError
         If there is no such row, or more than one.
     """
-    names = item_names(table, ids) or [*map(str, range(table.n_rows))]
+    known = item_names(table, ids)
+    names = known or [*map(str, range(table.n_rows))]
     inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
     found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
     if len(found) != 1:
         where = "" if query is None else f" of query {query}"
-        message = f"{len(found)} rows{where} have the id {item!r}. Select one by its query or its row number (ids=row)."
-        raise InputError(message, file=table.path)
+        count = f"{len(found)} rows{where} have" if found else f"no row{where} has"
+        if known is None:
+            message = f"{count} the number {item!r}; rows have numbers from 0 to {table.n_rows - 1}."
+            raise InputError(f"{message} For ids, name their column (id).", file=table.path)
+        column = repr(table.id_name) if table.feature_names is not None else "'docid = ' in comments"
+        message = f"{count} the id {item!r}; ids are those of {column}, such as {names[0]!r}."
+        remedy = f"Add the query, or use row numbers with {spelled('ids', 'row')}."
+        raise InputError(f"{message} {remedy}", file=table.path, settings={"ids": "row"})
     return found[0]
 
 

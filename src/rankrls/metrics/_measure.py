@@ -424,7 +424,8 @@ def _definition(name: str, given: str) -> Definition:
     if name not in BY_NAME:
         known = ", ".join(sorted(BY_NAME))
         word, at, depth = str(given).partition("@")
-        meant = did_you_mean(word, BY_NAME, at + depth)
+        able = [each for each, of in BY_NAME.items() if not at or of.depth != "none"]
+        meant = did_you_mean(word, able, at + depth)
         problem = f"unknown measure {given!r}.{meant} Known are {known}; most take a depth, as in 'ndcg@10'."
         raise InputError(problem, parameter="measure")
     return BY_NAME[name]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
-from rankrls._errors import InputError
+from rankrls._errors import InputError, spelled
 from rankrls._preferences import PreferenceTable, check_preferences
 from rankrls._queries import query_layout
 from rankrls.metrics._scorer import predict_by_query, unwrapped
@@ -51,19 +51,23 @@ def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = No
 def check_target(target: int | None, targets: int) -> int:
     """Which of a model's targets; it has to be said where there are several."""
     if target is None and targets > 1:
-        raise InputError(f"The model has {targets} targets; say which: target=0 to {targets - 1}.", parameter="target")
+        problem = f"The model has {targets} targets. Choose one, from 0 to {targets - 1} (target)."
+        raise InputError(problem, parameter="target")
     chosen = 0 if target is None else target
     if isinstance(chosen, bool) or not isinstance(chosen, int | np.integer) or not 0 <= chosen < targets:
         raise InputError(f"target must be from 0 to {targets - 1}; got {target!r}.", parameter="target")
     return int(chosen)
 
 
-def linear_weights(final: Ranker, target: int | None, what: str) -> NDArray[np.float64]:
+def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "") -> NDArray[np.float64]:
     """Weights of the features, (n,); a model that has none is refused with the reason, and ``what`` needs them."""
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
-        why = f"its kernel is {kernel!r}" if kernel is not None else "it is no sum of weighted features"
-        raise InputError(f"This model is not linear ({type(final).__name__}, {why}), and {what}")
+        why = f"its kernel is {kernel!r}" if kernel is not None else "its score is not a sum of weighted features"
+        settings = {"kernel": "linear"} if "kernel" in final.get_params(deep=False) else {}
+        remedy = remedy or "".join(f" Fit with {spelled(*each)}." for each in settings.items())
+        problem = f"This model is not linear ({type(final).__name__}, {why}), and {what}"
+        raise InputError(f"{problem}{remedy}", settings=settings)
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))
     return np.asarray(coef[check_target(target, len(coef))])
 

@@ -114,8 +114,7 @@ class CoefficientsDisplay(Display):
         ValueError
             If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
         """
-        needs = "there are no weights of features to draw. Fit with {kernel='linear'}."
-        weights = linear_weights(fitted_ranker(estimator), target, needs)
+        weights = linear_weights(fitted_ranker(estimator), target, "there are no weights of features to draw.")
         names = names_of_features(estimator, None, len(weights)) if names is None else names
         what = "weight"
         if X is not None:

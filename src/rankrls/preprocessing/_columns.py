@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import MISSING
 from rankrls._checks import number as number_of
-from rankrls._errors import InputError, did_you_mean
+from rankrls._errors import InputError, did_you_mean, spelled
 from rankrls._queries import QueryLayout
 
 _SECONDS = 86_400.0
@@ -299,10 +299,11 @@ def decided(
             what = reason + f", {n_missing} missing" * (kind == "number")
             shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(_short, cells))})")
     if options:
-        given = [f"{o}={options[o]!r}" if o != "impute" else "impute='median'" for o in sorted(options)]
+        given = {o: options[o] if o != "impute" else "median" for o in sorted(options)}
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
-        remedy = f"Give {' '.join(given)}; or let columns='auto' decide."
-        raise InputError(f"{text} {remedy}", parameter=min(options), column=next(iter(options.values()))[0])
+        remedy = f"Give {' '.join(map(spelled, given, given.values()))}, or let {spelled('columns', 'auto')} decide."
+        first, settings = next(iter(options.values()))[0], given | {"columns": "auto"}
+        raise InputError(f"{text} {remedy}", parameter=min(options), column=first, settings=settings)
     return uses
 
 

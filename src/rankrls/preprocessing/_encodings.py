@@ -161,7 +161,8 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
     if not fills and column.missing.any():
         row = int(np.argmax(column.missing))
         problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
-        raise InputError(problem, parameter="impute", column=column.name, row=row)
+        settings = {"impute": "median"}
+        raise InputError(problem, parameter="impute", column=column.name, row=row, settings=settings)
     return found
 
 

@@ -112,7 +112,8 @@ def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputE
     said = [other for other in found if str(other) != str(error)]
     if said and "(ignore)" in error.message:  # the cell is one of a column that the others name
         error, *said = said[0].replace(file=error.file, line=error.line), *said[1:]
-    return error.replace(message=" ".join(each.message for each in [error, *said]))
+    settings = {name: value for each in [error, *said] for name, value in each.settings.items()}
+    return error.replace(message=" ".join(each.message for each in [error, *said]), settings=settings)
 
 
 def _words_of_ids(qid: Any) -> float:
