@@ -100,7 +100,7 @@ def permutation_test(
     -----
     The graph of RankRLSCV does not depend on the labels if ``ties="include"``. Where queries or pairs are held out
     exactly, the permutations are then targets of one factorization: of 150 items with 3,000 features 1,000 of them took
-    0.35 s of processor time, a 35th of as many refits. Everything else is refitted: other estimators,
+    the processor time of about 25 refits, 0.3 s. Everything else is refitted: other estimators,
     folds of rows, splitters, ``event``, ``positive``, and ``rule="one_se"`` with leave-pair-out.
 
     References

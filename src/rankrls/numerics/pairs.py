@@ -120,7 +120,7 @@ def concordance_of_targets(
             for a in range(begin, end, _ROWS):
                 block = left[a : min(a + _ROWS, end)] @ W[begin:end].T
                 _count_targets(block, a, begin, y, diagonal, rest, plan.scale, w, plan.tie, won)
-        return np.divide(won, total, out=np.full_like(won, np.nan), where=total > 0.0)
+        return 0.5 + 0.5 * np.divide(won, total, out=np.full_like(won, np.nan), where=total > 0.0)
 
     return np.stack(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())), axis=1)
 
@@ -272,7 +272,10 @@ def _weigh_targets(starts, y, w, total):  # type: ignore[no-untyped-def]
 
 @compiled
 def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won):  # type: ignore[no-untyped-def]
-    """Compare each row of a block with all rows of its query before it, for every target (columns of y and rest)."""
+    """Compare each row of a block with all rows of its query before it, for every target (columns of y and rest).
+
+    Adds the weight of the pairs that are right less that of the pairs that are wrong.
+    """
     for r in range(block.shape[0]):
         i = first + r
         own, si, yi, ri = diagonal[i], scale[i], y[i], rest[i]
@@ -285,9 +288,8 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
             for p in range(len(won)):
                 gap = yi[p] - yj[p]
                 lead = gap * det - of_i * ri[p] + of_j * rj[p]
-                lead = lead if gap > 0.0 else -lead
-                share = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
-                won[p] += both * share if gap != 0.0 else 0.0
+                right = both if gap > 0.0 else (-both if gap < 0.0 else 0.0)
+                won[p] += right if lead > edge else (-right if lead < -edge else 0.0)
 
 
 @compiled

@@ -49,7 +49,7 @@ def scale_of(values: Array) -> Array:
 
 def best_within_rounding(goodness: Array, scale: Array) -> NDArray[np.bool_]:
     """Which entries equal the largest one, of those that are not NaN."""
-    k = int(np.nanargmax(goodness))
+    k = int(np.argmax(np.where(np.isnan(goodness), -np.inf, goodness)))
     return np.asarray(reaches(goodness, goodness[k], scale[k]))
 
 
