@@ -414,7 +414,7 @@ def check_kernel_matrix(rows: int, columns: int) -> None:
         raise InputError(
             f"The kernel matrix of {rows} x {columns} items takes {need / _GIB:.3g} GiB of memory, and "
             f"{available / _GIB:.3g} GiB are available. SparseRankRLS (or SparseRankRLSCV) expands over a basis of "
-            "some hundred items instead; for a linear kernel, CGRankRLS needs no such matrix.",
+            "some hundred items instead; for a linear kernel, CGRankRLS does not need this matrix.",
             parameter="kernel",
         )
 

@@ -90,7 +90,11 @@ def test_an_interrupt_ends_a_command_at_once_and_keeps_the_target(files, works):
 def test_a_reader_that_leaves_early_is_no_error(files, works):
     works("fit", "train.txt", "-m", "m.rankrls")
     works("predict", "m.rankrls", "test.txt", "-o", "scores.txt")
-    for words in (["predict", "-q", "m.rankrls", "test.txt"], ["compare", "-q", "test.txt", "m.rankrls", "scores.txt"]):
+    predict, compare = (
+        ["predict", "-q", "m.rankrls", "test.txt"],
+        ["compare", "-q", "test.txt", "m.rankrls", "scores.txt"],
+    )
+    for words in (predict, compare, ["--help"], ["fit", "--help"], []):
         read, write = os.pipe()
         os.close(read)
         command = [sys.executable, "-m", "rankrls", *words]

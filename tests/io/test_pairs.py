@@ -87,15 +87,15 @@ def test_what_was_written_comes_back(pairs, words):
 @pytest.mark.parametrize(
     ("columns", "facts"),
     [
-        ({"winner": [0, 2], "loser": [1, 4]}, Refusal("'4' is no row number", "0 to 3", row=1, column="loser")),
+        ({"winner": [0, 2], "loser": [1, 4]}, Refusal("'4' is not a row number", "0 to 3", row=1, column="loser")),
         *(
-            ({"winner": ["0", word], "loser": ["1", "2"]}, Refusal(f"'{word}' is no row number", row=1))
+            ({"winner": ["0", word], "loser": ["1", "2"]}, Refusal(f"'{word}' is not a row number", row=1))
             for word in ("-1", "x", "1.5", "1_0", "9" * 30)
         ),
         ({"winner": ["0", ""], "loser": ["1", "2"]}, Refusal("''", row=1, column="winner")),
         ({"winner": [0, 2], "loser": [1, 2]}, Refusal("compared with itself", row=1, column="winner")),
         ({"winner": [0], "looser": [1]}, Refusal(column="loser")),
-        ({"winner": [0, 1], "loser": [1, 0], "strength": [2, None]}, Refusal("nothing", row=1, column="strength")),
+        ({"winner": [0, 1], "loser": [1, 0], "strength": [2, None]}, Refusal("is empty", row=1, column="strength")),
         ({"winner": [0, 1], "loser": [1, 0], "weight": [2, -2.5]}, Refusal("negative", row=1, column="weight")),
     ],
     ids=str,

@@ -222,7 +222,7 @@ LEARNING = together(
     data("NAME,...", "--dates", "Columns of dates."),
     data("NAME,...", "--text", "Columns of texts."),
     model([*METHODS], "--method", f"{', '.join(METHODS)}.", default="rankrls"),
-    model("NAME,...", "--kernel", "linear (default), rbf, polynomial, ..., or several."),
+    model("NAME,...", "--kernel", "Kernel, or several to choose from; linear by default. An unknown name lists all."),
     model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
     model("DEVICE", "--device", "Device for torch: cuda, cpu, ...; by default numpy is used."),
     model(SCALES, "--scale", "minmax and standard scale within each query, minmax-all and standard-all over all rows."),

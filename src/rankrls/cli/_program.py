@@ -144,8 +144,8 @@ def cv() -> None:
 def predict() -> None:
     """Score the rows of a file.
 
-    One line per row. Only differences inside a query have a meaning. If FILE ends in .csv, .tsv, .parquet or .arrow,
-    a table with ids and scores is written. With --pairs, or --left and --right, it is the probability that a vote
+    One line per row. Only differences inside a query have a meaning. If FILE ends as a table does (.csv, .parquet,
+    ...), a table with ids and scores is written. With --pairs, or --left and --right, it is the probability that a vote
     prefers the first of two items.
 
     Example: rankrls predict m.rankrls test.txt -o scores.txt
@@ -174,7 +174,7 @@ def rank() -> None:
 @options.MODEL_AND_DATA
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
-@output("N", "--top", "So many features; 0 for all.", "-k", type=click.IntRange(0), default=10)
+@output("N", "--top", "Show N features; 0 shows all.", "-k", type=click.IntRange(0), default=10)
 @options.IDS
 @data("QID", "--query", "Query of the items.")
 @options.TARGET
@@ -218,7 +218,7 @@ def evaluate() -> None:
 @options.MEASURES
 @output("FILE", "--html", "Also write a page with charts.")
 @output("TEXT", "--title", "Title of the page.")
-@output("N", "--top", "Queries that changed most to show.", default=5)
+@output("N", "--top", "How many of the queries that changed most to show.", default=5)
 @options.JSON
 def compare() -> None:
     """Compare rankings of one file query by query.
@@ -237,7 +237,7 @@ def compare() -> None:
 @model("NAME", "--name", "Name of the model in the engine.", default="rankrls")
 @options.NAMES
 @model("NAME", "--store", "Feature store of Solr.")
-@model("NUMBER|FILE", "--offset", "Add to every score; of a file, what makes its scores positive.")
+@model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores it makes positive.")
 @options.TARGET
 @output("FILE", "--definitions", "Feature definitions; features.json by default.")
 def export() -> None:
@@ -258,7 +258,7 @@ def export() -> None:
 def convert() -> None:
     """Write data in another format, or as Parquet shards.
 
-    The ending of OUT decides: .csv, .tsv, .parquet, .arrow, else LETOR text; .gz packs.
+    The ending of OUT decides: .csv, .tsv, .tab, .parquet, .arrow, else LETOR text; .gz packs.
 
     Example: rankrls convert huge.txt shards --rows-per-file 1000000
     """
@@ -268,8 +268,8 @@ def convert() -> None:
 @click.argument("data", type=FILE)
 @click.argument("folder", type=FILE)
 @output("A,B[,C]", "--parts", "Shares of the queries; 60,20,20 by default.", default="60,20,20")
-@output("K", "--folds", "Fold1 to FoldK instead, as LETOR has them.", type=click.IntRange(3))
-@output("N", "--seed", "Seed of the draw; 0 by default.", type=click.IntRange(0), default=0)
+@output("K", "--folds", "Write Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3))
+@output("N", "--seed", "Random seed; 0 by default.", type=click.IntRange(0), default=0)
 @options.FORCE
 @options.COLUMNS
 @options.JSON
@@ -300,6 +300,8 @@ def run(argv: list[str]) -> int:
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             warnings.showwarning = lambda message, *_, **__: say(f"note: {_with_options(message)}")
             root(argv, prog_name="rankrls", standalone_mode=False)
+        return 0
+    except SystemExit:  # of click, if a reader of the help (head) has seen enough
         return 0
     except click.Abort:
         return 130

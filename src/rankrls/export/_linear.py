@@ -25,8 +25,8 @@ Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
 _EXPORTED = "Fit with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler of scikit-learn."
 _NEVER = {
-    "similarity": "TF-IDF is computed otherwise there",
-    "tfidf": "TF-IDF is computed otherwise there",
+    "similarity": "the engine computes TF-IDF differently",
+    "tfidf": "the engine computes TF-IDF differently",
 }
 
 
@@ -171,7 +171,7 @@ def linear_model(
     rows = list(zip(compress(names, used), *(v[used].tolist() for v in (weights, centres, spreads)), strict=True))
     notes, definitions = ["The engine computes in float32: scores agree with predict to about seven digits."], None
     if left_out:
-        notes.append(f"{left_out} features have weight 0 and are left out: the engine need not compute them.")
+        notes.append(f"{left_out} features have weight 0 and are left out: the engine does not need to compute them.")
     if encoded:
         kinds = {"": encoded[-1], **{feature.kind: feature for feature in encoded}}
         found = [(kinds[kind], text) for kind, text in engine.conditions.items() if kind in kinds]

@@ -77,7 +77,7 @@ def to_solr(
     gapless = [f.column for f in linear.encoded if f.kind == "number" and not f.gaps and f.fill]
     if gapless:
         listed = ", ".join(map(repr, gapless))
-        linear.notes.append(f"A document without {listed} counts as 0 there, as the filled value in predict.")
+        linear.notes.append(f"A document without {listed} counts as 0 in Solr, and as the filled value in predict.")
     if offset is not None and linear.definitions is None:
         feature = json.dumps({"name": OFFSET_FEATURE, **SOLR.one})
         linear.notes.append(f"Define {OFFSET_FEATURE} in the feature store: {feature}.")
@@ -105,8 +105,8 @@ def _function(text: str) -> dict[str, Any]:
 
 def _solr_refuses(feature: EncodedFeature) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", feature.column):
-        return "this is no name of a field there"
-    return "${ stands for a parameter there" if "${" in feature.value else ""
+        return "not a valid field name in Solr"
+    return "${ marks a parameter in Solr" if "${" in feature.value else ""
 
 
 def _solr_features(feature: EncodedFeature) -> list[dict[str, Any]]:
@@ -200,7 +200,7 @@ def to_elasticsearch(
     linear = linear_model(model, ELASTICSEARCH, feature_names, target, offset)
     linear.notes.append("A feature of the feature set that the model does not name silently has weight 0.")
     if offset is None:
-        linear.notes.append("Scores must not be negative there: an offset makes them positive.")
+        linear.notes.append("The engine needs scores of at least 0. Add an offset to make them positive.")
     elif linear.definitions is None:
         template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ALL})
         linear.notes.append(f"Define {OFFSET_FEATURE} in the feature set: {template}.")
@@ -271,7 +271,7 @@ def _script(feature: EncodedFeature, source: str) -> dict[str, Any]:
 
 
 def _elasticsearch_refuses(feature: EncodedFeature) -> str:
-    return "{{ stands for a parameter there" if "{{" in feature.value or "{{" in feature.column else ""
+    return "{{ marks a parameter in the engine" if "{{" in feature.value or "{{" in feature.column else ""
 
 
 def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:

@@ -68,7 +68,7 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
         return
     target = os.path.realpath(name)
     if os.path.isdir(target):
-        raise IsADirectoryError(21, "Is a directory, where a file should be written", name)
+        raise IsADirectoryError(21, "Is a directory, but a file is to be written here", name)
     with _temporary(target) as temporary:
         # what replaces a private file is private before anything is in it
         permissions = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
@@ -103,7 +103,7 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
     """
     place = Path(os.path.realpath(folder))
     if place.exists() and not place.is_dir():
-        raise NotADirectoryError(20, "Is no folder, where files should be written", str(folder))
+        raise NotADirectoryError(20, "Is not a folder, but files are to be written into it", str(folder))
     held = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir())
     if held and not force:
         message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files with force."

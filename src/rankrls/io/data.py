@@ -21,14 +21,14 @@ from rankrls.io._rows import few, objects
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, TableError, matching, plan_columns
 from rankrls.io.inputs import sizes_beside
-from rankrls.io.opened import open_table, table_format
+from rankrls.io.opened import ENDINGS, open_table, table_format
 from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
 from rankrls.io.writing import packed, save_letor, save_table, write_tables
 
 Rows = LetorTable | ColumnTable
 _PARTS = (".train", ".vali", ".valid", ".test")
 """What LightGBM's files end in: it says which part they are, and not which format."""
-_BY_NAME = "tables end in .csv, .tsv, .parquet or .arrow.)"
+_BY_NAME = f"tables end in {', '.join(ENDINGS)}.)"
 
 
 @dataclass(frozen=True)

@@ -112,7 +112,7 @@ def sizes_beside(
         message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
     if given is None:
-        note(f"the queries of {path} are those of {found}.")
+        note(f"the query sizes of {path} are read from {found}.")
     return counts, found.suffix if found.suffix in _ENDS else _ENDS[0]
 
 
@@ -181,7 +181,7 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
                 raise InputError(message, file=target)
         folder = os.path.dirname(os.path.realpath(target))
         if os.path.isdir(target):
-            raise IsADirectoryError(21, "Is a directory, where a file should be written", target)
+            raise IsADirectoryError(21, "Is a directory, but a file is to be written here", target)
         if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
             raise FileNotFoundError(2, f"There is no folder {folder!r} to write to", target)
 

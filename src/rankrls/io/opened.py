@@ -23,7 +23,7 @@ FORMATS = ("csv", "parquet", "arrow")
 Source = str | os.PathLike[str] | BinaryIO
 """A path or an open binary file; a data frame passes for one too, as far as types go."""
 
-_ENDINGS = {
+ENDINGS = {
     **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
     **dict.fromkeys((".parquet", ".pq"), "parquet"),
     **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
@@ -40,7 +40,7 @@ _OPEN_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
 def table_format(path: object) -> str | None:
     """``"csv"``, ``"parquet"`` or ``"arrow"`` by a file's name; None if the name does not say."""
     name = str(path).lower().removesuffix(".gz")
-    return next((kind for ending, kind in _ENDINGS.items() if name.endswith(ending)), None)
+    return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
 
 
 @contextmanager
@@ -171,7 +171,9 @@ class Table:
             lengths = pc.list_value_length(batch.column(stored)).to_pylist()
             k = next((row + k for k, length in enumerate(lengths) if length != size), None)
             if k is not None:
-                message = f"row {k}, counted from 0: column {stored!r} holds no list of {size} numbers, as others do."
+                message = (
+                    f"row {k}, counted from 0: column {stored!r} needs a list of {size} numbers, as in other rows."
+                )
                 raise self.refuse(message, row=k, column=stored)
         places = [(batch.column(stored), place) for stored, place in map(self._places.__getitem__, names)]
         columns = [column if place is None else pc.list_element(column, place) for column, place in places]

@@ -147,7 +147,7 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
         k = int(np.argmax(wrong))
         what = "winner" if winners[k] < 0 else "loser"
         item = votes.items[getattr(votes, f"{what}s")[k]]
-        why = f"no row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
+        why = f"not a row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
         if ids is not None:
             why = f"the id of {'several items' if item in row_of else 'no item'}"
         raise _row_error(table, k, f"the {what} {quoted(item)} is {why}.", column=what if what in sides else None)

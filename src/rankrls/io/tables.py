@@ -332,9 +332,9 @@ class _Batch:
         if bad.any():
             k = int(np.argmax(bad))
             cell = self.batch.column(name)[k].as_py()
-            shown = "nothing" if cell is None or cell == "" else quoted(str(cell).strip())
+            shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
-            message = f"column {name!r} ({what}) holds {shown}: it needs finite numbers of {out.dtype}{sign}."
+            message = f"column {name!r} ({what}) {shown}: it needs finite numbers of {out.dtype}{sign}."
             raise self._refused(k, name, message + remedy)
         return out
 

@@ -21,7 +21,7 @@ from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import BLANKS, coded, is_utf8
-from rankrls.io.opened import table_format
+from rankrls.io.opened import ENDINGS, table_format
 
 _BLOCK_CELLS = 1 << 18
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]|^$")
@@ -221,7 +221,7 @@ def write_tables(path: str | os.PathLike[str], tables: Iterable[Any], format: st
     path = os.fspath(path)
     kind = table_format(path) if format == "auto" else format
     if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
-        message = "the name of a table ends in .csv, .tsv (either with .gz), .parquet, .arrow or .feather."
+        message = f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text."
         raise InputError(message, file=path)
     with atomic_write(path) as file:
         if kind == "csv":

@@ -209,7 +209,7 @@ def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[ND
             raise InputError(f"Pair {k}, rows {a} and {b}: {what}.", parameter="pairs", row=a)
 
     refuse(((given < 0) | (given >= data.n_given)).any(axis=1), f"the rows are 0 to {data.n_given - 1}")
-    refuse(given[:, 0] == given[:, 1], "a row makes no pair with itself")
+    refuse(given[:, 0] == given[:, 1], "a row cannot be paired with itself")
     out = given.astype(np.intp)
     if isinstance(data, PreferredItems):
         table, smaller, larger = data.graph, out.min(axis=1), out.max(axis=1)

@@ -217,7 +217,7 @@ def _check_on_device(model: Any, X: Any, *, reset: bool, products: bool) -> Any:
     if getattr(model, "positive", False) is not False:
         host_only(X, f"{name} with constraints on signs")
     if callable(kernel) or is_precomputed(kernel):
-        host_only(X, "A kernel that is no formula of features")
+        host_only(X, "A kernel that is not a formula of features")
     xp = namespace(X)
     dtypes = [xp.float64, xp.float32]
     checked = validate_data(model, X, reset=reset, dtype=dtypes, ensure_all_finite=False)

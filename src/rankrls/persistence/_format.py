@@ -309,7 +309,7 @@ def _restored(cls: type, state: dict[str, Any]) -> Any:
     out = cls(**{name: part for name, part in state.items() if name in known})
     for attribute, part in state.items():
         if not _is_free(cls, attribute):
-            raise ValueError(f"it sets {cls.__name__}.{attribute[:80]}, which is no attribute of a fitted model")
+            raise ValueError(f"it sets {cls.__name__}.{attribute[:80]}, which is not an attribute of a fitted model")
         vars(out)[attribute] = part
     return out
 

@@ -94,7 +94,7 @@ class StoredModel:
         known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
         table = replace(reading, **known).read(path, note, source=source)
         if table.feature_names is None and self.names is not None:
-            note(f"{path} has features by number; the model's, in their order, are {few(self.names)}.")
+            note(f"{path} has numbers for features; they are taken in the model's order: {few(self.names)}.")
         if table.feature_names is None and table.n_named < self.n_features:
             last = table.first_feature + table.n_named - 1
             note(f"{path} names features up to number {last} only; the others of {self.n_features} count as 0.")

@@ -166,7 +166,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         uses = decided(columns, named, fills, layout, guesses=guesses, floor=floor, formats=formats)
         wrong = [use.name for use in uses if use.name in fills and use.kind not in ("number", "date")]
         if wrong and isinstance(self.impute, Mapping):
-            text = f"impute names {wrong[0]!r}, which is no column of numbers or dates."
+            text = f"impute names {wrong[0]!r}, which is not a column of numbers or dates."
             raise InputError(text, parameter="impute", column=wrong[0])
 
         def encoding(use: ColumnUse) -> Encoding:

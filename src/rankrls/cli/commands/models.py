@@ -13,11 +13,13 @@ from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result, Table, cell
+from rankrls.io._rows import few
 from rankrls.io.data import read_names
 from rankrls.io.items import item_names, row_of
 from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 
+_NAMES = 50  # --json has all
 _SELECTED = ("name", "weight", "held_out", "gain")
 
 
@@ -98,6 +100,7 @@ def info(options: Options, report: Report) -> Result:
     values = {**found, **found["given"]}
     del values["given"]
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
+    values["feature_names"] = few(values["feature_names"] or [], _NAMES)
     tables = [_table(str(options.about), values)]
     if chosen := values.pop("selected_features", None):
         rows = [[str(k), *(cell(one[name]) for name in _SELECTED)] for k, one in enumerate(chosen, 1)]
@@ -108,7 +111,7 @@ def info(options: Options, report: Report) -> Result:
 
 
 def _table(title: str, values: dict[str, Any]) -> Table:
-    empty: Any = (None, [], {})
+    empty: Any = (None, "", [], {})
     rows = [[name.replace("_", " "), _text(value)] for name, value in values.items() if value not in empty]
     return Table(title, ["", ""], rows, left=2)
 
