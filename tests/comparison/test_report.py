@@ -61,6 +61,15 @@ def test_changed_queries_are_those_of_the_largest_difference(report):
         report.changed("map", "a", "d")
 
 
+def test_changed_queries_are_shown_of_the_two_best_or_beside_the_baseline(report):
+    shown = [columns[2:4] for title, columns, _ in report.tables(top=2) if "changed most" in title]
+    assert shown == [["a", AWKWARD]]
+    y, scores, qid = rankings()
+    of_c = compare_rankings(y, scores, qid=qid, measures=["map"], n_resamples=100, baseline="c")
+    shown = [columns[2:4] for title, columns, _ in of_c.tables(top=2) if "changed most" in title]
+    assert [{*pair} for pair in shown] == [{"a", "c"}, {AWKWARD, "c"}]
+
+
 def test_json_holds_everything(report):
     found = json.loads(json.dumps(report.as_dict(top=3), allow_nan=False))
     assert found["rankings"] == ["a", AWKWARD, "c"]

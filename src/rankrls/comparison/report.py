@@ -153,7 +153,7 @@ class RankingReport(Shown):
         of : str, optional
             What was ranked.
         top : int, default=10
-            Most changed queries of each pair.
+            Most changed queries of each ranking and the baseline, or else of the two best rankings.
         """
         level = f"{100 * self.confidence:g} % intervals"
         shown = lambda interval: f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
@@ -162,8 +162,10 @@ class RankingReport(Shown):
         out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
-        lines = [*main.comparison]
-        for line in lines if len(self.names) == 2 or len(lines) < len(self.names) else ():  # not of every pair
+        sign = -1.0 if main.greater_is_better else 1.0
+        two = sorted(self.names, key=lambda name: sign * main.intervals[name].estimate)[:2]
+        every = len([*main.comparison]) >= len(self.names)  # else each ranking is compared with the baseline
+        for line in [line for line in main.comparison if not every or {line.first, line.second} == {*two}]:
             rows = [
                 [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
                 for c in self.changed(main.name, line.first, line.second, top=top)
@@ -182,7 +184,7 @@ class RankingReport(Shown):
         ----------
         title : str
         top : int, default=10
-            Most changed queries shown of each pair.
+            Most changed queries, as for :meth:`tables`.
         about : mapping of str to str, optional
             Where the data and the rankings came from, such as paths and hashes.
         """
