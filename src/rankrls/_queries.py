@@ -18,7 +18,7 @@ from rankrls._cached import cached_property
 from rankrls._checks import numbers_of, refuse_where
 from rankrls._errors import InputError
 
-FROM_SIZES = "rankrls.group_to_qid makes them of the sizes of groups."
+FROM_SIZES = "rankrls.group_to_qid makes them from group sizes."
 
 
 def in_words(queries: int) -> str:

@@ -164,7 +164,7 @@ def test_preferences_between_rows(files, works, refused):
         np.mean(scores[pairs[:, 0]] > scores[pairs[:, 1]])
     )
     (files / "bad.csv").write_text("winner,loser\nd1,d999\n")
-    refused("fit", "train.txt", "--pairs", "bad.csv", "-m", "m.rankrls", Refusal("d999", file="bad.csv"))
+    refused("fit", "train.txt", "--pairs", "bad.csv", "-m", "m.rankrls", Refusal("d999", file="bad.csv", line=2))
 
 
 def test_sizes_of_groups_are_queries(files, rows, letor, works, refused):

@@ -266,7 +266,8 @@ def test_a_cell_that_is_no_number(word):
     [
         (row("0,q,1,5,3"), Refusal("5 fields", row=1, line=3)),
         (row("0,q,1"), Refusal("3 fields", row=1, line=3)),
-        (row("0,,1,3"), Refusal("empty", row=1, column="qid")),
+        (row("0,,1,3"), Refusal("empty", row=1, column="qid", line=3)),
+        ('label,qid,price,name\n\n1,"q\nr",2,3\n0,q,x,3\n', Refusal("'x'", row=1, column="price", line=5)),
         (row("0,a\0,1,3"), Refusal("UTF-8", line=3)),
         (row('0,"q,1,3'), Refusal("quote", line=3)),
         (row('0,"q"x,1,3'), Refusal("quote", line=3)),

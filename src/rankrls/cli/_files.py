@@ -51,7 +51,7 @@ def check_streamed(options: Options, path: Path) -> None:
         if getattr(options, name):
             what = "global" if name == "everything" else name
             raise InputError(
-                f"{what} needs all rows in memory, so {path} cannot be a folder or a pattern.", parameter=name
+                f"--{what} needs all rows in memory, so {path} cannot be a folder or a pattern.", parameter=name
             )
 
 
@@ -146,7 +146,7 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
     if encoder is None:
         encoder, kind = encoder_of_items(votes)
-        what = "names, each with a rating of its own" if kind == "names" else "texts, whose words are features"
+        what = "names, each with its own rating" if kind == "names" else "texts, whose words are features"
         report.note(f"the sides of {path} are read as {what}.")
     if encoder.categorical == "item" and "" in votes.items:
         load_sides(path, options.left, options.right)  # refuses empty cells, with their row
@@ -161,7 +161,7 @@ def comparable_pairs(table: Rows) -> PairTable:
     event = getattr(table, "event", None)
     if event is None or table.y is None:
         raise InputError(
-            "event is a column of a table, but this file is LETOR text.", parameter="event", file=table.path
+            "--event names a column of a table, but this file is LETOR text.", parameter="event", file=table.path
         )
     try:
         winners, losers = survival_pairs(table.y, event, qid=table.qid)

@@ -129,10 +129,10 @@ def _check_together(options: Options) -> None:
         for other in others:
             if getattr(options, one) is not None and getattr(options, other):
                 name = "global" if other == "everything" else other
-                raise InputError(f"{one} and {name} cannot be used together.", parameter=one)
+                raise InputError(f"--{one} and --{name} cannot be used together.", parameter=one)
     if options.unlabelled is not None and options.method not in _UNLABELLED:
-        able = ", ".join(_UNLABELLED)
-        raise InputError(f"{options.method} cannot use unlabelled rows. Use one of {able}.", parameter="unlabelled")
+        able = " or ".join(_UNLABELLED)
+        raise InputError(f"{options.method} cannot use unlabelled rows. Use --method {able}.", parameter="unlabelled")
 
 
 def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> Any:
@@ -143,7 +143,9 @@ def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> An
     parameters = given({"kernel": one_or_several(options.kernel), "alphas": options.alphas, "cv": cv}) | parameters
     for name in parameters:
         if name not in known:
-            has = f"it has {', '.join(known)}.{did_you_mean(name, known)}"
+            has = (
+                f"it has {', '.join(known)}.{did_you_mean(name, [*known, *inspect.signature(TableEncoder).parameters])}"
+            )
             raise InputError(f"{cls.__name__} has no parameter {name!r}; {has}", parameter=name)
     if options.method in ("pursuit", "co-pursuit") and parameters.get("kernel", "linear") == "linear":
         parameters.setdefault("dictionary", "features")
@@ -193,7 +195,7 @@ def _read(found: Study) -> None:
                 table = read(path, replace(reading, labels=_labels(role, options)), report)
             except InputError as error:
                 if options.pairs is not None and error.parameter == "features":
-                    problem = "the items have no features. Fit the votes alone, with left, right and preferred."
+                    problem = "the items have no features. Fit the votes alone, with --left, --right and --preferred."
                     raise error.replace(message=problem) from error
                 raise in_one_error(error, reading, path) if first else error from error
         if role == "unlabelled":
@@ -233,7 +235,8 @@ def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
         shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
     if shown and "position" not in inspect.signature(found.estimator.fit).parameters:
         raise InputError(
-            f"{type(found.estimator).__name__} cannot be fitted on clicks. Leave out position.", parameter="position"
+            f"{type(found.estimator).__name__} cannot be fitted on clicks. Leave the positions out (position).",
+            parameter="position",
         )
     return shown
 
@@ -303,14 +306,16 @@ def _computing_on(device: str | None) -> Iterator[Callable[[Any], Any]]:
 
         torch.empty(0, device=device)
     except ImportError:
-        raise InputError("device needs torch, which is not installed: pip install torch.", parameter="device") from None
+        raise InputError(
+            "--device needs torch, which is not installed: pip install torch.", parameter="device"
+        ) from None
     except (AssertionError, RuntimeError) as error:
         problem = f"torch has no device {device!r} here: {str(error).splitlines()[0]}"
         raise InputError(problem, parameter="device") from None
 
     def put(X: Any) -> Any:
         if sparse.issparse(X):
-            raise InputError("device needs dense features, but these are sparse.", parameter="device")
+            raise InputError("--device needs dense features, but these are sparse.", parameter="device")
         return torch.asarray(X, device=device)
 
     os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
@@ -334,7 +339,7 @@ def _fit_shards(found: Study) -> None:
     options, report = found.options, found.report
     check_streamed(options, options.train)
     if found.encoder is not None:
-        raise InputError(f"columns need all rows in memory, and {options.train} is a folder or a pattern.")
+        raise InputError(f"--columns needs all rows in memory, and {options.train} is a folder or a pattern.")
     found.tables = {role: open_shards(path, options, report) for role, path in found.files.items()}
     if found.scaler is not None:
         with report.working("scaling", f"scaling {options.train}"):

@@ -276,7 +276,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     """
     p = vector_of("p_values", p_values, "one for each test")
     if not ((p >= 0) & (p <= 1)).all():
-        raise InputError(f"p values lie between 0 and 1; got {p_values!r}.", parameter="p_values")
+        raise InputError(f"p values must be from 0 to 1; got {p_values!r}.", parameter="p_values")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))

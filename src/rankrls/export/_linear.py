@@ -265,7 +265,7 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
     names = known if given is None else [str(name) for name in given]
     if names is None:
         problem = f"The engine knows features by name, and this model was fitted on {n} columns without names."
-        remedy = "Give feature_names, one a column in the order of the columns, or fit on a data frame."
+        remedy = "Give feature_names, one per column in their order, or fit on a data frame."
         raise InputError(f"{problem} {remedy}", parameter="feature_names")
     if len(names) != n:
         raise InputError(

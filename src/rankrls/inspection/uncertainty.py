@@ -270,7 +270,7 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
         return model, None
     value = float(model.alpha) if alpha is None else check_alpha(alpha)
     if value == 0.0:
-        raise InputError("A posterior needs alpha > 0: with alpha=0 the prior has no bounds.", parameter="alpha")
+        raise InputError("A posterior needs alpha > 0: with alpha=0 the prior is improper.", parameter="alpha")
     return model, value
 
 

@@ -191,7 +191,7 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> LetorErro
             facts, problems = (
                 {"column": feature, "parameter": "zero_based" if feature < least else None},
                 [
-                    (feature < least, f"feature id 0 ({shown}), but zero_based=False says that ids start at 1."),
+                    (feature < least, f"feature id 0 ({shown}), but zero_based=False means that ids start at 1."),
                     (not value, f"feature {feature} has no value ({shown})."),
                     (bool(why), f"the value {quoted(value)} of feature {feature} {why}."),
                     (feature in ids, f"feature {feature} is named twice."),

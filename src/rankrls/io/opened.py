@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from typing import Any, BinaryIO
 
 from rankrls._checks import number
@@ -128,6 +128,11 @@ class Table:
         self._source.seek(0)
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
+    def refuse_row(self, row: int, message: str, **facts: Any) -> InputError:
+        """An error about a row, from 0, that names its line in text."""
+        line = self._data.line_of(row) if self.textual else None
+        return self.refuse(f"{'' if line else f'row {row}, counted from 0: '}{message}", row=row, line=line, **facts)
+
     def stored(self, names: Sequence[str] = (), step: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:
         """Rows as they are stored, some at a time: of some columns or all, and of all row groups of Parquet or some."""
         with self._understood():
@@ -171,10 +176,8 @@ class Table:
             lengths = pc.list_value_length(batch.column(stored)).to_pylist()
             k = next((row + k for k, length in enumerate(lengths) if length != size), None)
             if k is not None:
-                message = (
-                    f"row {k}, counted from 0: column {stored!r} needs a list of {size} numbers, as in other rows."
-                )
-                raise self.refuse(message, row=k, column=stored)
+                message = f"column {stored!r} needs a list of {size} numbers, as in other rows."
+                raise self.refuse_row(k, message, column=stored)
         places = [(batch.column(stored), place) for stored, place in map(self._places.__getitem__, names)]
         columns = [column if place is None else pc.list_element(column, place) for column, place in places]
         return pa.RecordBatch.from_arrays(columns, names=[*names])
@@ -310,15 +313,25 @@ class _Text:
         """Skip a blank row; note what is wrong with another one whose fields do not fit the header."""
         if not row.text.strip():
             return "skip"
-        self._source.seek(0)
-        texts = (io.StringIO(block.decode(), newline="") for block in Text(self._source, self._kind).blocks())
-        rows, n = csv.reader(chain.from_iterable(texts), delimiter=self._delimiter), len(self.schema)
-        with suppress(csv.Error):  # of a field that Python finds too long
-            next(cells for cells in rows if len(cells) != n and "".join(cells).strip())
+        n = len(self.schema)
+        line = next((line for line, cells in self._lines() if len(cells) != n and "".join(cells).strip()), None)
         have = f"the row has {row.actual_columns} field{'s' * (row.actual_columns != 1)}, but the header has {n}."
         remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
-        self.uneven = {"message": f"{have} {remedy}", "row": row.number - 2, "line": rows.line_num}
+        self.uneven = {"message": f"{have} {remedy}", "row": row.number - 2, "line": line}
         return "error"
+
+    def _lines(self) -> Iterator[tuple[int, list[str]]]:
+        """Read again, by the csv module: the line on which each row ends, and its cells."""
+        self._source.seek(0)
+        texts = (io.StringIO(block.decode(), newline="") for block in Text(self._source, self._kind).blocks())
+        rows = csv.reader(chain.from_iterable(texts), delimiter=self._delimiter)
+        with suppress(csv.Error):  # of a field that Python finds too long
+            yield from ((rows.line_num, cells) for cells in rows)
+
+    def line_of(self, row: int) -> int | None:
+        """The line of a row, from 0, behind the line of names; None if it cannot be found."""
+        fitting = (line for line, cells in self._lines() if len(cells) == len(self.schema))
+        return next(islice(fitting, row + 1, None), None)
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         """Some columns, without the blanks around cells; a file is read once."""

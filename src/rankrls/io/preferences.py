@@ -132,25 +132,25 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
             given["preferred"] = "choice"
         votes, kept = _votes(table, given)
         ignored = tuple(name for name in table.columns if name not in given.values())
-    if not kept.all():
-        raise _row_error(table, int(np.argmin(kept)), "the item is compared with itself.", column=next(iter(sides)))
-    if ids is None:
-        row_of = {item: int(item) for item in votes.items if is_whole(item)}
-        row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
-    else:
-        counts = Counter(map(str, ids))
-        row_of = {item: row if counts[item] == 1 else -1 for row, item in enumerate(map(str, ids))}
-    rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
-    winners, losers = rows[votes.winners], rows[votes.losers]
-    wrong = (winners < 0) | (losers < 0)
-    if wrong.any():
-        k = int(np.argmax(wrong))
-        what = "winner" if winners[k] < 0 else "loser"
-        item = votes.items[getattr(votes, f"{what}s")[k]]
-        why = f"not a row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
-        if ids is not None:
-            why = f"the id of {'several items' if item in row_of else 'no item'}"
-        raise _row_error(table, k, f"the {what} {quoted(item)} is {why}.", column=what if what in sides else None)
+        if not kept.all():
+            raise table.refuse_row(int(np.argmin(kept)), "the item is compared with itself.", column=next(iter(sides)))
+        if ids is None:
+            row_of = {item: int(item) for item in votes.items if is_whole(item)}
+            row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
+        else:
+            counts = Counter(map(str, ids))
+            row_of = {item: row if counts[item] == 1 else -1 for row, item in enumerate(map(str, ids))}
+        rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
+        winners, losers = rows[votes.winners], rows[votes.losers]
+        wrong = (winners < 0) | (losers < 0)
+        if wrong.any():
+            k = int(np.argmax(wrong))
+            what = "winner" if winners[k] < 0 else "loser"
+            item = votes.items[getattr(votes, f"{what}s")[k]]
+            why = f"not a row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
+            if ids is not None:
+                why = f"the id of {'several items' if item in row_of else 'no item'}"
+            raise table.refuse_row(k, f"the {what} {quoted(item)} is {why}.", column=what if what in sides else None)
     return PairTable(
         winners, losers, votes.strength, votes.weight, votes.groups, votes.path, votes.sha256, ignored=ignored
     )
@@ -329,9 +329,5 @@ def _choices(
             f"the choice {quoted(words[row])} is neither a side nor a tie. A choice is the item or the column name, "
             "left, right or tie."
         )
-        raise _row_error(table, row, message, column=column, parameter="preferred")
+        raise table.refuse_row(row, message, column=column, parameter="preferred")
     return values
-
-
-def _row_error(table: Table, row: int, message: str, **facts: Any) -> InputError:
-    return table.refuse(f"row {row}, counted from 0: {message}", row=row, **facts)

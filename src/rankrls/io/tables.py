@@ -363,8 +363,7 @@ class _Batch:
         return different, codes
 
     def _refused(self, k: int, name: str, message: str) -> Exception:
-        row = self.start + k
-        return self.table.refuse(f"row {row}, counted from 0: {message}", row=row, column=name)
+        return self.table.refuse_row(self.start + k, message, column=name)
 
 
 def _parsed(cells: Any) -> NDArray[np.float64]:

@@ -183,13 +183,13 @@ def fit_pairs(
 
 
 def _check_inside_queries(preferences: PreferenceTable, codes: NDArray[np.intp]) -> None:
-    """Refuse preferences between items whose features are scaled apart."""
+    """Refuse preferences between items whose features are scaled separately."""
     apart = codes[preferences.winners] != codes[preferences.losers]
     if apart.any():
         e = int(np.argmax(apart))
         raise InputError(
             f"Preference {e} compares rows {preferences.winners[e]} and {preferences.losers[e]} of different queries, "
-            "whose features are scaled apart. Leave it out, or use a scaler that looks at all rows.",
+            "whose features are scaled separately. Leave it out, or use a scaler that looks at all rows.",
             parameter="qid",
             row=e,
         )

@@ -162,7 +162,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         for name in ("kernel", "gamma", "degree", "coef0"):
             if len(options(getattr(self, name), name)) > 1:
                 raise InputError(
-                    f"{name} is one value here, which every view without one of its own has.", parameter=name
+                    f"{name} must be a single value, which is used for each view that does not set it.", parameter=name
                 )
         if self.kernel == "precomputed":
             raise InputError("Views are made of features: a precomputed kernel has none.", parameter="kernel")
@@ -179,7 +179,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         for number_, plan in enumerate(plans):
             own_rows = plan.loss_rows is not None or plan.basis_rows is not None
             if own_rows or plan.kernel.name == "precomputed":
-                raise InputError(f"views[{number_}] has rows or a kernel matrix of its own.", parameter="views")
+                raise InputError(f"views[{number_}] has its own rows or kernel matrix.", parameter="views")
         return plans
 
     def _candidates(self, rows: PartlyLabelled, plans: list[ViewPlan]) -> Iterator[Candidate]:

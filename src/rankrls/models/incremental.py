@@ -117,8 +117,8 @@ def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
     again = [value for value in new if value in known]
     if again:
         raise InputError(
-            f"Query {again[0]!r} has been seen before ({len(again)} such queries in this batch): whole "
-            "queries are added. Give all rows of a query at once.",
+            f"Query {again[0]!r} has been seen before ({len(again)} queries of this batch): only whole "
+            "queries can be added. Give all rows of a query at once.",
             parameter="qid",
         )
     return [*seen, *new]

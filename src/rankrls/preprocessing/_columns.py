@@ -345,7 +345,7 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
             return kind, f"{kind}s"
     counts, share = column.counts(), _LARGE_SHARE * present
     if all(_SLASHED.fullmatch(word) for word in counts):
-        return "unused", "dates of two readings: date_format says which"
+        return "unused", "ambiguous dates: give date_format"
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
     many = distinct > max(_MANY, share) or max(counts.values()) < floor
     if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):

@@ -153,7 +153,7 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
     found, bad = column.read(kind, formats)
     if bad.any():
         row = int(np.argmax(bad))
-        wanted = "a finite number" if kind == "number" else "a date (3/1/2024 has two readings: date_format says which)"
+        wanted = "a finite number" if kind == "number" else "a date (3/1/2024 is ambiguous without date_format)"
         cell = column.odd or repr(column.cell(row))
         problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}."
         remedy = "Correct the cell, or empty it." if fills else "Correct the cell."

@@ -56,7 +56,7 @@ def exact_plan(
         return block_plan(measure, data, query_blocks(data.layout), f"leave-query-out over {q} queries", each=True)
     refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if is_concordance(measure) and not refused:
-        host_only(data.X, "Leave-pair-out, which one ranking has by default (cv=5 has not),")
+        host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
         return exact_pair_plan(measure, f"leave-pair-out over {m} items")
     return folds_plan(min(FEW_FOLDS, m), measure, data, beta)
 

@@ -27,7 +27,7 @@ def convert(options: Options, report: Report) -> Result:
     names = None if options.names is None else read_names(options.names)
     if options.rows_per_file is not None:
         if options.group is not None:
-            raise InputError("shards need a column of query ids instead of group.", parameter="group")
+            raise InputError("shards need a column of query ids (qid), not --group.", parameter="group")
         how: Any = {"rows_per_file": options.rows_per_file, "float32": options.float32, "force": options.force}
         with report.working("writing", f"writing to {options.out}"):
             found = write_shards(options.data, options.out, feature_names=names, **how, **options.roles)
@@ -36,7 +36,7 @@ def convert(options: Options, report: Report) -> Result:
         return Result()
     to_letor = table_format(options.out) is None
     if to_letor and names is not None:
-        problem = f"names cannot be used for {options.out}: LETOR text has no feature names."
+        problem = f"--names cannot be used for {options.out}: LETOR text has no feature names."
         raise InputError(problem, parameter="names")
     labels: Any = "required" if to_letor else "optional"
     table = read(options.data, options.reading(queries="optional", labels=labels), report)
@@ -82,6 +82,6 @@ def _shares(text: str) -> list[float]:
         found = []
     if len(found) not in _PARTS or not all(0 < share < math.inf for share in found):
         raise InputError(
-            f"parts must be two or three positive numbers, as in 60,20,20; got {text!r}.", parameter="parts"
+            f"--parts must be two or three positive numbers, as in 60,20,20; got {text!r}.", parameter="parts"
         )
     return found

@@ -25,11 +25,11 @@ def evaluate(options: Options, report: Report) -> Result:
         resolve_measure(name, options.convention)  # before anything is read
     for name in ("metrics", "per_query"):
         if options.by_pairs and getattr(options, name):
-            problem = f"{name} needs labels. Preferences are evaluated by pair_accuracy."
+            problem = f"--{name.replace('_', '-')} needs labels. Preferences are evaluated by pair_accuracy."
             raise InputError(problem, parameter=name)
     *models, options.data = options.files
     if len(models) != (options.scores is None):
-        raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores.", parameter="scores")
+        raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores (scores).", parameter="scores")
     stored = [load_model(path, report) for path in models]
     whole = options.everything and not options.scores  # else ids still say which row a score is of
     queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.everything else "required"

@@ -95,7 +95,7 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
     options, table = found.options, found.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
     if is_dataset(options.train) or found.shown or any(getattr(options, name) is not None for name in others):
-        problem = f"{parameter} needs one file of labelled rows, without {few(others)}."
+        problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
         raise InputError(problem, parameter=parameter)
     event = getattr(table, "event", None) if options.event is not None else None
     return {"estimator": found.estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event}

@@ -55,12 +55,12 @@ def export(options: Options, report: Report) -> Result:
     arguments = given({"feature_names": names, "target": options.target, "store": options.store})
     for name in arguments:
         if name not in signature(function).parameters:
-            raise InputError(f"{name} cannot be used for {options.engine}.", parameter=name)
+            raise InputError(f"--{name.removeprefix('feature_')} cannot be used for {options.engine}.", parameter=name)
     stored = load_model(options.model, report)
     exported = function(stored.whole, options.name, offset=_offset(options, stored, report), **arguments)
     if exported.definitions is None and options.definitions is not None:
         raise InputError(
-            "definitions cannot be used: the model has no features that need a definition.", parameter="definitions"
+            "--definitions cannot be used: the model has no features that need a definition.", parameter="definitions"
         )
     definitions = options.definitions or (Path(options.out).parent / "features.json" if options.out != "-" else None)
     if exported.definitions is not None and definitions is not None:
@@ -89,7 +89,7 @@ def _offset(options: Options, stored: StoredModel, report: Report) -> float | No
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        problem = f"offset must be a finite number or a file of items; {str(options.offset)!r} is neither."
+        problem = f"--offset must be a finite number or a file of items; {str(options.offset)!r} is neither."
         raise InputError(problem, parameter="offset")
     return value
 

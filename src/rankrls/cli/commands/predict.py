@@ -51,7 +51,7 @@ def _probabilities(options: Options, report: Report) -> Result:
     if options.pairs is None:
         if stored.encoder is None or [*stored.encoder.columns_needed_] != ["item"]:
             raise InputError(
-                "left and right are names or texts, but the model needs features. Use pairs.", parameter="left"
+                "--left and --right are names or texts, but the model needs features. Use --pairs.", parameter="left"
             )
         items, rows = np.unique(sides, return_inverse=True)
         if unseen := stored.encoder.count_unusual({"item": items}):
@@ -85,7 +85,7 @@ def _scores(options: Options, report: Report) -> Iterator[Any]:
 def rank(options: Options, report: Report) -> Result:
     """List the items of each query."""
     if options.run.split() != [options.run]:
-        raise InputError(f"run must be one word; got {options.run!r}.", parameter="run")
+        raise InputError(f"--run must be one word; got {options.run!r}.", parameter="run")
     parts = _rankings(options, report)
     if options.layout == "trec":
         return written(options.output, report, parts, lambda part: trec_rows(part, part.ids, options.run))

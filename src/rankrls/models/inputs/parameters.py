@@ -56,7 +56,7 @@ def check_parameters(model: Any, *, several: bool = False) -> None:
         check, value = f.metadata.get("check"), getattr(model, f.name)
         choose = f.metadata.get("several", False)
         if isinstance(value, tuple) and (choose or check is not None) and not (several and choose):
-            raise InputError(f"{f.name} is one value here; got {value!r}.", parameter=f.name)
+            raise InputError(f"{f.name} must be a single value; got {value!r}.", parameter=f.name)
         if check is not None:
             for one in options(value, f.name) if several and choose else (value,):
                 check(f.name, one)
