@@ -90,7 +90,7 @@ def test_attributes_that_no_model_has(name, content, folder):
     changed = Changed(content)
     changed.state[name] = "text"
     if name != "features_":
-        refuse(folder, changed.content(), "no attribute")
+        refuse(folder, changed.content(), "not an attribute")
 
 
 @pytest.mark.parametrize("part", ["format_version", "created", "versions", "given", "model", "sha256", "format"])
