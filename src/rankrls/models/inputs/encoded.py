@@ -111,7 +111,10 @@ def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputE
             found.append(other)
     said = [other for other in found if str(other) != str(error)]
     if said and "(ignore)" in error.message:  # the cell is one of a column that the others name
-        error, *said = said[0].replace(file=error.file, line=error.line), *said[1:]
+        error, *said = (
+            said[0].replace(file=error.file, line=error.line if said[0].row == error.row else None),
+            *said[1:],
+        )
     settings = {name: value for each in [error, *said] for name, value in each.settings.items()}
     return error.replace(message=" ".join(each.message for each in [error, *said]), settings=settings)
 
