@@ -321,11 +321,12 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: Options) -> Shape:
     if given is not None and columns > given:
         raise beyond(f"feature {largest}", largest, given, 0).replace(file=name)
     if given is None and columns == 0:
-        problem = "no line names a feature; pass n_features if that is right."
+        problem = "no line names a feature. If that is right, give the number of features (n_features)."
         raise LetorError(problem, file=name, parameter="n_features")
     if given is None and columns > _MOST_COLUMNS:
-        problem = f"feature {largest} makes {columns} columns, most of them empty: pass n_features if that is right."
-        raise LetorError(problem, file=name, parameter="n_features", column=largest)
+        problem = f"feature {largest} makes {columns} columns, most of them empty."
+        remedy = "If that is right, give the number of features (n_features)."
+        raise LetorError(f"{problem} {remedy}", file=name, parameter="n_features", column=largest)
     columns = given or columns
     return Shape(rows, columns, zero_based, entries >= _DENSE_FROM * rows * columns)
 

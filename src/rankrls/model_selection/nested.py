@@ -113,7 +113,7 @@ def nested_estimate(
     >>> X = rng.normal(size=(60, 200))  # two hundred genes
     >>> X[:, :20] += 0.5 * y[:, None]
     >>> nested_estimate(RankRLSCV(scoring="pair_accuracy", alphas=(1.0, 100.0)), X, y)
-    Nested pair_accuracy 0.7838 ± 0.0269, by 5 folds of 60 rows, the choice repeated without each
+    Nested pair_accuracy 0.7838 ± 0.0269 (standard error), by 5 folds of 60 rows, the choice repeated without each
     alpha of each: 100, 100, 100, 1, 100
     """
     model, measure = choosing(estimator, event, "nested_estimate")
