@@ -122,7 +122,7 @@ def head_of(path: Path) -> Path:
 
 def jobs() -> list[dict[str, Any]]:
     """One row for each file's time, and one for each file's memory."""
-    from rankrls._compiled.threads import n_threads
+    from rankrls._compiled import n_threads
     from rankrls.io import load_letor
 
     rows: list[dict[str, Any]] = []

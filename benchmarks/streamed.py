@@ -19,7 +19,7 @@ from pyarrow import parquet
 from benchmarks._harness import alternate, at_most, peak_above
 from benchmarks._shards import write_shards
 from rankrls import RankRLS, RankRLSCV
-from rankrls._compiled.threads import n_threads, one_blas_thread
+from rankrls._compiled import n_threads, one_blas_thread
 from rankrls.io import open_dataset
 
 __all__ = ["bare", "gram", "jobs", "opened", "two_passes", "warm_up"]

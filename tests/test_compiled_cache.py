@@ -6,7 +6,7 @@ import numba
 import pytest
 
 LOOP = """
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 
 @compiled
 def tripled(x):

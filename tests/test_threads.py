@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+import rankrls._compiled as threads_module
 from rankrls import RankRLS, RankRLSCV
-from rankrls._compiled import threads as threads_module
-from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import (
+from rankrls._compiled import (
+    compiled,
     map_threads,
     n_threads,
 )

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import on_device, taken
-from rankrls._compiled.threads import blas_threads_for
+from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
 
 _BLOCK_ROWS = 1024

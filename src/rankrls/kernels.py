@@ -29,7 +29,7 @@ from scipy import sparse
 from rankrls._arrays import as_floats, chunk_values, device_of, namespace, on_device
 from rankrls._cached import cached_property
 from rankrls._checks import check_count
-from rankrls._compiled.threads import map_blocks
+from rankrls._compiled import map_blocks
 from rankrls._errors import InputError
 from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
 

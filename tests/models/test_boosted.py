@@ -10,7 +10,7 @@ import pytest
 from scipy import sparse
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, load, save
-from rankrls._compiled.threads import limited_threads
+from rankrls._compiled import limited_threads
 from rankrls._errors import MissingPackageError
 from rankrls.export import to_onnx, to_solr
 from rankrls.inspection import explain

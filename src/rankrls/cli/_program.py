@@ -78,14 +78,14 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command and show its result."""
-        from rankrls._compiled import jit
-        from rankrls._compiled.threads import limited_threads
+        import rankrls._compiled as compiled
+        from rankrls._compiled import limited_threads
         from rankrls.io.inputs import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         found = Options(**every | ctx.params)
         report = Report(bool(found.as_json), found.quiet)
-        jit.on_first_use = report.compiles
+        compiled.on_first_use = report.compiles
         written = [*_OUTPUTS, "folder"]
         outputs = [path for key in _OUTPUTS if (path := ctx.params.get(key)) is not None]
         if found.rows_per_file is not None:

@@ -1,8 +1,7 @@
 """Reading a model: what it ranks first, why, how sure it is, and whether its data are sound."""
 
-from rankrls.inspection.explanation import Explanation, PairExplanation, explain
+from rankrls.inspection.explanation import Explanation, PairExplanation, explain, rank_items
 from rankrls.inspection.leaderboards import Leaderboard, leaderboard
-from rankrls.inspection.ranked import rank_items
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
 from rankrls.models.selected import SelectedFeatures, selected_features

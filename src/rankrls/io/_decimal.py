@@ -19,7 +19,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 
 FINE, BAD, HARD = 0, 1, 2
 """What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""

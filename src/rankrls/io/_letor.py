@@ -15,8 +15,8 @@ from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
 from rankrls._checks import check_count
-from rankrls._compiled.threads import map_threads, stream_threads
-from rankrls._compiled.threads import n_threads as usual_threads
+from rankrls._compiled import map_threads, stream_threads
+from rankrls._compiled import n_threads as usual_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._rows import Growing, Ids, float_type

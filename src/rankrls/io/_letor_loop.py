@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 from rankrls.io._decimal import BAD, FINE, HARD, ONE, POWERS_OF_TEN, TEN, ZERO, parse_number, round_decimal
 
 

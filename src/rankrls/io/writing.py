@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
 from rankrls._checks import check_finite
-from rankrls._compiled.threads import stream_threads
+from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls.io._atomic import atomic_write

@@ -38,7 +38,7 @@ from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, Setting
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 from rankrls._errors import InputError
 from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph

@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._comparisons import Comparisons, PreferredItems, Setting
-from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import map_threads
+from rankrls._compiled import compiled, map_threads
 from rankrls._preferences import PreferenceTable
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.runs import group_sums

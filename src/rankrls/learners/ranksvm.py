@@ -28,8 +28,7 @@ from scipy import linalg
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, PreferredItems, Setting
-from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import balanced_blocks, blas_threads_for, map_threads, n_threads
+from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
 from rankrls._preferences import PreferenceTable
 from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis

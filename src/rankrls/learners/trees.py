@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls._compiled.threads import map_threads, n_threads
+from rankrls._compiled import map_threads, n_threads
 from rankrls._errors import needed
 from rankrls._queries import QueryLayout, label_varies
 from rankrls.metrics import Measure

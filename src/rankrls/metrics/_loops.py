@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 from rankrls.metrics._table import Array, Chunk
 
 SUM, PRECISIONS, FIRST, CASCADE = 0, 1, 2, 3

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_count, check_finite, check_word, vector_of
-from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
+from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Array, Chunk, Definition, Discount, Gain

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Comparisons
-from rankrls._compiled.threads import one_blas_thread
+from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError
 from rankrls.kernels import resolve_kernel
 from rankrls.metrics import Measure

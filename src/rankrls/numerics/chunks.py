@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.threads import n_threads, one_blas_thread, stream_threads
+from rankrls._compiled import n_threads, one_blas_thread, stream_threads
 from rankrls.numerics.runs import edges, group_means
 
 T = TypeVar("T")

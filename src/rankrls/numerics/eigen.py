@@ -9,7 +9,7 @@ from scipy import linalg
 from scipy.linalg.lapack import dgejsv, dpstrf
 
 from rankrls._arrays import device_of, moved, namespace, on_device, to_host
-from rankrls._compiled.threads import blas_threads_for
+from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
 from rankrls.numerics.graph import Array
 

@@ -24,7 +24,7 @@ from rankrls._arrays import (
     taken,
     to_host,
 )
-from rankrls._compiled.threads import stream_threads
+from rankrls._compiled import stream_threads
 from rankrls.numerics import device_units
 from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph

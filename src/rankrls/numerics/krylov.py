@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 from rankrls.numerics.eigen import EPS
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.products import LaplacianProduct

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.eigen import EPS, check_semidefinite
 from rankrls.numerics.graph import Array, Index, LabelledGraph

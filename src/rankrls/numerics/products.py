@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from rankrls._compiled.jit import compiled
-from rankrls._compiled.threads import map_threads, n_threads, one_blas_thread
+from rankrls._compiled import compiled, map_threads, n_threads, one_blas_thread
 from rankrls._rows import offset_columns, shift_columns
 from rankrls.numerics.chunks import CHUNK_VALUES
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import as_floats, joined, moved, namespace, on_device, repeated, taken
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 
 _TOGETHER = 64
 """Runs whose means on a device are one product."""

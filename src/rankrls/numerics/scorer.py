@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import as_floats, chunk_values, joined, moved, on_device
-from rankrls._compiled.threads import map_threads, one_blas_thread
+from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._rows import row_slices, take_items
 from rankrls.kernels import Kernel
 

@@ -20,7 +20,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dposv
 
-from rankrls._compiled.jit import compiled
+from rankrls._compiled import compiled
 from rankrls.numerics.graph import Array, Index
 
 _GOAL = 1e-12

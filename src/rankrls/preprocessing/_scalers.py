@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankrls._compiled.threads import balanced_blocks, map_threads, n_threads
+from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import check_finite_features

@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, PreferredItems
-from rankrls._compiled.threads import map_threads
+from rankrls._compiled import map_threads
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._compiled.threads import one_blas_thread
+from rankrls._compiled import one_blas_thread
 from rankrls.selection.rules import EQUAL, RULES, best_within_rounding
 from rankrls.selection.search import Results
 

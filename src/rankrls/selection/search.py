@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Comparisons
-from rankrls._compiled.threads import blas_threads_for
+from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
 from rankrls.selection.curves import Curve
 from rankrls.selection.plans import Plan

@@ -13,7 +13,7 @@ from functools import partial
 from importlib import import_module
 from typing import Any, TypeVar
 
-from rankrls._compiled.threads import limited_threads, n_threads, stream_threads
+from rankrls._compiled import limited_threads, n_threads, stream_threads
 from rankrls._errors import InputError
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""How many threads, and how work is handed to them.
+"""How loops are compiled, how many threads there are, and how work is handed to them.
 
 Compiled loops release the GIL and are run over blocks of whole queries in a plain thread pool, one accumulator a
 block. The pool lives for one call: nothing is left behind that a ``fork`` could break, and any number of threads of
@@ -12,22 +12,66 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import joblib
+import numba
 import numpy as np
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
 from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_limits
 
+F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 R = TypeVar("R")
 
 _WORTH = 1 << 26
 _LIMIT: ContextVar[int | None] = ContextVar("rankrls_threads", default=None)
+
+on_first_use: Callable[[], None] | None = None
+"""Called before a loop is compiled, which takes seconds."""
+
+
+class _Cache(FunctionCache):
+    """A cache that costs time if its files are damaged or cannot be written, and never a result."""
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        found = None
+        try:
+            # numba's own method first loads what only compiling needs, which takes longer than the commands' loops
+            rtsys.initialize(context)
+            with self._guard_against_spurious_io_errors():
+                found = self._load_overload(signature, context)
+        except Exception:  # a damaged pickle raises whatever its bytes happen to say
+            with suppress(OSError):
+                self.flush()
+        if found is None and on_first_use is not None:
+            on_first_use()
+        return found
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        with suppress(Exception):
+            super().save_overload(signature, result)
+
+
+def compiled(function: F) -> F:
+    """Compile ``function`` with numba: no Python objects, no GIL, machine code cached on disk.
+
+    Never ``parallel=True`` (its thread layers do not survive a fork, nor two threads of the caller) and never
+    ``fastmath`` (sums must not depend on how the compiler felt). Where no directory for the cache can be written,
+    the loop is compiled anew in each process.
+    """
+    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C would call through that wrapper
+    loop: Any = numba.njit(**options)(function)
+    if hasattr(loop, "enable_caching"):  # it is the function itself where numba is switched off
+        with suppress(RuntimeError):  # numba finds no writable place for its cache
+            loop._cache = _Cache(function)
+    return cast(F, loop)
 
 
 def n_threads() -> int:

@@ -1,1 +1,0 @@
-"""Loops that several floors share, and the threads that run them."""
