@@ -81,7 +81,7 @@ def test_bad_data(model, change, refusal):
 BAD_PARAMETERS = [
     ({"alpha": -1.0}, Refusal("got -1.0", "number", parameter="alpha")),
     ({"alpha": True}, Refusal("got True", parameter="alpha")),
-    ({"alpha": (0.1, 1.0)}, Refusal("one value", parameter="alpha")),
+    ({"alpha": (0.1, 1.0)}, Refusal("single value", parameter="alpha")),
 ]
 BAD_CHOICES = [
     ({"kernel": "gaussian"}, Refusal("got 'gaussian'", "'linear', 'rbf'", parameter="kernel")),
