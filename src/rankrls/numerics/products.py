@@ -26,6 +26,8 @@ _FEW = 0.3
 """Mean rows that hold less than this share of the entries of X are few."""
 _CACHE = 1 << 18
 """Bytes between rows that are read one after the other, if they are to come from the cache."""
+_FEW_GROUPS = 16
+"""Up to so many groups have their mean rows made dense: a sparse product takes the memory of all their rows."""
 
 
 class FeatureProducts:
@@ -166,7 +168,11 @@ class _OnePass:
                 self.pays = False
                 return
             share = w / np.repeat(group_sums(w, starts), np.diff(starts))
-            M = sparse.csr_array((share, rows, starts), shape=(len(starts) - 1, X.shape[0])) @ X
+            if len(starts) - 1 <= _FEW_GROUPS:
+                runs = (slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True))
+                M = np.stack([features.combine(rows[run], share[run]) for run in runs])
+            else:
+                M = sparse.csr_array((share, rows, starts), shape=(len(starts) - 1, X.shape[0])) @ X
             M = shift_columns(sparse.csr_array(M), self.columns, self.shift)
             self.means.append((M, change * group_sums(w, starts), starts))
         self.pays = sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
