@@ -54,17 +54,17 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     ``first_row`` is the number of X's first row in what the user gave.
     """
     values = X.data if sparse.issparse(X) else X
+    products = products and values.dtype == np.float64  # of float32 they are added up in float64
     with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
-        if products and values.dtype == np.float64:  # and no inner product of rows or columns is larger than this one
-            flat = values.ravel(order="K")
-            with blas_threads_for(_READ * flat.size):
-                if np.isfinite(np.vdot(flat, flat)):
-                    return
-        elif np.isfinite(values.sum(dtype=np.float64)):
+        flat = values.ravel(order="K")
+        with blas_threads_for(_READ * flat.size):
+            if np.isfinite(np.vdot(flat, flat)):  # and no inner product of rows or columns is larger than this one
+                return
+        if not products and np.isfinite(values.sum(dtype=np.float64)):
             return
     good = np.isfinite(values)
     if good.all():
-        if not products or values.dtype != np.float64:
+        if not products:
             return
         good = np.abs(values) < np.abs(values).max()
     if sparse.issparse(X):

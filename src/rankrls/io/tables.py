@@ -301,31 +301,16 @@ class _Batch:
         if not names:
             return np.empty((self.batch.num_rows, 0), dtype)
         # pyarrow turns columns into rows several times faster than numpy
-        columns = [pa.array(self.numbers(name, "feature", dtype)) for name in names]
+        columns = [pa.array(self._cells(name, "feature", dtype)) for name in names]
         rows: NDArray[Any] = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
+        if not np.isfinite(rows).all():
+            for name in names:
+                self.numbers(name, "feature", dtype)  # refuses the first bad cell
         return rows
 
     def numbers(self, name: str, what: str, dtype: DTypeLike = np.float64, *, may_miss: bool = False) -> NDArray[Any]:
         """A column of finite numbers, weights not negative; NaN for a label that may be missing."""
-        import pyarrow as pa
-
-        column = self.batch.column(name)
-        kind = column.type
-        remedy = " Fill it, or leave the column out (ignore)." if what == "feature" else ""
-        if self.table.textual:
-            found = _parsed(column)
-        elif not is_number(kind) and not pa.types.is_null(kind):
-            raise self.table.refuse(f"column {name!r} ({what}) holds {kind}, not numbers.{remedy}", column=name)
-        else:
-            if pa.types.is_decimal(kind):
-                column = column.cast(pa.string())  # rounds once; the direct cast rounds twice
-            if not pa.types.is_floating(kind):
-                column = column.cast(pa.float64(), safe=False)
-            found = column.to_numpy(zero_copy_only=False)
-            if pa.types.is_integer(kind):
-                found = np.where(np.abs(found) >= _EXACT, np.inf, found)
-        with np.errstate(over="ignore"):
-            out: NDArray[Any] = found.astype(dtype, copy=False)
+        out = self._cells(name, what, dtype)
         bad = np.isinf(out) if may_miss else ~np.isfinite(out)
         if what == "weight":
             bad |= out < 0
@@ -334,9 +319,33 @@ class _Batch:
             cell = self.batch.column(name)[k].as_py()
             shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
-            message = f"column {name!r} ({what}) {shown}: it needs finite numbers of {out.dtype}{sign}."
-            raise self._refused(k, name, message + remedy)
+            message = f"column {name!r} ({what}) {shown}: it needs finite numbers of {out.dtype}{sign}.{_remedy(what)}"
+            raise self._refused(k, name, message)
         return out
+
+    def _cells(self, name: str, what: str, dtype: DTypeLike) -> NDArray[Any]:
+        """A column of numbers: NaN where nothing stands, infinity for what is no number of this type."""
+        import pyarrow as pa
+
+        column = self.batch.column(name)
+        kind = column.type
+        if self.table.textual:
+            found = _parsed(column)
+        elif not is_number(kind) and not pa.types.is_null(kind):
+            message = f"column {name!r} ({what}) holds {kind}, not numbers.{_remedy(what)}"
+            raise self.table.refuse(message, column=name)
+        else:
+            if pa.types.is_decimal(kind):
+                column = column.cast(pa.string())  # rounds once; the direct cast rounds twice
+            if not pa.types.is_floating(kind):
+                column = column.cast(pa.float64(), safe=False)
+            found = column.to_numpy(zero_copy_only=False)
+            if pa.types.is_integer(kind):
+                found = np.where(np.abs(found) >= _EXACT, np.inf, found)
+        if found.dtype == dtype:
+            return found
+        with np.errstate(over="ignore"):
+            return found.astype(dtype)
 
     def ids(self, name: str, *, may_be_empty: bool) -> tuple[list[str] | None, NDArray[Any]]:
         """Ids as different texts and their numbers, or as whole numbers."""
@@ -364,6 +373,10 @@ class _Batch:
 
     def _refused(self, k: int, name: str, message: str) -> Exception:
         return self.table.refuse_row(self.start + k, message, column=name)
+
+
+def _remedy(what: str) -> str:
+    return " Fill it, or leave the column out (ignore)." if what == "feature" else ""
 
 
 def _parsed(cells: Any) -> NDArray[np.float64]:
