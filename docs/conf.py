@@ -25,7 +25,7 @@ templates_path = ["_templates"]
 
 autosummary_generate = True
 autodoc_member_order = "bysource"
-autodoc_typehints = "none"  # the docstrings say it better
+autodoc_typehints = "none"  # the docstrings have the types
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
@@ -54,5 +54,5 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"start": [], "index": []}  # they have no pages below them
+html_sidebars = {"index": []}  # it lists all pages itself
 html_show_sourcelink = False

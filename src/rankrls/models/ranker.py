@@ -224,7 +224,7 @@ class Fits(Ranker):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not upcast whole. Arrays of torch or cupy stay on their device: :doc:`/guide/devices`. With
+            float32 is not converted as a whole. Arrays of torch or cupy stay on their device (:ref:`devices`). With
             ``kernel="precomputed"``: the kernel matrix, (m, m).
         y : array-like of shape (m,) or (m, targets)
             Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
