@@ -74,7 +74,7 @@ def test_examination_of_one_changes_nothing():
     )
     np.testing.assert_array_equal(labels, clicks)
     np.testing.assert_array_equal(weights, 1.0)
-    assert np.isnan(found.standard_error).all()
+    assert not found.standard_error.any()
 
 
 @settings(max_examples=10, deadline=None)
@@ -154,7 +154,8 @@ def test_refusals(change, parameter, row):
 def test_known_propensities():
     known = Propensities.known({0: 1.0, 4: 0.25})
     assert known.of([4, 0]).tolist() == [0.25, 1.0]
-    assert known.as_dict() == {"0": {"examination": 1.0}, "4": {"examination": 0.25}}
+    exact = {"examination": 0.25, "low": 0.25, "high": 0.25, "impressions": 0.0}
+    assert known.as_dict() == {"0": {name: 4 * value for name, value in exact.items()}, "4": exact}
     assert "0.250" in str(known)
     with pytest.raises(InputError) as raised:
         known.of([0, 3])

@@ -49,8 +49,9 @@ class Propensities(Shown):
     examination : ndarray of shape (k,)
         The share of sessions that examine the position; 1 for the first.
     standard_error : ndarray of shape (k,)
-        Over bootstrap samples of the queries; 0 for the first position, NaN for propensities that were given.
+        Over bootstrap samples of the queries; 0 for the first position, and for propensities that were given.
     impressions : ndarray of shape (k,)
+        0 for propensities that were given.
     pooled : int
         The last positions that share one value, because the later ones have few impressions; 0 if there are none.
 
@@ -73,12 +74,9 @@ class Propensities(Shown):
         """Propensities from a mapping of each position to a number above 0, such as those of an intervention."""
         positions = np.array(sorted(examination), dtype=np.int64)
         values = np.array([examination[k] for k in positions.tolist()], dtype=np.float64)
-        bad, rule = ~(np.isfinite(values) & (values > 0.0)), "propensities must be finite and above 0"
-        refuse_where(
-            bad, "propensities", lambda k: f"The propensity of position {positions[k]} is {values[k]}: {rule}."
-        )
-        unknown = np.full(len(values), np.nan)
-        return cls(positions, values, unknown, unknown)
+        problem = lambda k: f"The propensity of position {positions[k]} must be a number above 0; got {values[k]}."
+        refuse_where(~(np.isfinite(values) & (values > 0.0)), "propensities", problem)
+        return cls(positions, values, np.zeros(len(values)), np.zeros(len(values)))
 
     def of(self, position: Any) -> Array:
         """The examination of each row's position; an InputError with the row for a position that is not there."""
@@ -90,22 +88,25 @@ class Propensities(Shown):
 
     @property
     def interval(self) -> Array:
-        """Ends of the 95 % intervals, of shape (2, k); NaN for propensities that were given."""
+        """Ends of the 95 % intervals, of shape (2, k)."""
         return np.maximum(self.examination + np.multiply.outer([-1.96, 1.96], self.standard_error), 0.0)
 
     def as_dict(self) -> dict[str, dict[str, float]]:
         """What is known of each position, by its number: plain values for JSON."""
-        columns = self.examination, *self.interval, self.impressions
         names = ("examination", "low", "high", "impressions")
-        values = [{n: v for n, v in zip(names, each, strict=True) if v == v} for each in np.transpose(columns).tolist()]
-        return dict(zip(map(str, self.positions), values, strict=True))
+        rows = np.transpose([self.examination, *self.interval, self.impressions]).tolist()
+        return {str(k): dict(zip(names, row, strict=True)) for k, row in zip(self.positions, rows, strict=True)}
 
     def __str__(self) -> str:
-        rows = []
-        for position, known in self.as_dict().items():
-            interval = f"{known['low']:.3f} to {known['high']:.3f}" if "low" in known else ""
-            impressions = f"{known['impressions']:.0f}" if interval else ""
-            rows.append([position, f"{known['examination']:.3f}", interval, impressions])
+        rows = [
+            [
+                k,
+                f"{known['examination']:.3f}",
+                f"{known['low']:.3f} to {known['high']:.3f}",
+                f"{known['impressions']:.0f}",
+            ]
+            for k, known in self.as_dict().items()
+        ]
         text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
         return text + (f"\nThe last {self.pooled} positions are pooled: they have few impressions." * (self.pooled > 0))
 
@@ -229,13 +230,8 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         if len(values) != len(c):
             raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
         check_finite(name, values, "entry")
-    broken, outside, limits = (
-        rows != np.floor(rows),
-        (c < 0.0) | (c > n),
-        "clicks must lie between 0 and the impressions",
-    )
-    refuse_where(broken, "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}.")
-    refuse_where(outside, "clicks", lambda k: f"Row {k} has {c[k]:g} clicks of {n[k]:g} impressions: {limits}.")
+    refuse_where(rows % 1.0 != 0.0, "position", lambda k: f"Positions are whole numbers; row {k} has {rows[k]:g}.")
+    refuse_where((c < 0.0) | (c > n), "clicks", lambda k: f"Row {k} has {c[k]:g} clicks in {n[k]:g} impressions.")
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
 

@@ -41,7 +41,7 @@ def test_values_are_the_measures(report):
     assert report.qid == tuple(np.unique(qid)) or set(report.qid) == set(qid)
     assert report.items.sum() == len(y)
     assert [m.greater_is_better for m in report.measures] == [True, False]
-    assert report.measures[1].best == "a"
+    assert report.measures[1].ranked[0] == "a"
 
 
 def test_changed_queries_are_those_of_the_largest_difference(report):
@@ -55,10 +55,10 @@ def test_changed_queries_are_those_of_the_largest_difference(report):
         assert (c.first, c.second) == (m.per_query["a"][k], m.per_query["c"][k])
         assert c.items == 12
     assert report.changed("map", "a", "a") == []
-    with pytest.raises(InputError, match="No measure 'ndcg'.*map, disagreement"):
-        report.changed("ndcg", "a", "c")
-    with pytest.raises(InputError, match="No ranking 'd'"):
-        report.changed("map", "a", "d")
+    for asked, parameter in ((("ndcg", "a", "c"), "measure"), (("map", "a", "d"), "second")):
+        with pytest.raises(InputError) as error:
+            report.changed(*asked)
+        assert error.value.parameter == parameter
 
 
 def test_changed_queries_are_shown_of_the_two_best_or_beside_the_baseline(report):
@@ -159,6 +159,7 @@ def test_no_winner_is_named_without_its_test():
     scores = {name: y + spread * rng.normal(size=400) for name, spread in spreads.items()}
     report = compare_rankings(y, scores, qid=qid, measures=["map"], baseline="base")
     assert "its lead over good may be chance, or was not tested" in report.to_html()
-    assert report.measures[0].winner(0.95) is None
+    assert report.measures[0].rivals(0.95) == ["good"]
     (found,) = compare_rankings(y, scores, qid=qid, measures=["map"]).measures
-    assert found.winner(0.95) == "best"
+    assert found.ranked == ["best", "good", "base"]
+    assert found.rivals(0.95) == []

@@ -106,9 +106,10 @@ def test_errors(data):
     model = RankRLS().fit(X, y, qid=qid)
     for call, parameter in (
         (lambda: CoefficientsDisplay.from_estimator(model, names=["a", "b"]), "names"),
-        (lambda: CoefficientsDisplay.from_estimator(model, X[["a", "b", "c"]]), "X"),
         (lambda: CoefficientsDisplay([1.0, np.nan]), "weights"),
         (lambda: CoefficientsDisplay([1.0], top=0), "top"),
     ):
         with Refusal(parameter=parameter):
             call()
+    with Refusal("feature names should match", kind=ValueError):
+        CoefficientsDisplay.from_estimator(model, X[["a", "b", "c"]])

@@ -14,6 +14,8 @@ from typing import Any, TypeVar
 
 import click
 
+ENGINES = ("solr", "elasticsearch", "opensearch", "onnx")
+"""What ``rankrls export`` writes, by the functions ``to_...`` of :mod:`rankrls.export`."""
 GROUPS = ("data", "model", "choice", "output")
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)

@@ -21,7 +21,6 @@ from rankrls._errors import MissingPackageError, Stated, spelled
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, output
 from rankrls.cli._report import Report, say
-from rankrls.export import ENGINES
 
 DEBUG = "RANKRLS_DEBUG"
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -233,7 +232,7 @@ def compare() -> None:
 @command(module="models")
 @click.argument("model", type=FILE)
 @click.argument("out", metavar="FILE")
-@output([*ENGINES], "--format", f"{', '.join(ENGINES)}.", "engine", required=True)
+@output([*options.ENGINES], "--format", f"{', '.join(options.ENGINES)}.", "engine", required=True)
 @model("NAME", "--name", "Name of the model in the engine.", default="rankrls")
 @options.NAMES
 @model("NAME", "--store", "Feature store of Solr.")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import refuse_where
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.comparison.significance import bootstrap_interval
@@ -108,17 +109,12 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
     InputError
         If no preference counts, and for one between items of two queries.
     """
-    if qid is not None and (across := qid[pairs.winners] != qid[pairs.losers]).any():
-        e = int(np.argmax(across))
-        i, j = int(pairs.winners[e]), int(pairs.losers[e])
-        raise InputError(
-            f"preference {e} compares row {i} of query {qid[i]} with row {j} of query {qid[j]}, but the "
-            "model was fitted with queries: its scores can be compared within a query only.",
-            file=pairs.path,
-        )
-    given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight}
+    given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight, "per_pair": True}
+    problem = "Preference {} is between items of two queries, whose scores this model cannot compare."
     try:
-        values = preference_accuracy(scores, pairs.winners, pairs.losers, per_pair=True, **given)
+        if qid is not None:
+            refuse_where(qid[pairs.winners] != qid[pairs.losers], "qid", problem.format)
+        values = preference_accuracy(scores, pairs.winners, pairs.losers, **given)
     except InputError as error:
         raise error.replace(file=pairs.path) from None
     judged = ~np.isnan(values)

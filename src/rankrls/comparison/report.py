@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
@@ -60,21 +61,16 @@ class MeasureReport:
     comparison: Comparison
 
     @property
-    def best(self) -> str:
-        """The ranking with the best mean; the first of equals."""
-        sign = 1.0 if self.greater_is_better else -1.0
-        return max(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
+    def ranked(self) -> list[str]:
+        """The rankings, the best mean first; equal ones as they were given."""
+        sign = -1.0 if self.greater_is_better else 1.0
+        return sorted(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
 
-    def p_values(self, name: str) -> dict[str, float]:
-        """Adjusted p values of the randomization test, by the ranking that one was compared with."""
-        pairs = ((line.first, line.second, line.p_randomization_holm) for line in self.comparison)
-        return {b if a == name else a: p for a, b, p in pairs if name in (a, b)}
-
-    def winner(self, confidence: float) -> str | None:
-        """The best ranking, if it was tested against every other one and no lead may be chance; else None."""
-        found = self.p_values(self.best)
-        sure = len(found) == len(self.intervals) - 1 and all(p < 1.0 - confidence for p in found.values())
-        return self.best if sure else None
+    def rivals(self, confidence: float) -> list[str]:
+        """Rankings over which the lead of the best one may be chance, by the randomization test, or was not tested."""
+        best, *others = self.ranked
+        sure = [{line.first, line.second} for line in self.comparison if line.p_randomization_holm < 1.0 - confidence]
+        return [name for name in others if {best, name} not in sure]
 
 
 @dataclass(frozen=True, repr=False)
@@ -114,12 +110,11 @@ class RankingReport(Shown):
         top : int, default=10
             At most so many; queries without a difference are left out.
         """
-        measures = {m.name: m for m in self.measures}
-        asked = [("measure", measure, tuple(measures)), *(("ranking", name, self.names) for name in (first, second))]
-        for what, name, known in asked:
-            if name not in known:
-                raise InputError(f"No {what} {name!r} in this report; it has {', '.join(known)}.")
-        a, b = (measures[measure].per_query[name] for name in (first, second))
+        measures = {m.name: m.per_query for m in self.measures}
+        check_word("measure", measure, measures)
+        check_word("first", first, self.names)
+        check_word("second", second, self.names)
+        a, b = measures[measure][first], measures[measure][second]
         gap = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
@@ -130,18 +125,18 @@ class RankingReport(Shown):
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
-        plain = lambda qid: qid if isinstance(qid, int | float | str) else str(qid)
-        measures = {}
-        for m in self.measures:
-            pairs = []
-            for line in m.comparison:
-                changed = self.changed(m.name, line.first, line.second, top=top)
-                pairs.append({**asdict(line), "changed_most": [{**asdict(c), "qid": plain(c.qid)} for c in changed]})
-            values = {
-                name: {"value": i.estimate, "low": i.low, "high": i.high, "queries": i.n_queries}
-                for name, i in m.intervals.items()
+        changed = lambda m, line: [asdict(c) for c in self.changed(m.name, line.first, line.second, top=top)]
+        measures = {
+            m.name: {
+                "greater_is_better": m.greater_is_better,
+                "values": {
+                    name: {"value": i.estimate, "low": i.low, "high": i.high, "queries": i.n_queries}
+                    for name, i in m.intervals.items()
+                },
+                "pairs": [{**asdict(line), "changed_most": changed(m, line)} for line in m.comparison],
             }
-            measures[m.name] = {"greater_is_better": m.greater_is_better, "values": values, "pairs": pairs}
+            for m in self.measures
+        }
         about = {"n_queries": len(self.qid), "convention": self.convention, "confidence": self.confidence}
         return {"rankings": list(self.names), **about, "measures": measures}
 
@@ -162,10 +157,8 @@ class RankingReport(Shown):
         out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
-        sign = -1.0 if main.greater_is_better else 1.0
-        two = sorted(self.names, key=lambda name: sign * main.intervals[name].estimate)[:2]
-        every = len([*main.comparison]) >= len(self.names)  # else each ranking is compared with the baseline
-        for line in [line for line in main.comparison if not every or {line.first, line.second} == {*two}]:
+        two, against_baseline = set(main.ranked[:2]), len(main.comparison.pairs) < len(self.names)
+        for line in [line for line in main.comparison if against_baseline or {line.first, line.second} == two]:
             rows = [
                 [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
                 for c in self.changed(main.name, line.first, line.second, top=top)
@@ -189,7 +182,7 @@ class RankingReport(Shown):
             Where the data and the rankings came from, such as paths and hashes.
         """
         means, *tables = (f"<h3>{escape(name)}</h3>{_table(head, rows)}" for name, head, rows in self.tables(top=top))
-        sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, m.winner(self.confidence))}" for m in self.measures]
+        sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, self.confidence)}" for m in self.measures]
         measures = (section + table for section, table in zip(sections, tables, strict=False))
         return Template(files("rankrls.comparison").joinpath("page.html").read_text("utf-8")).substitute(
             title=escape(title),
@@ -197,7 +190,7 @@ class RankingReport(Shown):
             queries=len(self.qid),
             items=int(self.items.sum()),
             convention=escape(self.convention),
-            verdict=self._verdict(),
+            verdict=escape(self._verdict()),
             means=means,
             measures="".join(f"<section>{measure}</section>" for measure in measures),
             changed="".join(tables[len(sections) :]),
@@ -210,17 +203,14 @@ class RankingReport(Shown):
     def _verdict(self) -> str:
         """One sentence on the main measure, which claims no more than was tested."""
         main = self.measures[0]
-        best, p_values = main.best, main.p_values(main.best)
-        others = [name for name in self.names if name != best]
-        equal = [name for name in others if main.intervals[name].estimate == main.intervals[best].estimate]
-        if equal:
-            listed = escape(", ".join([best, *equal]))
-            return f"By {escape(main.name)}, no ranking is ahead of all others: {listed} have the same mean."
-        doubtful = [name for name in others if p_values.get(name, 1.0) >= 1.0 - self.confidence]
-        lead = f"its lead over {escape(', '.join(doubtful))} may be chance, or was not tested"
-        lead = lead if doubtful else "it is better than all others, beyond what chance explains"
-        head = f"By {escape(main.name)}, <strong>{escape(best)}</strong> has the best mean"
-        return f"{head}: {lead} (randomization test, Holm)."
+        best, rivals = main.ranked[0], main.rivals(self.confidence)
+        equal = [name for name in main.ranked if main.intervals[name].estimate == main.intervals[best].estimate]
+        if len(equal) > 1:
+            return f"By {main.name}, no ranking is ahead of all others: {', '.join(equal)} have the same mean."
+        lead = "it is better than all others, beyond what chance explains"
+        if rivals:
+            lead = f"its lead over {', '.join(rivals)} may be chance, or was not tested"
+        return f"By {main.name}, {best} has the best mean: {lead} (randomization test, Holm)."
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
         """Write :meth:`to_html` to a file, whole or not at all."""
@@ -308,7 +298,7 @@ def compare_rankings(
     reports = []
     for each in given:
         measure = resolve_measure(each, convention)
-        name, better = each if isinstance(each, str) else str(measure), measure.greater_is_better
+        name = each if isinstance(each, str) else str(measure)
         values = {}
         for who, column in scores.items():
             try:
@@ -316,7 +306,7 @@ def compare_rankings(
             except InputError as error:
                 parameter = "scores" if error.parameter == "y_score" else error.parameter
                 raise error.replace(message=f"ranking {who!r}: {error.message}", parameter=parameter) from None
-        rng = np.random.default_rng(random_state)
+        rng, better = np.random.default_rng(random_state), measure.greater_is_better
         sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
         try:
             intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
@@ -335,12 +325,14 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
-def _chart(m: MeasureReport, winner: str | None) -> str:
-    """Means with their intervals as SVG, one row a ranking, with a line at the best mean; a winner is marked."""
+def _chart(m: MeasureReport, confidence: float) -> str:
+    """Means with their intervals as SVG, one row a ranking, with a line at the best mean; a sure winner is marked."""
+    first = m.ranked[0]
+    winner = None if m.rivals(confidence) else first
     ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]
     low, span = min(ends), max(ends) - min(ends) or 1.0
     x = lambda value: round(14 + (value - low) / span * (_WIDTH - 94), 1)
-    height, best = 40 * len(m.intervals) + 14, x(m.intervals[m.best].estimate)
+    height, best = 40 * len(m.intervals) + 14, x(m.intervals[first].estimate)
     parts = [f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{height - 6}"/>']
     for k, (name, interval) in enumerate(m.intervals.items()):
         y, mark = 34 + 40 * k, " best" if name == winner else ""

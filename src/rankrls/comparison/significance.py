@@ -7,14 +7,14 @@ and counted.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankrls._checks import check_count, vector_of
+from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._shown import Shown, p_text, table_text
 
@@ -29,8 +29,6 @@ class PairedTest:
 
     Attributes
     ----------
-    test : str
-        "wilcoxon" or "randomization".
     statistic : float
         Sum of the ranks of the positive differences, or the mean difference.
     p_value : float
@@ -49,7 +47,6 @@ class PairedTest:
         Queries without a value in one of them.
     """
 
-    test: str
     statistic: float
     p_value: float
     exact: bool
@@ -70,8 +67,6 @@ class Interval:
     ----------
     estimate, low, high : float
         The mean and its interval.
-    confidence : float
-        The level, in (0, 1).
     n_queries, n_dropped : int
         Queries used, and queries that were NaN.
     """
@@ -79,7 +74,6 @@ class Interval:
     estimate: float
     low: float
     high: float
-    confidence: float
     n_queries: int
     n_dropped: int
 
@@ -124,7 +118,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     doubled = np.rint(2.0 * stats.rankdata(np.abs(moved))).astype(np.intp)  # shared ranks may be halves
     w, exact = int(doubled[moved > 0].sum()), len(moved) <= _EXACT_UP_TO
     p = _signed_rank_p(doubled, w) if exact else float(stats.wilcoxon(moved, method="asymptotic").pvalue)
-    return PairedTest("wilcoxon", w / 2, p, exact, False, **counted)
+    return PairedTest(w / 2, p, exact, False, **counted)
 
 
 def _signed_rank_p(doubled: NDArray[np.intp], w: int) -> float:
@@ -188,7 +182,7 @@ def paired_randomization(
         signs = (drawn[:, None] >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(drawn), n), dtype=np.int8)
         extreme += int((np.abs((2.0 * signs - 1.0) @ moved) >= observed).sum())
     p = extreme / draws if exact else (1 + extreme) / (1 + draws)
-    return PairedTest("randomization", counted["difference"], p, exact, extreme == 0, **counted)
+    return PairedTest(counted["difference"], p, exact, extreme == 0, **counted)
 
 
 def bootstrap_interval(
@@ -223,7 +217,7 @@ def bootstrap_interval(
 
     Notes
     -----
-    If all values are equal, the interval is that value. O(n_resamples q) time, in blocks of bounded memory.
+    O(n_resamples q) time, in blocks of bounded memory.
 
     Examples
     --------
@@ -237,16 +231,13 @@ def bootstrap_interval(
     n_resamples = check_count("n_resamples", n_resamples)
     x = _per_query(values, "values")
     judged = x[~np.isnan(x)]
-    n, dropped = len(judged), int(len(x) - len(judged))
+    n, dropped = len(judged), len(x) - len(judged)
     _check_enough(n, dropped)
-    if (judged == judged[0]).all():
-        return Interval(float(judged[0]), float(judged[0]), float(judged[0]), confidence, n, dropped)
-    rng, how = np.random.default_rng(random_state), {"method": "percentile", "vectorized": True}
-    drawn = {"n_resamples": n_resamples, "batch": max(1, _BLOCK // n), "rng": rng}
-    from scipy import stats
-
-    low, high = stats.bootstrap((judged,), np.mean, confidence_level=confidence, **drawn, **how).confidence_interval
-    return Interval(float(judged.mean()), float(low), float(high), confidence, n, dropped)
+    rng, block = np.random.default_rng(random_state), max(1, _BLOCK // n)
+    sizes = [min(block, n_resamples - done) for done in range(0, n_resamples, block)]
+    means = np.concatenate([judged[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
+    low, high = np.quantile(means, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
+    return Interval(float(judged.mean()), low, high, n, dropped)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -308,12 +299,6 @@ class PairComparison:
     n_queries: int
     n_dropped: int
 
-    @property
-    def p_texts(self) -> tuple[str, str]:
-        """The adjusted p values as people read them; one that may be smaller still with "<"."""
-        p = self.p_randomization_holm
-        return f"< {p:.2g}" if self.at_floor else p_text(p), p_text(self.p_wilcoxon_holm)
-
 
 COLUMNS = ("", "difference", "interval", "won/tied/lost", "p randomization", "p Wilcoxon")
 
@@ -326,25 +311,23 @@ class Comparison(Shown):
     ----------
     pairs : tuple of PairComparison
         One line a pair.
-    confidence : float
-        Level of the intervals, each for its own pair.
     """
 
     pairs: tuple[PairComparison, ...]
-    confidence: float
 
     def __iter__(self) -> Iterator[PairComparison]:
         return iter(self.pairs)
 
     def rows(self) -> list[list[str]]:
-        """Cells of text, in the order of ``COLUMNS``; the p values are adjusted."""
+        """Cells of text, in the order of ``COLUMNS``; the p values are adjusted, and "<" if they may be smaller."""
         return [
             [
                 f"{p.first} - {p.second}",
                 f"{p.difference:+.4f}",
                 f"{p.low:+.4f} to {p.high:+.4f}",
                 f"{p.wins}/{p.ties}/{p.losses}",
-                *p.p_texts,
+                f"< {p.p_randomization_holm:.2g}" if p.at_floor else p_text(p.p_randomization_holm),
+                p_text(p.p_wilcoxon_holm),
             ]
             for p in self.pairs
         ]
@@ -395,12 +378,11 @@ def compare_per_query(
     rng = np.random.default_rng(random_state)
     if len(values) < 2:
         raise InputError(f"at least two rankings are needed for a comparison; got {len(values)}.")
-    if baseline is not None and baseline not in values:
-        known = ", ".join(map(repr, values))
-        raise InputError(f"baseline {baseline!r} is not among {known}.", parameter="baseline")
-    names = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
-    found = []
-    for first, second in names:
+    if baseline is not None:
+        check_word("baseline", baseline, values)
+    pairs = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
+    lines = []
+    for first, second in pairs:
         a, b = values[first], values[second]
         try:
             test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
@@ -409,15 +391,13 @@ def compare_per_query(
             interval = bootstrap_interval(gap, confidence=confidence, n_resamples=n_resamples, random_state=rng)
         except InputError as error:
             raise error.replace(message=f"comparing {first!r} (a) with {second!r} (b): {error.message}") from None
-        found.append((first, second, test, ranks, interval))
-    by_chance, by_rank = holm([f[2].p_value for f in found]), holm([f[3].p_value for f in found])
-    lines = []
-    for (first, second, test, ranks, interval), p, p_ranks in zip(found, by_chance, by_rank, strict=True):
         won, lost = (test.wins, test.losses) if greater_is_better else (test.losses, test.wins)
-        p_values = test.p_value, float(p), ranks.p_value, float(p_ranks), test.at_floor
+        p_values = test.p_value, np.nan, ranks.p_value, np.nan, test.at_floor
         counts = won, test.ties, lost, test.n_queries, test.n_dropped
         lines.append(PairComparison(first, second, test.difference, interval.low, interval.high, *p_values, *counts))
-    return Comparison(tuple(lines), confidence)
+    by_chance, by_rank = holm([line.p_randomization for line in lines]), holm([line.p_wilcoxon for line in lines])
+    adjusted = zip(lines, by_chance.tolist(), by_rank.tolist(), strict=True)
+    return Comparison(tuple(replace(line, p_randomization_holm=p, p_wilcoxon_holm=w) for line, p, w in adjusted))
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
@@ -439,9 +419,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[
 def _per_query(values: ArrayLike, name: str) -> NDArray[np.float64]:
     """One finite number, or NaN, per query, as float64; anything else is an error about the parameter ``name``."""
     x = vector_of(name, values, "one value per query")
-    if np.isinf(x).any():
-        at = int(np.argmax(np.isinf(x)))
-        raise InputError(f"{name} holds {x[at]} at position {at}.", parameter=name, row=at)
+    refuse_where(np.isinf(x), name, lambda k: f"{name} holds {x[k]} at position {k}.")
     return x
 
 

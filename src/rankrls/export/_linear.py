@@ -19,6 +19,7 @@ from rankrls._errors import InputError
 from rankrls.io import atomic_write
 from rankrls.metrics._scorer import unwrapped
 from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, table_encoder
+from rankrls.models.inputs.parameters import number
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
 Array = NDArray[np.float64]
@@ -36,8 +37,6 @@ class Exported:
 
     Attributes
     ----------
-    format : str
-        The name of the format, such as ``"solr"``.
     content : str or bytes
         The content of the file or the request; bytes for ONNX.
     notes : tuple of str
@@ -47,7 +46,6 @@ class Exported:
         :class:`~rankrls.preprocessing.TableEncoder`, for Solr, Elasticsearch and OpenSearch.
     """
 
-    format: str
     content: str | bytes
     notes: tuple[str, ...]
     definitions: str | None = None
@@ -104,17 +102,14 @@ class LinearModel:
     ----------
     rows : list of tuple
         Name, weight, centre and spread of each feature; spreads are positive.
-    definitions : list of tuple or None
-        Names and definitions of the features, if the engine defines them.
-    encoded : tuple of EncodedFeature
-        What the features are made of, for a model behind a TableEncoder; else empty.
+    definitions : list of dict or None
+        Definitions of the features, if the engine is to make them of a table's columns.
     notes : list of str
         Facts to know before it is deployed.
     """
 
     rows: list[tuple[str, float, float, float]]
-    definitions: list[tuple[str, Any]] | None
-    encoded: tuple[EncodedFeature, ...]
+    definitions: list[dict[str, Any]] | None
     notes: list[str]
 
 
@@ -125,8 +120,8 @@ class Engine:
     Attributes
     ----------
     name : str
-    one : object
-        The definition of a feature that is always 1.
+    one : mapping
+        The definition of a feature that is always 1, but for its name.
     conditions : mapping of str to str
         What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them.
     refused : callable
@@ -137,21 +132,20 @@ class Engine:
     """
 
     name: str
-    one: Any
+    one: Mapping[str, Any]
     conditions: Mapping[str, str]
     refused: Callable[[EncodedFeature], str]
-    define: Callable[[EncodedFeature], list[Any]]
+    define: Callable[[EncodedFeature], list[dict[str, Any]]]
 
 
 def linear_model(
     model: Any, engine: Engine, feature_names: Sequence[str] | None, target: int | None, offset: float | None
 ) -> LinearModel:
     """The model as a sum over an engine's features; errors say which part of a pipeline no engine can compute."""
-    offset = check_offset(offset)
-    final = fitted_ranker(model)
-    in_onnx = any(hasattr(final, name) for name in ("dual_coef_", "thresholds_", "_expansions"))
-    remedy = f" Fit a linear model{', or export this one as ONNX' * in_onnx}."
-    weights = linear_weights(final, target, "this format has one weight for each feature.", remedy).copy()
+    number(none=True)("offset", offset)
+    remedy = " Fit a linear model. Kernel models and RankBoost can be exported as ONNX."
+    what = "this format has one weight for each feature."
+    weights = linear_weights(fitted_ranker(model), target, what, remedy).copy()
     centres, spreads = affine_steps(model, len(weights))
     encoder = table_encoder(model)
     constant, encoded = float(offset or 0.0), () if encoder is None else encoder.features_
@@ -182,17 +176,20 @@ def linear_model(
             problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
             raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
         rows.append((OFFSET_FEATURE, constant, 0.0, 1.0))
-        if definitions is not None:
-            definitions.append((OFFSET_FEATURE, engine.one))
+        one = {"name": OFFSET_FEATURE, **engine.one}
+        if definitions is None:
+            notes.append(f"Define {OFFSET_FEATURE} in the engine: {json.dumps(one)}.")
+        else:
+            definitions.append(one)
     elif constant != 0.0:
         problem = f"{engine.name}'s linear model has no intercept: its scores are those of predict"
         notes.append(f"{problem} {-constant:+.6g}, which changes no order.")
-    return LinearModel(rows, definitions, encoded, notes)
+    return LinearModel(rows, definitions, notes)
 
 
 def _defined(
     rows: list[tuple[str, float, float, float]], encoded: Sequence[EncodedFeature], engine: Engine, constant: float
-) -> tuple[list[tuple[str, float, float, float]], list[tuple[str, Any]], float]:
+) -> tuple[list[tuple[str, float, float, float]], list[dict[str, Any]], float]:
     """The sum over an engine's own features, with the scalers in the weights, their definitions, and the constant."""
     why = {f: _NEVER.get(f.kind) or engine.refused(f) for f in encoded}
     refused = {f.column if f.kind in (*_NEVER, "word") else f.name: (f, text) for f, text in why.items() if text}
@@ -209,7 +206,7 @@ def _defined(
         constant -= weight * (centre + (feature.kind in ("sine", "cosine")))
         for end, made, sign in zip(("", "_below_0"), engine.define(feature), (1.0, -1.0), strict=False):
             if sign > 0.0 or feature.kind == "age" or feature.least < 0.0:
-                definitions.append((name + end, made))
+                definitions.append({"name": name + end, **made})
                 out.append((name + end, sign * weight, 0.0, 1.0))
     return out, definitions, constant
 
@@ -278,24 +275,13 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
     return tuple(names)
 
 
-def check_offset(offset: Any) -> float | None:
-    """A finite number, or None."""
-    if offset is not None and not (isinstance(offset, int | float | np.number) and np.isfinite(offset)):
-        raise InputError(f"offset must be a finite number or None; got {offset!r}.", parameter="offset")
-    return None if offset is None else float(offset)
-
-
 def engine_names(features: Sequence[EncodedFeature]) -> list[str]:
     """Unique names of letters, digits and underscores, close to the features' own."""
     out: list[str] = []
     for feature in features:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", feature.name).strip("_") or "feature"
-        plain = plain if not plain[0].isdigit() else f"f_{plain}"
-        tried, number = plain, 1
-        while tried in out:
-            number += 1
-            tried = f"{plain}_{number}"
-        out.append(tried)
+        plain = f"f_{plain}" if plain[0].isdigit() else plain
+        out.append(next(name for name in (plain, *(f"{plain}_{k}" for k in range(2, len(out) + 3))) if name not in out))
     return out
 
 
@@ -325,7 +311,7 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     Raises
     ------
     ValueError
-        For a pipeline that scales by query or has another step that no export can hold, and if X is empty.
+        If X is empty, and for bad input as in ``predict``.
 
     Examples
     --------
@@ -335,7 +321,6 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
     4.0
     """
-    affine_steps(model, int(fitted_ranker(model).n_features_in_))
     scores = np.asarray(model.predict(X), dtype=np.float64)
     if not len(scores):
         raise InputError("X is empty: there are no scores to make positive.", parameter="X")

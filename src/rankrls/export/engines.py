@@ -6,10 +6,9 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from rankrls.export._linear import OFFSET_FEATURE, Engine, Exported, instant, json_text, linear_model
+from rankrls.export._linear import Engine, Exported, instant, json_text, linear_model
 from rankrls.preprocessing import EncodedFeature
 
 _SOLR = "org.apache.solr.ltr"
@@ -74,13 +73,6 @@ def to_solr(
     {'weights': {'bm25_title': 1.0}}
     """
     linear = linear_model(model, SOLR, feature_names, target, offset)
-    gapless = [f.column for f in linear.encoded if f.kind == "number" and not f.gaps and f.fill]
-    if gapless:
-        listed = ", ".join(map(repr, gapless))
-        linear.notes.append(f"A document without {listed} counts as 0 in Solr, and as the filled value in predict.")
-    if offset is not None and linear.definitions is None:
-        feature = json.dumps({"name": OFFSET_FEATURE, **SOLR.one})
-        linear.notes.append(f"Define {OFFSET_FEATURE} in the feature store: {feature}.")
     place = {} if store is None else {"store": store}
     features, weights = [], {}
     for feature, weight, centre, spread in linear.rows:
@@ -89,10 +81,9 @@ def to_solr(
         weights[feature] = weight
     head = {"class": f"{_SOLR}.model.LinearModel", "name": name, **place}
     text = json_text({**head, "features": features, "params": {"weights": weights}})
-    if linear.definitions is None:
-        return Exported("solr", text, tuple(linear.notes))
-    store_text = json_text([{"name": feature, **place, **made} for feature, made in linear.definitions])
-    return Exported("solr", text, tuple(linear.notes), store_text)
+    made = linear.definitions
+    defined = None if made is None else json_text([{**feature, **place} for feature in made])
+    return Exported(text, tuple(linear.notes), defined)
 
 
 def _class(kind: str, **params: Any) -> dict[str, Any]:
@@ -134,6 +125,7 @@ SOLR = Engine(
     _class("feature.ValueFeature", value=1),
     {
         "": "The definitions name each field as the table names its column; numbers and dates need docValues.",
+        "number": "A document without a number that no training row lacked counts as 0, and in predict as the fill.",
         "category": "Fields of categories are strings that are not analysed, with the cells' text as in the table.",
         "age": "Ages count from {origin}, not from today: this changes no order.",
         "matches": f"Give the query's text with each request, efi.{_QUERY_TEXT}='red shoes'; the field {{column!r}} "
@@ -152,7 +144,7 @@ def to_elasticsearch(
     offset: float | None = None,
     target: int | None = None,
 ) -> Exported:
-    """A linear model for the learning-to-rank plugin of Elasticsearch.
+    """A linear model for the learning-to-rank plugins of Elasticsearch and OpenSearch, whose formats are the same.
 
     The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a standard normalizer is ``(x - mean) /
     standard_deviation``. A feature whose query does not match a document has the value 0 there, before it is
@@ -164,11 +156,11 @@ def to_elasticsearch(
         Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
         of all there may be a TableEncoder.
     name : str, default="rankrls"
-        The model's name in Elasticsearch.
+        The model's name in the engine.
     feature_names : sequence of str, optional
         The features' names in the feature set, one a column. Those of the data frame by default.
     offset : float, optional
-        A constant to add to every score, because Elasticsearch refuses negative ones: as the weight of a feature
+        A constant to add to every score, because the engine refuses negative ones: as the weight of a feature
         ``rankrls_offset`` that has to be defined as the constant 1 (see the notes of the result). See
         :func:`positive_offset`.
     target : int, optional
@@ -198,12 +190,9 @@ def to_elasticsearch(
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
     linear = linear_model(model, ELASTICSEARCH, feature_names, target, offset)
-    linear.notes.append("A feature of the feature set that the model does not name silently has weight 0.")
+    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *linear.notes]
     if offset is None:
-        linear.notes.append("The engine needs scores of at least 0. Add an offset to make them positive.")
-    elif linear.definitions is None:
-        template = json.dumps({"name": OFFSET_FEATURE, "params": [], "template": _ALL})
-        linear.notes.append(f"Define {OFFSET_FEATURE} in the feature set: {template}.")
+        notes.append("The engine needs scores of at least 0. Add an offset to make them positive.")
     weights, normalizers = {}, {}
     for feature, weight, centre, spread in linear.rows:
         weights[feature] = weight
@@ -213,61 +202,25 @@ def to_elasticsearch(
     if normalizers:
         inner["feature_normalizers"] = normalizers
     text = json_text({"model": {"name": name, "model": inner}})
-    if linear.definitions is None:
-        return Exported("elasticsearch", text, tuple(linear.notes))
-    features = [
-        {
-            "name": feature,
-            "params": [_QUERY_TEXT] if "match" in template else [],
-            "template_language": "mustache",
-            "template": template,
-        }
-        for feature, template in linear.definitions
-    ]
-    return Exported("elasticsearch", text, tuple(linear.notes), json_text({"featureset": {"features": features}}))
+    made = linear.definitions
+    return Exported(text, tuple(notes), None if made is None else json_text({"featureset": {"features": made}}))
 
 
-def to_opensearch(
-    model: Any,
-    name: str = "rankrls",
-    *,
-    feature_names: Sequence[str] | None = None,
-    offset: float | None = None,
-    target: int | None = None,
-) -> Exported:
-    """A linear model for the learning-to-rank plugin of OpenSearch, whose format is that of Elasticsearch's.
+to_opensearch = to_elasticsearch
 
-    Parameters
-    ----------
-    model, name, feature_names, offset, target : as for :func:`to_elasticsearch`
 
-    Returns
-    -------
-    Exported
-        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``.
+def _query(template: dict[str, Any], *parameters: str) -> dict[str, Any]:
+    return {"params": [*parameters], "template_language": "mustache", "template": template}
 
-    Raises
-    ------
-    ValueError
-        As :func:`to_elasticsearch`.
 
-    Examples
-    --------
-    >>> from rankrls import RankRLS
-    >>> from rankrls.export import to_opensearch
-    >>> model = RankRLS(alpha=2.0).fit([[0.0], [2.0]], [0, 4])
-    >>> to_opensearch(model, "toy", feature_names=["bm25_title"], offset=3).notes[-1]
-    'Define rankrls_offset in the feature set: {"name": "rankrls_offset", "params": [], "template": {"match_all": {}}}.'
-    """
-    same = to_elasticsearch(model, name, feature_names=feature_names, offset=offset, target=target)
-    return replace(same, format="opensearch")
+def _filter(condition: dict[str, Any]) -> dict[str, Any]:
+    return _query({"constant_score": {"filter": condition}})
 
 
 def _script(feature: EncodedFeature, source: str) -> dict[str, Any]:
-    given = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
-    used = {name: value for name, value in given.items() if f"params.{name}" in source}
-    script = {"lang": "painless", "source": source, "params": used}
-    return {"function_score": {"query": _ALL, "script_score": {"script": script}}}
+    params = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
+    script = {"lang": "painless", "source": source, "params": params}
+    return _query({"function_score": {"query": _ALL, "script_score": {"script": script}}})
 
 
 def _elasticsearch_refuses(feature: EncodedFeature) -> str:
@@ -281,7 +234,7 @@ def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
     match feature.kind:
         case "number" if feature.least >= 0.0:
             factor = {"field": column, "missing": feature.fill}
-            return [{"function_score": {"query": _ALL, "field_value_factor": factor}}]
+            return [_query({"function_score": {"query": _ALL, "field_value_factor": factor}})]
         case "number" | "age":
             known = "doc[params.field].value" if feature.kind == "number" else age
             known = f"doc[params.field].size() == 0 ? params.fill : {known}"
@@ -290,15 +243,15 @@ def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
             wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({age}))"
             return [_script(feature, f"doc[params.field].size() == 0 ? 1.0 : {wave}")]
         case "missing" | "none":
-            return [{"constant_score": {"filter": {"bool": {"must_not": {"exists": {"field": column}}}}}}]
+            return [_filter({"bool": {"must_not": {"exists": {"field": column}}}})]
         case "matches":
-            return [{"match": {column: f"{{{{{_QUERY_TEXT}}}}}"}}]
-    return [{"constant_score": {"filter": {"term": {column: feature.value}}}}]
+            return [_query({"match": {column: f"{{{{{_QUERY_TEXT}}}}}"}}, _QUERY_TEXT)]
+    return [_filter({"term": {column: feature.value}})]
 
 
 ELASTICSEARCH = Engine(
     "Elasticsearch",
-    _ALL,
+    _query(_ALL),
     {
         "": "The definitions name each field as the table names its column.",
         "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",

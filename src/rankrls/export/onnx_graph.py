@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._errors import InputError, needed
-from rankrls.export._linear import Exported, affine_steps, check_offset
+from rankrls.export._linear import Exported, affine_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
+from rankrls.models.inputs.parameters import number
 
 OPSET, IR_VERSION = 18, 8
 
@@ -60,25 +61,17 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     """
     onnx = needed("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
     final = fitted_ranker(model)
-    offset = check_offset(offset)
-    n = int(final.n_features_in_)
-    graph = _Graph(onnx)
+    number(none=True)("offset", offset)
+    n, graph = int(final.n_features_in_), _Graph(onnx)
     value_info = onnx.helper.make_tensor_value_info
     if table_encoder(model) is not None:
-        problem = "ONNX has no operators for the columns of a table."
-        problem += " Export the steps behind the TableEncoder: in Python, to_onnx(model[1:])."
+        problem = "ONNX cannot encode a table. Export the steps behind the TableEncoder: to_onnx(model[1:])."
         raise InputError(problem, parameter="model")
-    x = "X"
     centres, spreads = affine_steps(model, n)
-    if centres.any():
-        x = graph.add("Sub", x, graph.constant(centres))
-    if (spreads != 1.0).any():
-        x = graph.add("Div", x, graph.constant(spreads))
-    scores, targets = _scores(graph, final, x)
-    if offset:
-        scores = graph.add("Add", scores, graph.constant(float(offset)))
-    graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
-    shape = ["rows"] if targets is None else ["rows", targets]
+    x = graph.add("Div", graph.add("Sub", "X", graph.constant(centres)), graph.constant(spreads))
+    scores = [_scores(graph, final, x), graph.constant(float(offset or 0.0))]
+    graph.nodes.append(onnx.helper.make_node("Add", scores, ["scores"]))
+    shape = ["rows"] if final._one_target else ["rows", "targets"]
     proto = onnx.helper.make_graph(
         graph.nodes,
         name,
@@ -89,7 +82,7 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     opsets = [onnx.helper.make_opsetid("", OPSET)]
     out = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=IR_VERSION, producer_name="rankrls")
     onnx.checker.check_model(out, full_check=True)
-    return Exported("onnx", out.SerializeToString(), ("Numbers are float64, in the input and in the output.",))
+    return Exported(out.SerializeToString(), ("Numbers are float64, in the input and in the output.",))
 
 
 @dataclass
@@ -114,31 +107,26 @@ class _Graph:
         return name
 
 
-def _scores(graph: _Graph, final: Any, x: str) -> tuple[str, int | None]:
-    """The scores' name, and the number of targets if y had two dimensions."""
+def _scores(graph: _Graph, final: Any, x: str) -> str:
+    """The scores' name."""
     if hasattr(final, "coef_"):
-        coef = np.asarray(final.coef_, dtype=np.float64).T
-        return graph.add("MatMul", x, graph.constant(coef)), _targets(coef)
+        return graph.add("MatMul", x, graph.constant(final.coef_.T))
     if hasattr(final, "thresholds_"):
-        return _stumps(graph, final, x), None
+        return _stumps(graph, final, x)
     if hasattr(final, "_expansions"):
-        return _sum_of_views(graph, final, x), None
-    kernel = getattr(final, "_kernel_", None)
-    if kernel is None or not hasattr(final, "dual_coef_"):
-        raise InputError(
-            f"A {type(final).__name__} cannot be exported as ONNX, because it is not a kernel model.", parameter="model"
-        )
-    coefficients = np.asarray(final.dual_coef_, dtype=np.float64)
-    return _expansion(graph, kernel, x, getattr(final, "X_fit_", None), coefficients), _targets(coefficients)
+        return _sum_of_views(graph, final, x)
+    if not hasattr(final, "dual_coef_"):
+        problem = f"A {type(final).__name__} cannot be exported as ONNX, because it is not a kernel model."
+        raise InputError(problem, parameter="model")
+    return _expansion(graph, final._kernel_, x, getattr(final, "X_fit_", None), final.dual_coef_)
 
 
 def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDArray[np.float64]) -> str:
     """``K coefficients`` with the kernel K between the rows of x and some items."""
     if kernel.name == "precomputed" or callable(kernel.name):
         what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
-        raise InputError(
-            f"The model cannot be exported: its kernel is {what}. Kernels with a formula can.", parameter="model"
-        )
+        problem = f"The model cannot be exported: its kernel is {what}. Kernels with a formula can."
+        raise InputError(problem, parameter="model")
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
     return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(coefficients))
 
@@ -160,10 +148,6 @@ def _stumps(graph: _Graph, final: Any, x: str) -> str:
     above = graph.add("Greater", values, graph.constant(final.thresholds_))
     steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
     return graph.add("MatMul", steps, graph.constant(final.weights_))
-
-
-def _targets(coefficients: NDArray[np.float64]) -> int | None:
-    return None if coefficients.ndim == 1 else int(coefficients.shape[1])
 
 
 def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> str:

@@ -20,6 +20,8 @@ from rankrls.models._pipelines import fitted_ranker, item_scores, linear_weights
 from rankrls.models.fitting import check_features, check_no_extra_qid
 from rankrls.ranking import Ranking, rank_scores
 
+Array = NDArray[np.float64]
+
 
 def explain(
     model: Any,
@@ -83,11 +85,10 @@ def explain(
     names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)
     Z = check_features(final, Z, kernel="linear")
-    layout = query_layout(qid, Z.shape[0])
     inside = lambda step: " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
     steps = [type(step).__name__ + inside(step) for step in unwrapped(model)[0]]
     units = f"as {', then '.join(steps)} made them" if steps else "as given"
-    return Explanation(names, weights, Z, layout, qid is not None, final._fitted_with_qid, units)
+    return Explanation(names, weights, Z, query_layout(qid, Z.shape[0]), qid is not None, final._fitted_with_qid, units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -111,7 +112,7 @@ class Explanation(Shown):
     """
 
     feature_names: tuple[str, ...]
-    weights: NDArray[np.float64]
+    weights: Array
     values: Any
     layout: QueryLayout
     has_qid: bool
@@ -124,7 +125,7 @@ class Explanation(Shown):
         return self.values * self.weights
 
     @property
-    def scores(self) -> NDArray[np.float64]:
+    def scores(self) -> Array:
         """Sums of the contributions, shape (m,)."""
         return np.asarray(self.contributions.sum(axis=1)).ravel()
 
@@ -144,26 +145,24 @@ class Explanation(Shown):
         -----
         O(n). Adding a constant to a feature inside a query changes nothing here: no baseline is needed.
         """
-        a, b = self._row(a), self._row(b)
+        first, second = self._values("a", a), self._values("b", b)
         if a == b:
             raise InputError(f"Row {a} cannot be compared with itself.", parameter="b", row=a)
-        code, other = self.layout.codes[[a, b]].tolist()
-        ids = self.layout.ids
-        if self.by_query and code != other:
-            problem = f"Row {a} belongs to query {ids[code]!s}, row {b} to query {ids[other]!s}"
-            why = "this model was fitted with query ids, and its scores mean something inside a query only"
-            raise InputError(f"{problem}: {why}.", parameter="b", row=b)
-        return self._difference(a, b, ids[code] if self.has_qid and code == other else None, self._values(b))
+        one, other = self._query(a), self._query(b)
+        if one != other and self.by_query:
+            problem = (
+                f"Row {a} belongs to query {one}, row {b} to query {other}, whose scores this model cannot compare."
+            )
+            raise InputError(problem, parameter="b", row=b)
+        return self._difference(int(a), int(b), one if one == other else None, first, second)
 
     def item(self, a: int) -> PairExplanation:
         """Why row ``a`` stands above or below the mean of its query. O(rows of the query x n)."""
-        a = self._row(a)
-        code = int(self.layout.codes[a])
-        mean = np.ravel(self.values[self.layout.rows(code)].mean(axis=0, dtype=np.float64))
-        return self._difference(a, None, self.layout.ids[code] if self.has_qid else None, mean)
+        first, rows = self._values("a", a), self.layout.rows(self.layout.codes[a])
+        mean = np.ravel(self.values[rows].mean(axis=0, dtype=np.float64))
+        return self._difference(int(a), None, self._query(a), first, mean)
 
-    def _difference(self, a: int, b: int | None, query: Any, second: NDArray[np.float64]) -> PairExplanation:
-        first = self._values(a)
+    def _difference(self, a: int, b: int | None, query: Any, first: Array, second: Array) -> PairExplanation:
         # Differences before products: an offset that both share is gone before it can be rounded.
         parts = self.weights * (first - second)
         order = np.argsort(-np.abs(parts), kind="stable")
@@ -174,16 +173,15 @@ class Explanation(Shown):
         means = np.ravel(abs(self.contributions).mean(axis=0))
         order = np.argsort(-means, kind="stable")
         rows = [[self.feature_names[j], f"{means[j]:.4g}", f"{self.weights[j]:.4g}"] for j in order]
-        sizes = f"{len(rows)} features ({self.units}) to the scores of {self.layout.n_rows} items"
-        title = f"Contributions of {sizes}"
+        title = f"Contributions of {len(rows)} features ({self.units}) to the scores of {self.layout.n_rows} items"
         return f"{title}\n{table_text(['', 'mean size', 'weight'], some(rows))}"
 
-    def _row(self, row: int) -> int:
-        if isinstance(row, bool) or not isinstance(row, int | np.integer) or not 0 <= row < self.layout.n_rows:
-            raise InputError(f"A row must be a number from 0 to {self.layout.n_rows - 1}; got {row!r}.")
-        return int(row)
+    def _query(self, row: int) -> Any:
+        return self.layout.ids[self.layout.codes[row]] if self.has_qid else None
 
-    def _values(self, row: int) -> NDArray[np.float64]:
+    def _values(self, name: str, row: int) -> Array:
+        if check_count(name, row, least=0) >= self.layout.n_rows:
+            raise InputError(f"{name} must be a row from 0 to {self.layout.n_rows - 1}; got {row!r}.", parameter=name)
         part = self.values[[row]]
         return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
 
@@ -215,9 +213,9 @@ class PairExplanation(Shown):
     b: int | None
     query: Any
     feature_names: tuple[str, ...]
-    contributions: NDArray[np.float64]
-    values: NDArray[np.float64]
-    weights: NDArray[np.float64]
+    contributions: Array
+    values: Array
+    weights: Array
     units: str
 
     @property

@@ -12,8 +12,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import stdtrit
 
 from rankrls._errors import InputError
+from rankrls._preferences import PreferenceTable
 from rankrls._shown import Shown, table_text
-from rankrls.model_selection.query_holdout import checked_model
+from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.fitting import preferred
 from rankrls.models.inputs.parameters import number
 from rankrls.models.rankrls import RankRLS
@@ -153,11 +154,7 @@ def leaderboard(
             names, numbers = np.unique(np.concatenate([winners, losers]), return_inverse=True)
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
-    model, grid = checked_model(estimator, None, "leaderboard")
-    if getattr(model, "positive", False) is not False:
-        raise InputError(
-            "There are no intervals for weights with constrained signs. Leave out positive.", parameter="positive"
-        )
+    model, _ = checked_prior(estimator, None, "marginal", "leaderboard")
     number(above=0.0, below=1.0)("confidence", confidence)
     data = preferred(model, X, winners, losers, strength, weight, groups)
     preference_blocks(data)  # refuses what leaves nothing
@@ -166,13 +163,12 @@ def leaderboard(
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
     candidate = model._candidate(data)
-    problem, alpha = candidate.problem(data), float(grid[0])
-    basis = candidate.basis
+    basis, alpha = candidate.basis, float(model.alpha)
     Z = preference_features(candidate.kernel, data.X) if basis is None else basis.features(data.X)[:]
     Z = Z if basis is None or basis.whitening is None else Z @ basis.whitening
-    held_out = problem.held_out_scores(grid)[:, 0, 0]
-    scores, covariance, n_groups = _scores_and_covariance(Z, table, held_out, alpha)
-    quantile = stdtrit(n_groups - 1, 0.5 + confidence / 2)
+    held_out = candidate.problem(data).held_out_scores(np.array([alpha]))[:, 0, 0]
+    scores, covariance = _scores_and_covariance(Z, table, held_out, alpha)
+    quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
     variance = np.diag(covariance)
     apart = np.sqrt(np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0))
     above = scores[:, None] - scores > quantile * apart
@@ -191,23 +187,21 @@ def leaderboard(
     )
 
 
-def _scores_and_covariance(Z: Array, table: Any, held_out: Array, alpha: float) -> tuple[Array, Array, int]:
-    """Scores less their mean, their covariance, and the number of groups; Z holds features of the items."""
-    p, each = table.n_rows, np.arange(table.n_rows)
-    ones = np.ones(p)
-    chosen = sparse.csr_array((ones, (each, table.winners)), shape=(p, table.n_items))
-    between = chosen - sparse.csr_array((ones, (each, table.losers)), shape=(p, table.n_items))
+def _scores_and_covariance(Z: Array, table: PreferenceTable, held_out: Array, alpha: float) -> tuple[Array, Array]:
+    """Scores less their mean, and their covariance; Z holds features of the items."""
+    p, n_groups = table.n_rows, table.n_groups
+    of_item = sparse.eye_array(table.n_items, format="csr")
+    between = of_item[table.winners] - of_item[table.losers]
     weighted = between.T * table.weight
     inverse = cho_factor(Z.T @ (weighted @ between @ Z) + alpha * np.eye(Z.shape[1]))
     centred = cho_solve(inverse, (Z - Z.mean(axis=0)).T).T
     moves = centred @ Z.T  # of the scores, by what is added to each item's share of the gradient
     scores = moves @ (weighted @ table.strength)
-    missed = table.strength - held_out
-    n_groups = table.n_groups
+    missed, each = table.weight * (table.strength - held_out), np.arange(p)
     codes = each if table.groups is None else table.groups
-    grouped = sparse.csr_array((table.weight * missed, (codes, each)), shape=(n_groups, p)) @ between
+    grouped = sparse.csr_array((missed, (codes, each)), shape=(n_groups, p)) @ between
     total = grouped.sum(axis=0)
     spread = (grouped.T @ grouped).toarray() - np.outer(total, total) / n_groups
     noise = np.mean(table.weight * table.strength**2)  # at most: that of votes without any order
     jackknife = (1.0 - 1.0 / n_groups) * (moves @ spread @ moves.T)
-    return scores, jackknife + alpha * noise * (centred @ centred.T), n_groups
+    return scores, jackknife + alpha * noise * (centred @ centred.T)

@@ -109,11 +109,11 @@ def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], lay
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
     for rows in (layout.order[: layout.starts[some]], np.arange(len(y))):  # whole queries first, and then all rows
         inside = query_layout(layout.codes[rows], len(rows))
-        if not len(columns) or _n_pairs(y[rows], inside) < _PAIRS:
-            return ()
-        errors = measure.judge(y[rows], X[np.ix_(known[rows], columns)], inside)[1]
-        columns = columns[(errors == 0.0) | (errors == 1.0)]
-    return tuple(columns.tolist())
+        enough = len(columns) > 0 and _n_pairs(y[rows], inside) >= _PAIRS
+        if enough:
+            errors = measure.judge(y[rows], X[np.ix_(known[rows], columns)], inside)[1]
+            columns = columns[(errors == 0.0) | (errors == 1.0)]
+    return tuple(columns.tolist()) if enough else ()
 
 
 def _n_pairs(y: NDArray[np.float64], layout: QueryLayout) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,13 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls.model_selection.query_holdout import checked_model, labelled_data
-from rankrls.models.fitting import check_features, preferred
-from rankrls.models.inputs.parameters import check_alpha, number
+from rankrls.models.fitting import check_features, is_precomputed, preferred
+from rankrls.models.inputs.parameters import number
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
 from rankrls.selection.least_squares import BasisForm, DualForm, Form, ItemForm, LeastSquares
 
-_PAIRS, _BLOCK = 512, 64
+_PAIRS = 128  # compared at once
 Array = NDArray[np.float64]
 
 
@@ -94,7 +94,7 @@ def posterior(
     >>> found.probability(X[:2], X[2:4]).round(2)
     array([0., 1.])
     """
-    model, start = _checked(estimator, alpha, noise, "posterior")
+    model, start = checked_prior(estimator, alpha, noise, "posterior")
     data = labelled_data(model, X, y, qid, sample_weight, float(model.regression_weight))
     return _assembled(model, data, start, noise)
 
@@ -142,7 +142,7 @@ def pair_posterior(
     >>> found.probability([[3.0]], [[2.0]]).round(2)
     array([0.79])
     """
-    model, start = _checked(estimator, alpha, noise, "pair_posterior")
+    model, start = checked_prior(estimator, alpha, noise, "pair_posterior")
     data = preferred(model, X, winners, losers, strength, weight)
     return _assembled(model, data, start, noise)
 
@@ -170,8 +170,8 @@ class Posterior(Shown):
     answer_variance: float
     n_observations: int
     degrees_of_freedom: float
-    _model: Any = field(repr=False)
-    _form: Form = field(repr=False)
+    _model: Any
+    _form: Form
 
     def __str__(self) -> str:
         return (
@@ -219,9 +219,8 @@ class Posterior(Shown):
         if kernel.is_linear:
             across, own = kernel(D, seen), np.ravel((D * D).sum(axis=1))
         else:
-            blocks = [slice(k, k + _BLOCK) for k in range(0, _num_samples(A), _BLOCK)]
-            pairs = lambda U, V: np.concatenate([np.diagonal(kernel(U[rows], V[rows])) for rows in blocks])
-            across, own = kernel(A, seen) - kernel(B, seen), pairs(A, A) + pairs(B, B) - 2.0 * pairs(A, B)
+            across = kernel(A, seen) - kernel(B, seen)
+            own = np.diagonal(kernel(A, A) + kernel(B, B) - 2.0 * kernel(A, B))
         return kernel_differences(form.smoother, self.alpha, across, own)
 
     def probability(self, X_a: Any, X_b: Any, *, of: str = "scores") -> Array:
@@ -240,27 +239,20 @@ class Posterior(Shown):
         """
         check_word("of", of, ("scores", "labels"))
         mean, std = self.difference(X_a, X_b)
-        return normal_above_zero(mean, std**2 + (self.answer_variance if of == "labels" else 0.0))
+        spread = np.sqrt(std**2 + (self.answer_variance if of == "labels" else 0.0))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(ndtr(np.where(mean == 0.0, 0.0, mean / spread)))
 
 
-def normal_above_zero(mean: Array, variance: Array | float) -> Array:
-    """P(z > 0) + P(z = 0) / 2 of normal z, variances of 0 included."""
-    std = np.broadcast_to(np.sqrt(variance), mean.shape)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(np.where(std > 0.0, ndtr(mean / std), 0.5 + 0.5 * np.sign(mean)))
-
-
-def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, float | None]:
-    """A clone with checked parameters, and its alpha; None is to be found."""
+def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, float | None]:
+    """A clone with checked parameters and a Gaussian prior, and its alpha; None is to be found."""
     model, _ = checked_model(estimator, None, what)
-    if isinstance(model.kernel, str) and model.kernel == "precomputed":
-        raise InputError(
-            f"{what} evaluates the kernel between new items. Give kernel by name or as a function.", parameter="kernel"
-        )
+    if is_precomputed(model.kernel):
+        problem = f"{what} needs the kernel of any two items. Give kernel by name or as a function."
+        raise InputError(problem, parameter="kernel")
     if getattr(model, "positive", False) is not False:
-        raise InputError(
-            f"{what} is not known for weights with constrained signs. Leave out positive.", parameter="positive"
-        )
+        problem = f"{what} is not known for weights with constrained signs. Leave out positive."
+        raise InputError(problem, parameter="positive")
     if isinstance(noise, str):
         check_word("noise", noise, ("marginal", "residual"))
     else:
@@ -268,10 +260,9 @@ def _checked(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, fl
     if isinstance(alpha, str):
         check_word("alpha", alpha, ("evidence",))
         return model, None
-    value = float(model.alpha) if alpha is None else check_alpha(alpha)
-    if value == 0.0:
-        raise InputError("A posterior needs alpha > 0: with alpha=0 the prior is improper.", parameter="alpha")
-    return model, value
+    value = model.alpha if alpha is None else alpha
+    number(above=0.0)("alpha", value)
+    return model, float(value)
 
 
 def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Posterior:
@@ -280,25 +271,17 @@ def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Poster
     form = candidate.problem(data).forms[0]
     evidence = Evidence.of(form.smoother, form.graph)
     alpha = evidence.best_alpha() if alpha is None else alpha
-    variance = _noise_variance(evidence, alpha, noise)
-    answer = _label_noise(form.graph) if isinstance(form.graph, LabelledGraph) else 1.0
-    freedom = evidence.degrees_of_freedom(alpha)
-    return Posterior(alpha, variance, variance * answer, evidence.observations, freedom, model, form)
-
-
-def _noise_variance(evidence: Evidence, alpha: float, noise: Any) -> float:
+    observations, freedom, answer = evidence.observations, evidence.degrees_of_freedom(alpha), 1.0
     if noise == "marginal":
-        return evidence.objective(alpha) / evidence.observations
-    if noise != "residual":
-        return float(noise)
-    left = evidence.observations - evidence.degrees_of_freedom(alpha)
-    if not left > 1e-9 * evidence.observations:
+        variance = evidence.objective(alpha) / observations
+    elif noise != "residual":
+        variance = float(noise)
+    elif observations - freedom > 1e-9 * observations:
+        variance = evidence.loss(alpha) / (observations - freedom)
+    else:
         problem = "The model fits every observation exactly, so the noise cannot be estimated."
         raise InputError(problem, parameter="noise")
-    return evidence.loss(alpha) / left
-
-
-def _label_noise(graph: LabelledGraph) -> float:
-    """The noise of the difference of two labels in units of ``s^2``: that of both items."""
-    seen = graph.e2 > 0.0
-    return float(2.0 * np.average(1.0 / graph.e2[seen], weights=np.diff(graph.starts)[seen]))
+    if isinstance(form.graph, LabelledGraph):  # the difference of two labels has the noise of both items
+        seen = form.graph.e2 > 0.0
+        answer = float(2.0 * np.average(1.0 / form.graph.e2[seen], weights=np.diff(form.graph.starts)[seen]))
+    return Posterior(alpha, variance, variance * answer, observations, freedom, model, form)

@@ -14,7 +14,7 @@ from rankrls._errors import InputError, needed
 from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
-from rankrls.selection.rules import RULES
+from rankrls.selection.rules import best, one_standard_error
 
 # Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
@@ -95,14 +95,9 @@ class AlphaSelectionDisplay(Display):
         parameter: str = "alpha",
         measure: str | None = None,
     ) -> None:
-        table: Array = np.asarray(values, dtype=np.float64)
-        grid = grid_of(alphas, least=0.0 if table.ndim == 1 else -np.inf)
-        if table.ndim not in (1, 2) or len(table) != len(grid):
-            problem = f"values must have an entry or a row for each of {len(grid)} alphas; got shape {table.shape}."
-            raise InputError(problem, parameter="values")
-        known: Array = np.full(len(grid), np.nan) if errors is None else np.asarray(errors, dtype=np.float64)
-        if known.shape != grid.shape:
-            raise InputError(f"errors must have shape {grid.shape}; got {known.shape}.", parameter="errors")
+        grid = grid_of(alphas, least=-np.inf if np.ndim(values) == 2 else 0.0)
+        table = table_of("values", values, grid, 1, 2)
+        known = table_of("errors", np.full(len(grid), np.nan) if errors is None else errors, grid, 1)
         if chosen is not None and chosen not in grid:
             raise InputError(f"chosen must be one of the alphas; got {chosen!r}.", parameter="chosen")
         order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
@@ -112,10 +107,10 @@ class AlphaSelectionDisplay(Display):
         self.best, self.one_se = np.nan, np.nan
         if table.ndim == 1:
             goodness = self.values if greater_is_better else -self.values
-            best, one_se = (
-                float(self.alphas[RULES[name](goodness, self.errors, np.abs(goodness))]) for name in ("best", "one_se")
-            )
-            self.best, self.one_se = best, np.nan if np.isnan(known).all() else one_se
+            curve = goodness, self.errors, np.abs(goodness)
+            self.best = float(self.alphas[best(*curve)])
+            if errors is not None:
+                self.one_se = float(self.alphas[one_standard_error(*curve)])
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
@@ -143,16 +138,15 @@ class AlphaSelectionDisplay(Display):
         if parameter is None or not hasattr(model, "best_index_"):
             problem = f"This {type(model).__name__} has no measure for each regularization value."
             raise InputError(f"{problem} Fit RankRLSCV, or give the values themselves.", parameter="estimator")
-        best = model.best_index_
-        rows = np.ones(len(table[parameter]), dtype=bool)
+        rows, measure = np.ones(len(table[parameter]), dtype=bool), resolve_measure(model.scoring)
         for name in set(model.best_params_) - {parameter}:
-            rows &= [value is table[name][best] or value == table[name][best] for value in table[name]]
-        measure = resolve_measure(model.scoring)
+            chosen = table[name][model.best_index_]
+            rows &= [value is chosen or value == chosen for value in table[name]]
         display = cls(
             table[parameter][rows],
             table["mean_score"][rows],
             errors=table["standard_error"][rows],
-            chosen=float(table[parameter][best]),
+            chosen=float(table[parameter][model.best_index_]),
             greater_is_better=measure.greater_is_better,
             parameter=parameter,
             measure=f"{measure}, {model.selection_}",
@@ -214,14 +208,14 @@ class AlphaSelectionDisplay(Display):
             look = {"color": "black", "linestyle": "--"} if alpha == 0.0 else {"color": colour}
             look = {"label": f"{self.parameter} = {alpha:.3g}", **look, **line_kw}
             self.lines_ += self.ax_.plot(known + 1, values[known], **look)
-        if self.chosen is not None and self.n_iter and self.n_iter <= self.values.shape[1]:
+        if self.chosen is not None and self.n_iter is not None:
             value = self.values[int(np.argmax(self.alphas == self.chosen)), self.n_iter - 1]
             label = f"chosen: {self.chosen:.3g} after {self.n_iter}"
             self.marks_ += self.ax_.plot([self.n_iter], [value], "o", color="tab:red", label=label, zorder=3)
 
 
 class PropensityDisplay(Display):
-    """The examination of each position, with 95 % intervals if it was estimated.
+    """The examination of each position, with 95 % intervals.
 
     Parameters
     ----------
@@ -257,7 +251,7 @@ class PropensityDisplay(Display):
         """Draw; ``errorbar_kw`` are passed to ``ax.errorbar``, and a new figure is made if no axes are given."""
         self._open(ax)
         found = self.propensities
-        ends = np.nan_to_num(np.abs(found.interval - found.examination))
+        ends = np.abs(found.interval - found.examination)
         style = {"marker": "o", "capsize": 3, "color": COLOURS[0], **errorbar_kw}
         self.bars_ = self.ax_.errorbar(found.positions, found.examination, ends, **style)
         self.ax_.set(xlabel="position", ylabel="examination")
@@ -272,3 +266,12 @@ def grid_of(alphas: ArrayLike, least: float = 0.0) -> Array:
         problem = f"alphas must be a sequence of positive numbers, for a logarithmic axis; got {alphas!r}."
         raise InputError(problem, parameter="alphas")
     return grid
+
+
+def table_of(name: str, values: ArrayLike, grid: Array, *dimensions: int) -> Array:
+    """An array with an entry or a row for each regularization value."""
+    table: Array = np.asarray(values, dtype=np.float64)
+    if table.ndim not in dimensions or len(table) != len(grid):
+        problem = f"{name} must have an entry or a row for each of {len(grid)} alphas; got shape {table.shape}."
+        raise InputError(problem, parameter=name)
+    return table

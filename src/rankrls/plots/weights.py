@@ -8,14 +8,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils import check_array
 
 from rankrls._checks import check_count, check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
+from rankrls.models.fitting import check_features
 from rankrls.models.rankrls import RankRLS, RankRLSCV
-from rankrls.plots.choices import COLOURS, Array, Display, grid_of
+from rankrls.plots.choices import COLOURS, Display, grid_of, table_of
 
 
 class CoefficientsDisplay(Display):
@@ -114,14 +114,12 @@ class CoefficientsDisplay(Display):
         ValueError
             If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
         """
-        weights = linear_weights(fitted_ranker(estimator), target, "there are no weights of features to draw.")
+        final = fitted_ranker(estimator)
+        weights = linear_weights(final, target, "there are no weights of features to draw.")
         names = names_of_features(estimator, None, len(weights)) if names is None else names
         what = "weight"
         if X is not None:
-            Z = check_array(final_step_inputs(estimator, X, qid)[1], accept_sparse="csr", dtype=np.float64)
-            if Z.shape[1] != len(weights):
-                problem = f"X has {Z.shape[1]} features, but the model has {len(weights)} weights."
-                raise InputError(problem, parameter="X")
+            Z = check_features(final, final_step_inputs(estimator, X, qid)[1], kernel="linear")
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(Z).var_)
             what = "weight × standard deviation of the feature"
         return cls(weights, names, top=top, what=what).plot(ax=ax, **bar_kw)
@@ -155,8 +153,7 @@ class CoefficientsDisplay(Display):
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.set_ylim(n - 0.4, -0.6)
         self.ax_.axvline(0.0, color="black", linewidth=0.8)
-        for side in ("top", "right", "left"):
-            self.ax_.spines[side].set_visible(False)
+        self.ax_.spines[["top", "right", "left"]].set_visible(False)
         some = f" ({n} of {self.n_features} features)" if n < self.n_features else ""
         self.ax_.set_xlabel(self.what + some)
         return self
@@ -197,10 +194,7 @@ class RegularizationPathDisplay(Display):
         self, alphas: ArrayLike, weights: ArrayLike, names: Sequence[Any] | None = None, *, alpha: float | None = None
     ) -> None:
         grid = grid_of(alphas)
-        W: Array = np.asarray(weights, dtype=np.float64)
-        if W.ndim != 2 or len(W) != len(grid):
-            problem = f"weights must have a row for each of {len(grid)} alphas; got shape {W.shape}."
-            raise InputError(problem, parameter="weights")
+        W = table_of("weights", weights, grid, 2)
         order = np.argsort(-grid, kind="stable")
         self.alphas, self.weights = grid[order], W[order]
         self.names, self.alpha = names_of(names, W.shape[1]), alpha
@@ -248,12 +242,11 @@ class RegularizationPathDisplay(Display):
         """
         fit = lambda model: getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
         chosen = getattr(estimator, "best_params_", {})
-        given = {**getattr(estimator, "get_params", dict)(), **chosen}
-        if not isinstance(estimator, RankRLS | RankRLSCV) or given["kernel"] != "linear":
+        given = estimator.get_params() | chosen if isinstance(estimator, RankRLS | RankRLSCV) else {}
+        if given.get("kernel") != "linear":
             problem = "A regularization path needs RankRLS or a fitted RankRLSCV with kernel='linear'"
             raise InputError(f"{problem}; got {estimator!r}.", parameter="estimator")
-        kept = {*RankRLS().get_params()} & {*RankRLSCV().get_params()}
-        given = {name: value for name, value in given.items() if name in kept}
+        given = {name: given[name] for name in RankRLS().get_params().keys() & RankRLSCV().get_params().keys()}
         if alphas is None:
             alphas = np.unique(fit(RankRLSCV(**given)).cv_results_["alpha"])
         grid = grid_of(alphas)
@@ -289,25 +282,21 @@ class RegularizationPathDisplay(Display):
         self._open(ax)
         at = -1 if self.alpha is None else int(np.argmin(np.abs(np.log(self.alphas / self.alpha))))
         largest = np.argsort(-np.abs(self.weights[at]), kind="stable")[:top].tolist()
-        looks: dict[int, Any] = {
-            j: {"color": COLOURS[k % 7], "linestyle": ("-", "--", ":")[k // 7 % 3], "zorder": 2}
-            for k, j in enumerate(largest)
-        }
-        rest = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
         self.ax_.axhline(0.0, color="black", linewidth=0.8)
         self.lines_: list[Any] = []
         for j, name in enumerate(self.names):
-            self.lines_ += self.ax_.plot(
-                self.alphas, self.weights[:, j], **{"label": name, **looks.get(j, rest), **line_kw}
-            )
+            look: dict[str, Any] = {"color": "0.75", "linewidth": 0.8, "zorder": 1}
+            if j in largest:
+                k = largest.index(j)
+                look = {"color": COLOURS[k % 7], "linestyle": ("-", "--", ":")[k // 7 % 3], "zorder": 2}
+            self.lines_ += self.ax_.plot(self.alphas, self.weights[:, j], **{"label": name, **look, **line_kw})
         handles = [self.lines_[j] for j in largest]
         if self.alpha is not None:
             label = f"alpha = {self.alpha:.3g}"
             handles.append(self.ax_.axvline(self.alpha, color="0.4", linestyle=":", label=label, zorder=0))
         self.ax_.legend(handles=handles, fontsize="small")
         self.ax_.set(xscale="log", xlabel="alpha (decreasing)", ylabel="weight")
-        if len(self.alphas) > 1:
-            self.ax_.set_xlim(self.alphas[0], self.alphas[-1])
+        self.ax_.xaxis.set_inverted(True)
         return self
 
 
