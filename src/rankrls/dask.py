@@ -6,6 +6,7 @@ they do not are shuffled by query first.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
@@ -17,7 +18,6 @@ from rankrls._errors import InputError, needed
 from rankrls._queries import query_layout
 from rankrls.models import rankrls, sparse_rankrls
 from rankrls.models.inputs.parameters import estimator
-from rankrls.streaming.executors import check_workers
 
 needed("rankrls.dask", "dask", "dask", "distributed")
 
@@ -145,7 +145,6 @@ class _Rows:
     qid: NDArray[Any]
     sample_weight: NDArray[np.float64] | None
     first_row: int
-    ids: None = None
 
     @property
     def n_rows(self) -> int:
@@ -177,7 +176,6 @@ class _DaskData:
 
     parts: tuple[_DaskPart, ...]
     n_features: int
-    n_queries: int
     feature_names: tuple[str, ...] | None
     executor: Any
 
@@ -198,7 +196,6 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     if not hasattr(X, "__dask_graph__"):
         problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for others."
         raise InputError(problem, parameter="X")
-    client = _client()
     X, known, names = _features(X, {"y": y, "qid": qid, "sample_weight": weight})
     found = _queries(known["qid"])
     if _straddle(found):
@@ -219,17 +216,9 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     rows = [make(*each) for each in zip(range(len(features)), starts, features, *columns, strict=False)]
     parts = tuple(_DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
     n = len(names) if names is not None else int(X.shape[1])
-    return _DaskData(parts, n, len({query for ids in found for query in ids.tolist()}), names, client)
-
-
-def _client() -> Any:
-    """The client that Dask would take, if there is one."""
-    try:
-        client = default_client()
-    except ValueError:
-        return None
-    check_workers(client)
-    return client
+    with suppress(ValueError):  # there is no client
+        return _DaskData(parts, n, names, default_client())
+    return _DaskData(parts, n, names, None)
 
 
 def _queries(qid: Any) -> list[NDArray[Any]]:
