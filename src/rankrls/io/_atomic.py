@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import hashlib
 import os
 import re
 import shutil
@@ -144,9 +143,7 @@ def _temporary(target: str) -> Iterator[str]:
     It begins with ``.NAME.tmp`` and the number of the process.
     """
     folder, name = os.path.split(target)
-    encoded = os.fsencode(name)  # a name may have 255 bytes
-    name = name if len(encoded) <= 200 else hashlib.sha256(encoded).hexdigest()
-    start = os.path.join(folder, f".{name}.tmp")
+    start = os.path.join(folder, f".{name[:50]}.tmp")  # a name may have 255 bytes
     for path in glob.glob(glob.escape(start) + "*." + 12 * "[0-9a-f]"):
         process = path[len(start) :].partition(".")[0]
         if process.isdigit() and not _runs(int(process)):
@@ -165,10 +162,8 @@ def _runs(process: int) -> bool:
         return process == os.getpid()
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
+    except OSError as error:
+        return not isinstance(error, ProcessLookupError)
     return True
 
 
