@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import hashlib
 import io
+import os
 import re
 import tempfile
 import zlib
@@ -119,13 +120,13 @@ def judge(case: bytes) -> None:
     wide = bool(re.search(rb"[0-9]{5}:", data)) or options["gzip"] or data[:2] == b"\x1f\x8b"
     keywords = {
         "dense": False if wide and options["dense"] is True else options["dense"],
-        "n_threads": options["threads"],
         "dtype": dtype,
         "n_features": given,
         "zero_based": zero_based,
     }
     read = read_file if options["file"] else lambda data, **kw: load_letor(io.BytesIO(data), **kw)
-    with blocks_of(options["block"]):
+    threads = mock.patch.dict(os.environ, RANKRLS_NUM_THREADS=str(options["threads"]))
+    with blocks_of(options["block"]), threads:
         try:
             table = read(data, **keywords)
         except LetorError as error:

@@ -67,7 +67,7 @@ def test_parts_hold_whole_queries_and_all_rows(tmp_path_factory, sizes, group, l
 
 
 def groups_of_part(part):
-    file = pq.ParquetFile(part.file.path)
+    file = pq.ParquetFile(part.path)
     return [file.read_row_group(k)["qid"].to_pylist() for k in part.groups]
 
 

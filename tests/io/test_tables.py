@@ -275,6 +275,7 @@ def test_a_cell_that_is_no_number(word):
         (b"label,qid,a\n1,1,2\n\x8b\n", Refusal("UTF-8", line=3)),
         ("", Refusal("empty")),
         ("label,a\n\n", Refusal("no row")),
+        pytest.param("x" * 200_000, Refusal("delimited text"), id="one long word"),
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
         ("label,a\n".encode("utf-16"), Refusal("UTF-16", parameter="format")),

@@ -26,17 +26,17 @@ def read(text, **given):
 SIDES = {"left": "a", "right": "b", "preferred": "choice"}
 
 
-@given(VOTES, st.booleans(), st.booleans())
-def test_votes_are_those_of_the_rows(votes, keep, as_frame):
+@given(VOTES, st.booleans())
+def test_votes_are_those_of_the_rows(votes, as_frame):
     frame = pd.DataFrame(votes, columns=["a", "b", "choice"])
     frame["prompt"] = [f"p{k % 3}" for k in range(len(votes))]
     expected = [
         (right, left, 1.0, f"p{k % 3}") if choice == "right" else (left, right, float(choice == "left"), f"p{k % 3}")
         for k, (left, right, choice) in enumerate(votes)
-        if left != right and (keep or choice != "tie")
+        if left != right
     ]
     source = frame if as_frame else io.BytesIO(frame.to_csv(index=False).encode())
-    options = {**SIDES, "group": "prompt", "ties": "include" if keep else "exclude"}
+    options = {**SIDES, "group": "prompt"}
     if not any(strength for *_, strength, _ in expected):
         with pytest.raises(PairsError):
             load_votes(source, **options)
@@ -68,7 +68,6 @@ def test_words_for_a_side(choice, winner):
 def test_words_for_a_tie(choice):
     votes = read(f"a,b,choice\nowl,crow,{choice}\nowl,crow,left\n", **SIDES)
     assert votes.strength.tolist() == [0.0, 1.0]
-    assert read(f"a,b,choice\nowl,crow,{choice}\nowl,crow,left\n", **SIDES, ties="exclude").n_left_out == 1
 
 
 @pytest.mark.parametrize(
@@ -100,6 +99,13 @@ def test_an_empty_answer_is_an_item(empty):
     assert (votes.items[votes.winners].tolist(), votes.items[votes.losers].tolist()) == (["crow"], [""])
 
 
+def test_groups_are_integers_in_some_batches_and_missing_in_others(monkeypatch):
+    monkeypatch.setattr("rankrls.io.opened._BATCH_CELLS", 8)
+    frame = pd.DataFrame({"a": list("xyxy"), "b": list("zzzz"), "choice": ["left"] * 4})
+    votes = load_votes(frame.assign(voter=pd.array([7, 8, None, 7], "Int64")), **SIDES, group="voter")
+    assert votes.groups.tolist() == ["7", "8", "", "7"]
+
+
 def test_equal_items_are_left_out():
     votes = read("a,b,choice\nowl,owl,left\nowl,crow,left\n", **SIDES)
     assert (votes.n_pairs, votes.n_left_out) == (1, 1)
@@ -118,7 +124,6 @@ def test_equal_items_are_left_out():
         ("a,b\nx,y\n", {"winner": "a"}, {"parameter": "loser"}),
         ("a,b\nx,y\n", {"winner": "a", "loser": "b", "left": "a"}, {"parameter": "left"}),
         ("a,b\nx,y\n", {}, {"parameter": "left"}),
-        ("a,b\nx,y\n", {"winner": "a", "loser": "b", "ties": "half"}, {"parameter": "ties"}),
     ],
 )
 def test_what_is_no_vote(text, given, facts):

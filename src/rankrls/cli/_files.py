@@ -143,7 +143,7 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
     with report.working("reading", f"reading {path}"):
         votes = load_votes(path, left=options.left, right=options.right, preferred=options.preferred, group=group)
     if votes.n_left_out:
-        report.note(f"{path}: {votes.n_left_out} votes are left out: ties, or between equal items.")
+        report.note(f"{path}: {votes.n_left_out} votes between equal items are left out.")
     if encoder is None:
         encoder, kind = encoder_of_items(votes)
         what = "names, each with its own rating" if kind == "names" else "texts, whose words are features"

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 import mmap
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import Any, BinaryIO, Literal, NamedTuple
+from itertools import compress, pairwise
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -16,14 +15,12 @@ from scipy.sparse import csr_array
 
 from rankrls._checks import check_count
 from rankrls._compiled import map_threads, stream_threads
-from rankrls._compiled import n_threads as usual_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
-from rankrls.io._rows import Growing, Ids, float_type
-from rankrls.io._source import Text
+from rankrls.io._rows import float_type, ids_of, is_utf8, joined_ids
+from rankrls.io._source import Source, Text
 from rankrls.io._table import NO_ID, LetorError, LetorTable, Options, beyond, described
 
-Source = str | os.PathLike[str] | BinaryIO
 _DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
 _MOST_COLUMNS = 1 << 27
@@ -32,13 +29,12 @@ _BLANKS = b" \t\r\v\f"
 
 
 def load_letor(
-    path: str | os.PathLike[str] | BinaryIO,
+    path: Source,
     *,
     n_features: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dense: bool | Literal["auto"] = "auto",
     dtype: DTypeLike = np.float64,
-    n_threads: int | None = None,
 ) -> LetorTable:
     r"""Read learning-to-rank data: LETOR, SVMlight, SVMrank or RankLib text, plain or gzip.
 
@@ -65,9 +61,6 @@ def load_letor(
         Whether ``X`` is an ndarray or a CSR array. "auto": dense where the file writes at least one cell in ten.
     dtype : dtype, default=float64
         Of ``X``: float64 or float32. Labels are float64.
-    n_threads : int, optional
-        Threads that parse. By default ``RANKRLS_NUM_THREADS``, ``OMP_NUM_THREADS`` or the processors at hand. The
-        table does not depend on it.
 
     Returns
     -------
@@ -100,28 +93,15 @@ def load_letor(
     >>> table.comments
     ['docid = 12', '']
     """
-    for key, value in (("n_features", n_features), ("n_threads", n_threads)):
-        if value is not None:
-            check_count(key, value, none="as many as there are")
+    if n_features is not None:
+        check_count("n_features", n_features, none="as many as there are")
     for key, choice in (("zero_based", zero_based), ("dense", dense)):
         if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
             raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
-    threads = usual_threads() if n_threads is None else int(n_threads)
-    options = Options(float_type(dtype), n_features, zero_based, threads)
-    text = Text(path, LetorError)
+    text, options = Text(path, LetorError), Options(float_type(dtype), n_features, zero_based)
     blocks = [*_parsed(text, options)]
-    shape = _shape_of(blocks, text.name, options)
-    dense = shape.dense if dense == "auto" else dense
-    return _joined(blocks, text, options._replace(n_features=shape.columns, zero_based=shape.zero_based), dense)
-
-
-class Shape(NamedTuple):
-    """Rows and features of a file, and whether features are counted from 0, and a table is dense."""
-
-    rows: int
-    columns: int
-    zero_based: bool
-    dense: bool
+    options, share = _with_shape(blocks, text.name, options)
+    return _joined(blocks, text, options, dense=share >= _DENSE_FROM if dense == "auto" else dense)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,20 +115,18 @@ class _Block:
     y : ndarray of shape (m,)
     ends : ndarray of shape (m,)
         Where each row's entries end.
-    ids : ndarray of shape (entries,)
-        Feature ids as the text writes them, ascending in each row, in the smallest type that holds them; none where
-        every row names all features from ``least`` to ``largest``.
-    values : ndarray of shape (entries,)
-    runs : ndarray of shape (runs, 2)
-        The first row of each run of rows of one query, and a byte of it.
-    qids : list of str
-        The query id of each run; "" where the rows have none.
+    ids, values : ndarray of shape (entries,)
+        Feature ids as the text writes them, ascending in each row, in the smallest type that holds them.
+    qid : ndarray of shape (m,), or None
+        None where the rows have no query ids.
     comments : list of str, or None
         What stands behind ``#`` in each row; None if that is nothing in all of them.
     least, largest : int
         Feature ids.
+    start : int
+        A byte of the first row.
     bad : int, or None
-        A byte of the first bad line.
+        One of the first bad line.
     """
 
     lines: int
@@ -156,21 +134,19 @@ class _Block:
     ends: NDArray[np.int64]
     ids: NDArray[Any]
     values: NDArray[Any]
-    runs: NDArray[np.int64]
-    qids: list[str]
+    qid: NDArray[Any] | None
     comments: list[str] | None
     least: int
     largest: int
+    start: int
     bad: int | None
 
 
 def letor_query_ids(path: Source) -> tuple[int, NDArray[Any] | None]:
     """How many rows a file has, and their query ids; features are checked and forgotten."""
-    ids, rows, with_qid = Ids(), 0, False
-    for block in _parsed(Text(path, LetorError), Options(threads=usual_threads())):
-        _add_qids(ids, block)
-        rows, with_qid = rows + len(block.y), bool(block.qids[0])
-    return rows, ids.finish(numbers=True) if with_qid else None
+    found = [(len(block.y), block.qid) for block in _parsed(Text(path, LetorError), Options())]
+    ids = [qid for _, qid in found if qid is not None]
+    return sum(rows for rows, _ in found), joined_ids(ids) if ids else None
 
 
 def letor_lines(path: Source) -> Iterator[bytes]:
@@ -181,18 +157,19 @@ def letor_lines(path: Source) -> Iterator[bytes]:
                 yield line + b"\n"
 
 
-def letor_shape(path: Source) -> Shape:
-    """The shape of a file's table, in one pass over the text; memory is a few blocks of it."""
-    text, options = Text(path, LetorError), Options(threads=usual_threads())
-    return _shape_of(_parsed(text, options), text.name, options)
+def letor_shape(path: Source) -> tuple[int, bool]:
+    """The number of features of a file, and whether they are counted from 0; memory is a few blocks of text."""
+    text = Text(path, LetorError)
+    options, _ = _with_shape(_parsed(text, Options()), text.name, Options())
+    return options.n_features or 0, bool(options.zero_based)
 
 
 def letor_tables(path: Source, *, n_features: int, zero_based: bool) -> Iterator[LetorTable]:
     """The rows of a file as sparse tables of about a megabyte of text each, in order; memory is a few of them.
 
-    The arguments are as :func:`letor_shape` finds them. A query may go on in the next table.
+    A query may go on in the next table.
     """
-    text, options = Text(path, LetorError), Options(np.dtype(np.float64), n_features, zero_based, usual_threads())
+    text, options = Text(path, LetorError), Options(n_features=n_features, zero_based=zero_based)
     for block in _parsed(text, options):
         yield _joined([block], text, options, dense=False)
 
@@ -219,13 +196,11 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
         return text, block
 
     lines, with_qid = 0, None
-    for raw, block in stream_threads(parse, text.blocks(), threads=options.threads):
+    for raw, block in stream_threads(parse, text.blocks()):
         bad = [] if block.bad is None else [block.bad]
-        if block.qids:
-            with_qid = bool(block.qids[0]) if with_qid is None else with_qid
-            bad += [
-                at for at, name in zip(block.runs[:, 1].tolist(), block.qids, strict=True) if bool(name) != with_qid
-            ][:1]
+        if len(block.y):
+            with_qid = block.qid is not None if with_qid is None else with_qid
+            bad += [] if (block.qid is not None) == with_qid else [block.start]
         if bad:
             number = raw.count(b"\n", 0, min(bad))
             error = described(raw.split(b"\n")[number], with_qid, options)
@@ -252,17 +227,13 @@ def _parse(text: bytes, room: Room, options: Options) -> _Block:
     if found.unsorted:
         ids, values, twice = _sorted(ends, ids, values)
         bad += stops[twice].tolist()
-    if found.entries == rows * (found.largest - found.least + 1):
-        ids = ids[:0]
-    runs, qids = runs[: found.runs].copy(), []
-    for _, first, last in runs.tolist():
-        try:
-            qids.append(text[first:last].decode())
-        except UnicodeDecodeError:
-            qids.append("?")
-            bad.append(first)
-        if "\0" in qids[-1]:
-            bad.append(first)
+    starts, *places = runs[: found.runs].T.tolist()
+    names = [text[first:last] for first, last in zip(*places, strict=True)]
+    wrong = (not is_utf8(name) or b"\0" in name or bool(name) != bool(names[0]) for name in names)
+    bad += [*compress(places[0], wrong)]
+    qid = None
+    if names and names[0]:
+        qid = np.repeat(ids_of([name.decode(errors="replace") for name in names]), np.diff(starts, append=rows))
     comments = None
     if found.comments:
         spans = zip(notes[:rows].tolist(), stops[:rows].tolist(), strict=True)
@@ -273,11 +244,11 @@ def _parse(text: bytes, room: Room, options: Options) -> _Block:
         ends=ends,
         ids=_mapped(ids, np.min_scalar_type(max(found.largest, 0))),
         values=_mapped(values, options.dtype),
-        runs=runs[:, :2],
-        qids=qids,
+        qid=qid,
         comments=comments if comments and any(comments) else None,
         least=found.least,
         largest=found.largest,
+        start=next(iter(places[0]), 0),
         bad=min(bad, default=None),
     )
 
@@ -302,8 +273,8 @@ def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.
     return rows.indices, rows.data, twice
 
 
-def _shape_of(blocks: Iterable[_Block], name: str, options: Options) -> Shape:
-    """What the blocks of a file add up to.
+def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[Options, float]:
+    """The options with the number of features of some blocks and the first one's number; the share of written cells.
 
     Raises
     ------
@@ -320,29 +291,25 @@ def _shape_of(blocks: Iterable[_Block], name: str, options: Options) -> Shape:
     given = options.n_features
     if given is not None and columns > given:
         raise beyond(f"feature {largest}", largest, given, 0).replace(file=name)
-    if given is None and columns == 0:
-        problem = "no line names a feature. If that is right, give the number of features (n_features)."
-        raise LetorError(problem, file=name, parameter="n_features")
-    if given is None and columns > _MOST_COLUMNS:
+    problem = ""
+    if columns == 0:
+        problem = "no line names a feature."
+    elif columns > _MOST_COLUMNS:
         problem = f"feature {largest} makes {columns} columns, most of them empty."
-        remedy = "If that is right, give the number of features (n_features)."
-        raise LetorError(f"{problem} {remedy}", file=name, parameter="n_features", column=largest)
+    if problem and given is None:
+        problem += " If that is right, give the number of features (n_features)."
+        raise LetorError(problem, file=name, parameter="n_features", column=max(largest, 0) or None)
     columns = given or columns
-    return Shape(rows, columns, zero_based, entries >= _DENSE_FROM * rows * columns)
-
-
-def _add_qids(ids: Ids, block: _Block) -> None:
-    ids.append(block.qids, np.repeat(np.arange(len(block.qids)), np.diff(block.runs[:, 0], append=len(block.y))))
+    return options._replace(n_features=columns, zero_based=zero_based), entries / (rows * columns)
 
 
 def _joined(blocks: list[_Block], text: Text, options: Options, dense: bool) -> LetorTable:
     """The table of some blocks; the list is emptied on the way, so that each block's memory goes back."""
-    largest, ids, comments = max(block.largest for block in blocks), Ids(), None
+    largest, comments = max(block.largest for block in blocks), None
     if any(block.comments for block in blocks):
         comments = [note for block in blocks for note in block.comments or [""] * len(block.y)]
-    for block in blocks:
-        _add_qids(ids, block)
-    qid = ids.finish(numbers=True) if blocks[0].qids[0] else None
+    ids = [block.qid for block in blocks if block.qid is not None]
+    qid = joined_ids(ids) if ids else None
     y, zero_based = np.concatenate([block.y for block in blocks]), bool(options.zero_based)
     X = (_dense if dense else _sparse)(blocks, options)
     return LetorTable(X, y, qid, comments, text.name, text.sha256, zero_based, max(largest + int(zero_based), 0))
@@ -354,32 +321,26 @@ def _dense(blocks: list[_Block], options: Options) -> NDArray[Any]:
     waiting = dict(zip(pairwise(starts), blocks, strict=True))
     blocks.clear()
 
-    def fill(room: tuple[int, int]) -> None:
-        block = waiting.pop(room)
-        rows, shift = X[slice(*room)], int(not options.zero_based)
-        if len(block.ids) < len(block.values):
-            rows[:, block.least - shift : block.largest + 1 - shift] = block.values.reshape(len(rows), -1)
-        else:
-            scatter(block.ends, block.ids.astype(np.int64), shift, block.values, rows)
+    def fill(rows: tuple[int, int]) -> None:
+        block = waiting.pop(rows)
+        scatter(block.ends, block.ids.astype(np.int64), int(not options.zero_based), block.values, X[slice(*rows)])
 
-    map_threads(fill, [*waiting], threads=options.threads)
+    map_threads(fill, [*waiting])
     return X
 
 
 def _sparse(blocks: list[_Block], options: Options) -> Any:
     columns, entries = options.n_features or 0, sum(len(block.values) for block in blocks)
-    integer = np.dtype(np.int32 if max(columns, entries) <= np.iinfo(np.int32).max else np.int64)
-    values, indices, indptr = Growing((), options.dtype), Growing((), integer), Growing((), integer)
-    indptr.append(np.zeros(1, integer))
-    before = 0
+    integer = np.int32 if max(columns, entries) <= np.iinfo(np.int32).max else np.int64
+    values, indices = np.empty(entries, dtype=options.dtype), np.empty(entries, dtype=integer)
+    ends, before = [np.zeros(1, dtype=np.int64)], 0
     while blocks:
         block = blocks.pop(0)
-        values.append(block.values)
-        full = np.arange(block.least, block.largest + 1) if len(block.ids) < len(block.values) else block.ids
-        indices.append(np.resize(full, len(block.values)).astype(integer) - int(not options.zero_based))
-        indptr.append(block.ends + before)
-        before += len(block.values)
-    ends = indptr.finish()
-    X = csr_array((values.finish(), indices.finish(), ends), shape=(len(ends) - 1, columns))
+        here = slice(before, before + len(block.values))
+        values[here], indices[here] = block.values, block.ids - int(not options.zero_based)
+        ends.append(block.ends + before)
+        before = here.stop
+    indptr = np.concatenate(ends).astype(integer)
+    X = csr_array((values, indices, indptr), shape=(len(indptr) - 1, columns))
     X.has_canonical_format = True
     return X

@@ -71,6 +71,19 @@ def objects(texts: Iterable[str]) -> NDArray[Any]:
     return out
 
 
+def ids_of(texts: Sequence[str]) -> NDArray[Any]:
+    """int64 if every text is a whole number as ``str(int)`` writes it and fits, else the texts."""
+    return np.array([*map(int, texts)], dtype=np.int64) if all(map(is_whole, texts)) else objects(texts)
+
+
+def joined_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Ids of rows that follow one another: int64 if all of them are, else texts, each different one held once."""
+    if all(part.dtype == np.int64 for part in parts):
+        return np.concatenate(parts)
+    known: dict[str, str] = {}
+    return objects(known.setdefault(text, text) for part in parts for text in map(str, part.tolist()))
+
+
 def coded(values: Iterable[T]) -> tuple[list[T], NDArray[np.int64]]:
     """The different values in the order in which they appear first, and the number of each among them."""
     known: dict[T, int] = {}
@@ -102,34 +115,3 @@ class Growing:
         """The array, of the right length."""
         self._array.resize((self._rows, *self._array.shape[1:]), refcheck=False)
         return self._array
-
-
-class Ids:
-    """A column of ids: each different text once, and its number for every row; or whole numbers as they are."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-        self._codes = Growing((), np.int64)
-
-    def append(self, texts: list[str] | None, codes: NDArray[Any]) -> None:
-        """More rows: numbers of texts, or without texts the ids themselves."""
-        if texts is not None:
-            known = self._known
-            number = np.fromiter((known.setdefault(t, len(known)) for t in texts), dtype=np.int64, count=len(texts))
-            codes = number[codes]
-        self._codes.append(codes)
-
-    def finish(self, *, numbers: bool) -> NDArray[Any]:
-        """The ids of all rows.
-
-        Parameters
-        ----------
-        numbers : bool
-            Whether texts become int64 if every one of them is a whole number as ``str(int)`` writes it and fits.
-        """
-        codes, texts = self._codes.finish(), [*self._known]
-        if not texts:
-            return codes
-        if numbers and all(map(is_whole, texts)):
-            return np.array([int(t) for t in texts], dtype=np.int64)[codes]
-        return objects(texts)[codes]

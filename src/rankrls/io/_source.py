@@ -13,6 +13,9 @@ from typing import Any, BinaryIO
 
 from rankrls._errors import InputError
 
+Source = str | os.PathLike[str] | BinaryIO
+"""A path or an open binary file; a data frame passes for one too, as far as types go."""
+
 _BLOCK = 1 << 20
 _FOREIGN = {
     b"BZh": "bzip2 data",
@@ -63,7 +66,7 @@ class Text:
         Of the bytes as they lie on disk, when all blocks have been read.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | BinaryIO, kind: type[InputError]) -> None:
+    def __init__(self, path: Source, kind: type[InputError]) -> None:
         self._path, self._kind, self.sha256 = path, kind, ""
         self.name = str(getattr(path, "name", "<stream>")) if hasattr(path, "read") else os.fspath(path)
 

@@ -139,7 +139,6 @@ class Options(NamedTuple):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     n_features: int | None = None
     zero_based: bool | Literal["auto"] = "auto"
-    threads: int = 1
 
     @property
     def taken(self) -> tuple[int, int]:

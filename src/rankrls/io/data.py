@@ -17,7 +17,7 @@ from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
 from rankrls.io._atomic import atomic_write
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
-from rankrls.io._rows import few, objects
+from rankrls.io._rows import few, joined_ids
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, TableError, matching, plan_columns
 from rankrls.io.inputs import sizes_beside
@@ -26,9 +26,7 @@ from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
 from rankrls.io.writing import packed, save_letor, save_table, write_tables
 
 Rows = LetorTable | ColumnTable
-_PARTS = (".train", ".vali", ".valid", ".test")
-"""What LightGBM's files end in: it says which part they are, and not which format."""
-_BY_NAME = f"tables end in {', '.join(ENDINGS)}.)"
+_OF_TABLES = ("label", "qid", "id", "ignore", "event", "position", "impressions")
 
 
 @dataclass(frozen=True)
@@ -125,23 +123,20 @@ class ReadOptions(ColumnRoles):
             raise InputError(message, file=table.path, parameter="qid")
 
     def _letor(self, path: Path, source: Any) -> LetorTable:
-        count = self.n_features
+        count, endings = self.n_features, f"tables end in {', '.join(ENDINGS)}."
+        why = f"needs a table, but this file is LETOR text ({endings})"
         if self.raw:
-            message = f"columns that are not numbers need a table, but this file is LETOR text ({_BY_NAME}"
-            raise InputError(message, file=str(path), parameter="format")
-        roles: tuple[str, ...] = ()
+            raise InputError(f"what is not a number {why}", file=str(path), parameter="format")
         if not self.names:  # else a table has been read before
             count = self.count(str(path)) if count is None else count
-            roles += () if self.usual else ("label", "qid", "id", "ignore", "event", "position", "impressions")
-        told = next((role for role in roles if getattr(self, role)), None)
-        if told is not None:
-            message = f"{told} needs a table, but this file is LETOR text ({_BY_NAME}"
-            raise InputError(message, parameter=told, file=str(path))
+            for role in () if self.usual else _OF_TABLES:
+                if getattr(self, role):
+                    raise InputError(f"{role} {why}", parameter=role, file=str(path))
         try:
             return load_letor(source, n_features=count, zero_based=self.zero_based, dense=self.dense)
         except InputError as error:
             if error.parameter == "format":  # unlike a file of another kind
-                raise error.replace(message=f"{error.message} (It is read as LETOR text; {_BY_NAME}") from error
+                raise error.replace(message=f"{error.message} (It is read as LETOR text; {endings})") from error
             raise
 
 
@@ -200,9 +195,8 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         return
     called = {"label": table.label, "qid_name": table.qid_name, "id_name": table.id_name}
     given: Any = {key: name for key, name in called.items() if name is not None}
-    given["feature_names"] = names or table.feature_names or [f"f{name}" for name in table.feature_ids]
-    ids = table.docids
-    save_table(path, table.X, table.y, table.qid, ids=ids, **given)
+    names, ids = names or table.feature_names or [f"f{name}" for name in table.feature_ids], table.docids
+    save_table(path, table.X, table.y, table.qid, ids=ids, feature_names=names, **given)
     if table.comments and ids is None:
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
 
@@ -225,7 +219,7 @@ def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray
         raise InputError(message, file=odd.path, parameter="qid")
     if scored.qid is None or more.qid is None:
         return X, y, None
-    return X, y, objects([*scored.qid.tolist(), *more.qid.tolist()])
+    return X, y, joined_ids([scored.qid, more.qid])
 
 
 def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[int]:
@@ -304,10 +298,8 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
         If it cannot be read.
     """
     kind = options.format_of(path)
-    gzip = ".gz" if path.name.lower().endswith(".gz") else ""
-    suffix = Path(path.name[: len(path.name) - len(gzip)]).suffix
-    if suffix.lower() in _PARTS or not suffix + gzip:
-        suffix = {"letor": ".txt"}.get(kind, f".{kind}")
+    name = path.name.lower()
+    ending = next((ending for ending in ENDINGS if name.removesuffix(".gz").endswith(ending)), ".txt")
     if kind == "letor":
         n_rows, qid = letor_query_ids(path)
     else:
@@ -315,7 +307,7 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
             roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
             found = read_arrays(table, plan_columns(table, roles))
             n_rows, qid = len(found.X), found.texts.get("qid")
-    records = Records(path, kind, None if qid is None else qid.tolist(), n_rows, suffix + gzip)
+    records = Records(path, kind, None if qid is None else qid.tolist(), n_rows, ending + ".gz" * name.endswith(".gz"))
     sizes = sizes_beside(path, options.sizes, str(path), n_rows, qid is not None, note)
     if sizes is None:
         return records

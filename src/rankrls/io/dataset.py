@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -14,36 +13,12 @@ from numpy.typing import NDArray
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, plan_columns
-from rankrls.io.inputs import Paths, expanded_paths, has_data_ending
-from rankrls.io.opened import Table, table_format
+from rankrls.io.inputs import Paths, expanded_paths, has_data_ending, path_list
+from rankrls.io.opened import open_table, table_format
 from rankrls.io.tables import ColumnTable, feature_type, holds_integers, read_arrays
 
 _PART_BYTES = 1 << 26
 SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars, or write them by rankrls convert."
-
-
-@dataclass(frozen=True)
-class File:
-    """What a Parquet file was when it was opened: its path, its bytes, and when it was last changed, in nanoseconds."""
-
-    path: str
-    size: int
-    time: int
-
-    @staticmethod
-    def of(path: str) -> File:
-        """Look at a file."""
-        status = os.stat(path)
-        return File(os.path.abspath(path), status.st_size, status.st_mtime_ns)
-
-    @contextmanager
-    def opened(self) -> Iterator[Table]:
-        """Its table; an InputError if it is not what it was."""
-        with open(self.path, "rb") as stream:
-            if File.of(self.path) != self:
-                message = "the file has changed since it was opened. Open the data set again."
-                raise InputError(message, file=self.path)
-            yield Table(self.path, stream, "parquet", TableError)
 
 
 @dataclass(frozen=True)
@@ -52,7 +27,9 @@ class Part:
 
     Attributes
     ----------
-    file : File
+    path : str
+    time : int
+        When the file was last changed, in nanoseconds.
     groups : range
         The row groups.
     n_rows, n_queries : int
@@ -65,7 +42,8 @@ class Part:
         Of the features: float32 if all of their columns are, in all files, else float64.
     """
 
-    file: File
+    path: str
+    time: int
     groups: range
     n_rows: int
     n_queries: int
@@ -88,10 +66,12 @@ class Part:
         OSError
             If the file cannot be read.
         """
-        with self.file.opened() as table:
+        with open_table(self.path, "parquet", TableError) as table:
+            if os.stat(self.path).st_mtime_ns != self.time:
+                raise table.refuse("the file has changed since it was opened. Open the data set again.")
             batches = table.batches(self.plan.stored, self.groups)
             found = read_arrays(table, self.plan, self.dtype, batches, self.n_rows)
-        rows = found.rows(self.plan, self.file.path)
+        rows = found.rows(self.plan, self.path)
         return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 
 
@@ -145,7 +125,7 @@ class Dataset:
 
     def __repr__(self) -> str:
         sizes = f"{self.n_rows} rows, {self.n_features} features, {self.n_queries} queries, {len(self.parts)} parts"
-        files = len({part.file for part in self.parts})
+        files = len({part.path for part in self.parts})
         return f"<Dataset of {files} file{'s' * (files != 1)}: {sizes}>"
 
 
@@ -232,52 +212,50 @@ def open_dataset(
         if table_format(name) != "parquet" and has_data_ending(name):
             message = "only Parquet files can be streamed. Convert the data: rankrls convert DATA FOLDER."
             raise InputError(message, file=name, parameter="path")
-    files = [File.of(name) for name in paths]
-    plan, dtype, _ = common_columns((file.opened() for file in files), roles)
+    paths = [*map(os.path.abspath, paths)]
+    plan, dtype, _ = common_columns(paths, "parquet", roles)
     most = rows_per_part or max(_PART_BYTES // (8 * max(len(plan.features), 1)), 1)
-    parts = tuple(_parts(files, plan, dtype, most))
+    parts = tuple(_parts(paths, plan, dtype, most))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
-    named = [path] if isinstance(path, str) or hasattr(path, "__fspath__") else path
-    return Dataset(parts, ", ".join(map(str, named)))
+    return Dataset(parts, ", ".join(path_list(path)))
 
 
 def common_columns(
-    tables: Iterable[AbstractContextManager[Table]], roles: ColumnRoles
+    paths: Sequence[str], format: str, roles: ColumnRoles
 ) -> tuple[ReadPlan, np.dtype[Any], frozenset[str]]:
-    """The columns of the first table, which all have to have; the type of the features, and which ids are integers."""
-    plans, names, types, whole = list[ReadPlan](), [], [], []
-    for opened in tables:
-        with opened as table:
+    """The columns of the first file, which all have to have; the type of the features, and which ids are integers."""
+    plans, types, whole = list[ReadPlan](), [], []
+    for path in paths:
+        with open_table(path, format, TableError) as table:
             plan = plan_columns(table, roles)
             if "qid" not in plan.texts:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
                 raise table.refuse(message, column=name, parameter="qid")
             plans.append(plan)
-            names.append(table.name)
             types.append(feature_type(table, plan))
             whole.append({role for role, name in plan.texts.items() if holds_integers(table.types[name])})
             if odd := {*plans[0].stored} ^ {*plan.stored}:
                 has = "has no" if (name := min(odd)) in plans[0].stored else "has a"
-                message = f"it {has} column {name!r}, unlike {names[0]}: all files need the same columns (features)."
+                message = f"it {has} column {name!r}, unlike {paths[0]}: all files need the same columns (features)."
                 raise table.refuse(message, column=name)
     return plans[0], max(types), frozenset(set.intersection(*whole))
 
 
-def _parts(files: Sequence[File], plan: ReadPlan, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
+def _parts(paths: Sequence[str], plan: ReadPlan, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
     """Row groups together, up to so many rows, but to the end of a query."""
     ids_only, first_row = ReadPlan(texts={"qid": plan.texts["qid"]}), 0
     queries = Queries(plan.texts["qid"])
-    for file in files:
-        with file.opened() as table:
-            row, part = 0, Part(file, range(0), 0, 0, first_row, plan, dtype)
+    for path in paths:
+        with open_table(path, "parquet", TableError) as table:
+            row, part = 0, Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, plan, dtype)
             queries.last = None  # no query goes on in the next file
             for group, size in enumerate(table.group_sizes):
                 if not size:
                     continue
                 batches = table.batches(ids_only.stored, range(group, group + 1))
-                begins = queries.begin(read_arrays(table, ids_only, batches=batches).texts["qid"], file.path, row)
+                begins = queries.begin(read_arrays(table, ids_only, batches=batches).texts["qid"], path, row)
                 if part.n_rows and begins[:1].tolist() == [0] and part.n_rows + size > most:
                     yield part
                     part = replace(part, groups=range(group, group), n_rows=0, n_queries=0, first_row=first_row)

@@ -25,6 +25,11 @@ _ENDS = (".query", ".group")
 _POSITION = ".position"
 
 
+def path_list(paths: Paths) -> list[str]:
+    """One or several paths as text."""
+    return [*map(os.fspath, [paths] if isinstance(paths, str | os.PathLike) else paths)]
+
+
 def expanded_paths(paths: Paths) -> list[str]:
     """The files that paths, patterns and folders stand for.
 
@@ -36,8 +41,7 @@ def expanded_paths(paths: Paths) -> list[str]:
     InputError
         Where there is no such file.
     """
-    given = [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
-    found = {path: data_files(path) for path in given}
+    found = {path: data_files(path) for path in path_list(paths)}
     missing = next((path for path, files in found.items() if not files), None if found else "path")
     if missing is not None:
         message = (

@@ -12,35 +12,38 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from itertools import chain, islice
-from typing import Any, BinaryIO
+from typing import Any, NamedTuple
 
 from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls.io._rows import BLANKS, SAVE_AS_UTF8
-from rankrls.io._source import Text
+from rankrls.io._source import Source, Text
 
-FORMATS = ("csv", "parquet", "arrow")
-Source = str | os.PathLike[str] | BinaryIO
-"""A path or an open binary file; a data frame passes for one too, as far as types go."""
-
-ENDINGS = {
-    **dict.fromkeys((".csv", ".tsv", ".tab"), "csv"),
-    **dict.fromkeys((".parquet", ".pq"), "parquet"),
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), "arrow"),
-}
-_CALLED = {"csv": "delimited text", "parquet": "a Parquet file", "arrow": "an Arrow file", "frame": "a data frame"}
 _BATCH_CELLS = 1 << 20
 _BUFFER = 1 << 16  # of each column of Parquet
 _BLOCK = 1 << 22  # of text
-_DELIMITERS = (",", ";", "\t", "|")
-_QUOTED = re.compile(r'"(?:[^"]|"")*(?:"|$)')
+_DELIMITERS = (b",", b";", b"\t", b"|")
+_QUOTED = re.compile(rb'"(?:[^"]|"")*(?:"|$)')
 _OPEN_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
+
+
+class Format(NamedTuple):
+    """A kind of table: what errors call it, how names of its files end, their first bytes, and what opens one.
+
+    ``open`` takes a binary file and the type of errors. What it returns has a ``schema`` of pyarrow and
+    ``batches(names, rows, groups)``.
+    """
+
+    called: str
+    endings: tuple[str, ...]
+    start: bytes
+    open: Callable[[Any, type[InputError]], Any]
 
 
 def table_format(path: object) -> str | None:
     """``"csv"``, ``"parquet"`` or ``"arrow"`` by a file's name; None if the name does not say."""
     name = str(path).lower().removesuffix(".gz")
-    return next((kind for ending, kind in ENDINGS.items() if name.endswith(ending)), None)
+    return next((format for format, known in FORMATS.items() if name.endswith(known.endings)), None)
 
 
 @contextmanager
@@ -56,7 +59,7 @@ def open_table(source: Source, format: str, kind: type[InputError]) -> Iterator[
         Of the errors.
     """
     if hasattr(source, "__arrow_c_stream__"):
-        yield Table(f"<{type(source).__name__}>", source, "frame", kind)
+        yield Table(f"<{type(source).__name__}>", source, _FRAME, kind)
         return
     given: Any = source
     name = str(getattr(source, "name", "<stream>")) if hasattr(source, "read") else os.fspath(given)
@@ -65,9 +68,10 @@ def open_table(source: Source, format: str, kind: type[InputError]) -> Iterator[
             file = io.BytesIO(file.read())
             file.name = name
         if format == "auto":
-            format = table_format(name) or {b"PAR1": "parquet", b"ARRO": "arrow"}.get(file.read(4), "csv")
+            start = file.read(8)
             file.seek(0)
-        yield Table(name, file, format, kind)
+            format = table_format(name) or next(k for k, known in FORMATS.items() if start.startswith(known.start))
+        yield Table(name, file, FORMATS[format], kind)
 
 
 class Table:
@@ -78,7 +82,7 @@ class Table:
     name : str
         For errors.
     source : binary file object, or a data frame with ``__arrow_c_stream__``
-    format : {"csv", "parquet", "arrow", "frame"}
+    format : Format
     kind : type
         Of the errors.
 
@@ -97,8 +101,8 @@ class Table:
         Makes an error about the table out of a message and further facts.
     """
 
-    def __init__(self, name: str, source: Any, format: str, kind: type[InputError]) -> None:
-        self.name, self._format, self.textual = name, format, format == "csv"
+    def __init__(self, name: str, source: Any, format: Format, kind: type[InputError]) -> None:
+        self.name, self._format, self.textual = name, format, format.open is _Text
         self.refuse: Callable[..., InputError] = partial(kind, file=name)
         self._source = source
         self.columns: list[str] = []
@@ -106,7 +110,7 @@ class Table:
         self._places: dict[str, tuple[str, int | None]] = {}
         self._sizes: dict[str, int] = {}  # of the lists
         with self._understood():
-            self._data: Any = _Text(source, name, kind) if self.textual else _OPEN[format](source)
+            self._data: Any = format.open(source, kind)
             for field in self._data.schema:
                 size = self._list_size(field)
                 places = {field.name: None} if size is None else {f"{field.name}[{k}]": k for k in range(size)}
@@ -123,8 +127,10 @@ class Table:
     @property
     def sha256(self) -> str:
         """Of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
-        if self.textual or self._format == "frame":
-            return self._data.text.sha256 if self.textual else ""
+        if self.textual:
+            return str(self._data.text.sha256)
+        if self._format is _FRAME:
+            return ""
         self._source.seek(0)
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
@@ -137,7 +143,7 @@ class Table:
         """Rows as they are stored, some at a time: of some columns or all, and of all row groups of Parquet or some."""
         with self._understood():
             for batch in self._data.batches([*names] or self._data.schema.names, step, groups):
-                if self._format in ("parquet", "arrow"):
+                if not self.textual:
                     batch.validate(full=True)  # offsets and codes of a file may point anywhere
                 yield batch
 
@@ -162,9 +168,9 @@ class Table:
         lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
         if not any(is_lists(field.type) for is_lists in lists) or not is_number(field.type.value_type):
             return None
-        batch = next(self._data.batches([field.name], 1024, None), None)
-        sizes = [] if batch is None else pc.list_value_length(batch.column(0)).to_pylist()
-        return next((size for size in sizes if size), None)
+        first = islice(self._data.batches([field.name], 1024, None), 1)
+        sizes = (size for batch in first for size in pc.list_value_length(batch.column(0)).to_pylist())
+        return next(filter(None, sizes), None)
 
     def _flat(self, batch: Any, names: Sequence[str], row: int) -> Any:
         """The columns that are asked for, those of lists one by one."""
@@ -173,11 +179,11 @@ class Table:
 
         for stored in filter(self._sizes.get, batch.schema.names):
             size = self._sizes[stored]
-            lengths = pc.list_value_length(batch.column(stored)).to_pylist()
-            k = next((row + k for k, length in enumerate(lengths) if length != size), None)
-            if k is not None:
+            lengths = pc.fill_null(pc.list_value_length(batch.column(stored)), -1)
+            k = pc.index(pc.equal(lengths, size), False).as_py()
+            if k >= 0:
                 message = f"column {stored!r} needs a list of {size} numbers, as in other rows."
-                raise self.refuse_row(k, message, column=stored)
+                raise self.refuse_row(row + k, message, column=stored)
         places = [(batch.column(stored), place) for stored, place in map(self._places.__getitem__, names)]
         columns = [column if place is None else pc.list_element(column, place) for column, place in places]
         return pa.RecordBatch.from_arrays(columns, names=[*names])
@@ -189,27 +195,28 @@ class Table:
 
         try:
             yield
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             if uneven := getattr(getattr(self, "_data", None), "uneven", None):
                 raise self.refuse(**uneven) from None
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
-            raise self.refuse(f"this is not {_CALLED[self._format]}, or it is damaged ({line}){remedy}") from None
+            raise self.refuse(f"this is not {self._format.called}, or it is damaged ({line}){remedy}") from None
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type is that of numbers, or of truth values."""
+    """Whether a type is that of numbers or truth values, or of cells that are all missing."""
     from pyarrow import types
 
-    return bool(types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind))
+    known = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(is_kind(kind) for is_kind in known)
 
 
 class _Frame:
     """A data frame, or the rows of an Arrow file."""
 
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, kind: type[InputError] = InputError) -> None:
         import pyarrow as pa
 
         self._table = pa.table(source)
@@ -219,7 +226,7 @@ class _Frame:
         return iter(self._table.select(names).to_batches(rows))
 
 
-def _arrow(source: Any) -> _Frame:
+def _arrow(source: Any, kind: type[InputError]) -> _Frame:
     from pyarrow import ipc
 
     is_file = source.read(6) == b"ARROW1"
@@ -228,7 +235,7 @@ def _arrow(source: Any) -> _Frame:
 
 
 class _Parquet:
-    def __init__(self, source: Any) -> None:
+    def __init__(self, source: Any, kind: type[InputError]) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -257,27 +264,26 @@ class _Text:
 
     closed = False
 
-    def __init__(self, source: Any, name: str, kind: type[InputError]) -> None:
+    def __init__(self, source: Any, kind: type[InputError]) -> None:
         import pyarrow as pa
 
-        self._refuse, self._source, self._kind = partial(kind, file=name), source, kind
         self.text, self.uneven = Text(source, kind), dict[str, Any]()  # facts of a row with too many or too few fields
+        self._refuse, self._source, self._kind = partial(kind, file=self.text.name), source, kind
         blocks = self.text.blocks()
         first = next(blocks, b"")
         start = first.lstrip(b" \r\n")
         if not start:
             raise self._refuse("the file is empty.")
-        text = start.decode("utf-8", "surrogateescape")
-        bare = _QUOTED.sub("", text.partition("\n")[0])
-        tabs = name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
-        self._delimiter = "\t" if tabs else max(_DELIMITERS, key=lambda d: (bare.count(d), -_DELIMITERS.index(d)))
-        header = next(csv.reader(io.StringIO(text, newline=""), delimiter=self._delimiter))
-        if all(number(cell.encode("utf-8", "surrogateescape")) is not None for cell in header):
+        bare = _QUOTED.sub(b"", start.partition(b"\n")[0])
+        tabs = self.text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
+        self._delimiter = "\t" if tabs else max(_DELIMITERS, key=bare.count).decode()
+        checked = self._checked(chain([start], blocks), first.count(b"\n") - start.count(b"\n"))
+        start = next(checked)
+        self._blocks, self._read = chain([start], checked), b""
+        header = next(csv.reader(io.StringIO(start.decode(), newline=""), delimiter=self._delimiter))
+        if all(number(cell.encode()) is not None for cell in header):
             raise self._refuse("the first line must name the columns; it holds numbers only.", line=1)
-        names = [cell.strip(BLANKS).encode("utf-8", "surrogateescape").decode() for cell in header]
-        self.schema = pa.schema([(called, pa.string()) for called in names])
-        self._blocks = self._checked(chain([start], blocks), first.count(b"\n") - start.count(b"\n"))
-        self._read = b""
+        self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in header])
 
     def _checked(self, blocks: Iterable[bytes], line: int) -> Iterator[bytes]:
         """Blocks of lines in UTF-8 whose quotes match: pyarrow takes all rows up to the next quote for one cell."""
@@ -359,4 +365,10 @@ class _Text:
             yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, block.columns)], names=names)
 
 
-_OPEN: dict[str, Any] = {"frame": _Frame, "arrow": _arrow, "parquet": _Parquet}
+_FRAME = Format("a data frame", (), b"", _Frame)
+FORMATS = {
+    "parquet": Format("a Parquet file", (".parquet", ".pq"), b"PAR1", _Parquet),
+    "arrow": Format("an Arrow file", (".arrow", ".feather", ".ipc"), b"ARROW1", _arrow),
+    "csv": Format("delimited text", (".csv", ".tsv", ".tab"), b"", _Text),  # the last: other files may be text
+}
+ENDINGS = [ending for format in FORMATS.values() for ending in format.endings]

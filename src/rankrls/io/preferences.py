@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.io._rows import coded, is_whole, objects, quoted
 from rankrls.io.columns import ReadPlan, TableError, check_column
@@ -18,12 +17,14 @@ from rankrls.io.opened import Source, Table, open_table
 from rankrls.io.tables import read_arrays
 
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
-_SIDES = {1.0: ("left", "a", "l", "first"), -1.0: ("right", "b", "r", "second")}
 _BOTH = tuple(f"both{apart}{how}" for how in ("bad", "good") for apart in ("", " ", "_"))
-_TIES = (
-    *("tie", "tied", "draw", "both", "neither", "equal", "same", "none", *_BOTH),
-    *(f"tie ({both})" for both in _BOTH),
-)
+_CHOICES = {
+    **dict.fromkeys(("left", "a", "l", "first"), 1.0),
+    **dict.fromkeys(("right", "b", "r", "second"), -1.0),
+    **dict.fromkeys(("tie", "tied", "draw", "both", "neither", "equal", "same", "none", *_BOTH), 0.0),
+    **dict.fromkeys((f"tie ({both})" for both in _BOTH), 0.0),
+}
+"""What words mean that are no item: 1 for the left one, -1 for the right one, 0 for a tie."""
 
 
 class PairsError(TableError):
@@ -187,7 +188,7 @@ class VoteTable(PairTable):
         None if there are no ties and no such column.
     groups : object ndarray of shape (p,) of str, or None
     n_ties, n_left_out : int
-        Ties among the votes; votes that were left out, because they were ties or between equal items.
+        Ties among the votes; votes between equal items, which were left out.
     path, sha256 : str
         Where they came from, and the hash of the file's bytes; empty for a data frame.
     """
@@ -195,9 +196,6 @@ class VoteTable(PairTable):
     items: NDArray[Any]
     n_ties: int
     n_left_out: int
-
-    def __repr__(self) -> str:
-        return f"<VoteTable {self.path}: {self.n_pairs} votes, {self.n_ties} of them ties, on {len(self.items)} items>"
 
 
 def load_votes(
@@ -211,7 +209,6 @@ def load_votes(
     group: str | None = None,
     strength: str | None = None,
     weight: str | None = None,
-    ties: str = "include",
 ) -> VoteTable:
     r"""Read votes from a table that holds both sides of each: CSV, TSV, Parquet, Arrow or a data frame.
 
@@ -233,9 +230,7 @@ def load_votes(
     group : str, optional
         The column that says which votes are held out together, such as the prompt or the voter.
     strength, weight : str, optional
-        Columns of numbers: by how much the winner should lead (0 is a tie), and how much a vote counts.
-    ties : {"include", "exclude"}, default="include"
-        Whether ties are kept, with strength 0, or left out.
+        Columns of numbers: by how much the winner should lead, and how much a vote counts. Ties have strength 0.
 
     Returns
     -------
@@ -264,7 +259,6 @@ def load_votes(
     >>> votes.winners, votes.losers, votes.strength
     (array([0, 0, 2]), array([1, 2, 1]), array([1., 0., 1.]))
     """
-    check_word("ties", ties, ("include", "exclude"))
     given = {"left": left, "right": right, "preferred": preferred, "winner": winner, "loser": loser}
     wanted = ("left", "right", "preferred") if winner is None and loser is None else ("winner", "loser")
     wrong = next((role for role, value in given.items() if (value is None) == (role in wanted)), None)
@@ -273,10 +267,10 @@ def load_votes(
         raise InputError(f"{message}: {'add' if given[wrong] is None else 'leave out'} {wrong}.", parameter=wrong)
     given |= {"group": group, "strength": strength, "weight": weight}
     with open_table(path, "auto", PairsError) as table:
-        return _votes(table, {role: value for role, value in given.items() if value is not None}, ties)[0]
+        return _votes(table, {role: value for role, value in given.items() if value is not None})[0]
 
 
-def _votes(table: Table, given: dict[str, str], ties: str = "include") -> tuple[VoteTable, NDArray[np.bool_]]:
+def _votes(table: Table, given: dict[str, str]) -> tuple[VoteTable, NDArray[np.bool_]]:
     """The votes of a table by the columns of each role, and which rows they are."""
     for role, name in given.items():
         check_column(table, name, role)
@@ -288,9 +282,9 @@ def _votes(table: Table, given: dict[str, str], ties: str = "include") -> tuple[
     different, codes = coded(np.stack([words[role] for role in sides], axis=1).ravel())
     items, pairs, choice = objects(different), codes.reshape(-1, 2), np.ones(len(codes) // 2)
     if "preferred" in given:
-        choice = _choices(table, words["preferred"], items, pairs, [given[role] for role in sides], given["preferred"])
+        choice = _choices(table, words["preferred"], *(words[role] for role in sides), given)
     lead = np.abs(choice) * found.numbers.get("strength", 1.0)
-    kept = (pairs[:, 0] != pairs[:, 1]) & ((ties == "include") | (lead != 0.0))
+    kept = pairs[:, 0] != pairs[:, 1]
     if not lead[kept].any():
         raise table.refuse("no vote prefers one item to another. Check the choices.")
     used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
@@ -311,23 +305,23 @@ def _votes(table: Table, given: dict[str, str], ties: str = "include") -> tuple[
 
 
 def _choices(
-    table: Table, words: NDArray[Any], items: NDArray[Any], pairs: NDArray[Any], sides: list[str], column: str
+    table: Table, words: NDArray[Any], left: NDArray[Any], right: NDArray[Any], given: dict[str, str]
 ) -> NDArray[np.float64]:
     """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
-    known = dict.fromkeys(_TIES, 0.0) | {word: sign for sign, words in _SIDES.items() for word in words}
-    exact = dict(zip(sides, (1.0, -1.0), strict=True))
-    different, codes = coded(words)
-    values = np.array([exact.get(word, known.get(word.lower(), np.nan)) for word in different])[codes]
-    small, of_items = (objects(map(str.lower, texts)) for texts in (different, items))
-    for side in pairs.T:
-        values[small[codes] == of_items[side]] = np.nan  # in other letters, unless it is the item
-    for sign, side in ((-1.0, pairs[:, 1]), (1.0, pairs[:, 0])):
-        values[words == items[side]] = sign
-    if np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
-        message = (
-            f"the choice {quoted(words[row])} is neither a side nor a tie. A choice is the item or the column name, "
-            "left, right or tie."
-        )
-        raise table.refuse_row(row, message, column=column, parameter="preferred")
-    return values
+    columns = {given["left"]: 1.0, given["right"]: -1.0}
+
+    def sign(word: str, first: str, second: str) -> float:
+        if word in (first, second):
+            return 1.0 if word == first else -1.0
+        small = word.lower()
+        if small in (first.lower(), second.lower()):  # an item in other letters
+            return np.nan
+        return columns.get(word, _CHOICES.get(small, np.nan))
+
+    signs = np.array([*map(sign, words, left, right)])
+    if np.isnan(signs).any():
+        row = int(np.argmax(np.isnan(signs)))
+        problem = f"the choice {quoted(words[row])} is neither a side nor a tie."
+        remedy = "A choice is the item or the column name, left, right or tie."
+        raise table.refuse_row(row, f"{problem} {remedy}", column=given["preferred"], parameter="preferred")
+    return signs

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,6 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io._atomic import new_folder
 from rankrls.io._letor import letor_shape, letor_tables
-from rankrls.io._rows import objects
 from rankrls.io.columns import ColumnRoles, TableError
 from rankrls.io.dataset import Queries, common_columns
 from rankrls.io.inputs import Paths, expanded_paths
@@ -27,7 +26,6 @@ from rankrls.io.writing import check_names
 
 _GROUP_BYTES = 1 << 26
 _MOST_COLUMNS = 20_000
-_FEW, _SAMPLE = 256, 4096  # different values in a sample of a column, up to which it is written as codes
 _OURS = re.compile(r"part-[0-9]{5}\.parquet")
 
 
@@ -44,7 +42,6 @@ def write_shards(
     features: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     feature_names: Sequence[str] | None = None,
-    format: Literal["auto", "letor", "csv", "parquet", "arrow"] = "auto",
 ) -> dict[str, int]:
     r"""Write data of any format and size as Parquet files that :func:`open_dataset` reads a part at a time.
 
@@ -69,7 +66,6 @@ def write_shards(
         numbers, and is written.
     feature_names : sequence of str, optional
         Names to write; by default those of the files, of LETOR text f1, f2, ...
-    format : {"auto", "letor", "csv", "parquet", "arrow"}, default="auto"
 
     Returns
     -------
@@ -112,8 +108,8 @@ def write_shards(
         if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
             message = f"the folder would be replaced, and {file} is read from it. Name another folder."
             raise InputError(message, file=str(folder), parameter="folder")
-    kind = (table_format(files[0]) or "letor") if format == "auto" else format
-    source = _letor_source(files, roles) if kind == "letor" else _table_source(files, kind, roles)
+    format = table_format(files[0])
+    source = _letor_source(files, roles) if format is None else _table_source(files, format, roles)
     names = source.features if feature_names is None else [*map(str, feature_names)]
     if len(names) != len(source.features):
         message = f"feature_names has {len(names)} names, but the data have {len(source.features)} features."
@@ -124,7 +120,7 @@ def write_shards(
     source = replace(source, features=names, dtype=np.dtype(np.float32) if float32 else source.dtype)
     check_names([*source.coded, *names])
     queries = Queries(source.ids["qid"])
-    tables = ((source.table(rows), queries.begin(rows.ids["qid"], rows.file, rows.first_row)) for rows in source.rows)
+    tables = ((source.table(first, rows), queries.begin(rows.qid, rows.path, first)) for first, rows in source.rows)
     most = min(max(_GROUP_BYTES // (8 * max(len(names), 1)), 1), int(rows_per_file))
     writer: Any = None
     n_files = n_rows = in_file = 0
@@ -132,9 +128,7 @@ def write_shards(
         for group in _row_groups(tables, most):
             if writer is None or in_file + group.num_rows > rows_per_file:
                 opened.close()
-                sample = group.slice(0, _SAMPLE)
-                few = [name for name in names if len(sample.column(name).unique()) <= _FEW]
-                how: dict[str, Any] = {"use_dictionary": [*source.coded, *few], "write_statistics": False}
+                how: Any = {"use_dictionary": source.coded, "write_statistics": False}
                 part = new / f"part-{n_files:05d}.parquet"
                 writer = opened.enter_context(parquet.ParquetWriter(part, group.schema, **how))
                 n_files, in_file = n_files + 1, 0
@@ -161,21 +155,11 @@ def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> It
     yield waiting
 
 
-class _Rows(NamedTuple):
-    """Some rows of a file, the first of which has this number in it; ids are int64 or texts."""
-
-    file: str
-    first_row: int
-    X: Any
-    y: NDArray[np.float64] | None
-    ids: dict[str, NDArray[Any]]
-
-
 @dataclass(frozen=True)
 class _Source:
-    """What is written: names of the columns, those of ids by what they are, and the rows, a few at a time.
+    """What is written: names of columns, those of ids by what they are, and some rows after others.
 
-    ``whole`` are the ids that are whole numbers.
+    ``whole`` are the ids that are whole numbers. Before rows stands the number of the first in its file.
     """
 
     features: list[str]
@@ -183,43 +167,45 @@ class _Source:
     ids: dict[str, str]
     whole: frozenset[str]
     dtype: np.dtype[Any]
-    rows: Iterator[_Rows]
+    rows: Iterator[tuple[int, Any]]
 
     @property
     def coded(self) -> list[str]:
         """The columns before the features."""
         return [*([] if self.label is None else [self.label]), *self.ids.values()]
 
-    def table(self, rows: _Rows) -> Any:
+    def table(self, first_row: int, rows: Any) -> Any:
         """Rows as a table of pyarrow."""
         import pyarrow as pa
 
         columns = [] if self.label is None else [pa.array(rows.y, from_pandas=True)]
         for role in self.ids:
-            columns.append(pa.array(rows.ids[role]).cast(pa.int64() if role in self.whole else pa.string()))
+            found = rows.qid if role == "qid" else rows.docids
+            if found is None:
+                what = f"a query id{' and a docid in its comment, as others have' * (len(self.ids) > 1)}"
+                raise InputError(f"every line needs {what}.", file=rows.path, parameter=role)
+            columns.append(pa.array(found).cast(pa.int64() if role in self.whole else pa.string()))
         X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
         with np.errstate(over="ignore"):
             by_column = np.ascontiguousarray(X.T, dtype=self.dtype)
         if not np.isfinite(by_column).all():
             k, row = (int(v) for v in np.argwhere(~np.isfinite(by_column))[0])
-            name, at = self.features[k], rows.first_row + row
+            name, at = self.features[k], first_row + row
             message = f"the value {X[row, k]} of column {name!r} is too large for float32."
-            raise InputError(message, file=rows.file, row=at, column=name, parameter="float32")
+            raise InputError(message, file=rows.path, row=at, column=name, parameter="float32")
         return pa.table([*columns, *map(pa.array, by_column)], names=[*self.coded, *self.features])
 
 
 def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
     """Files of tables with the same columns."""
-    plan, dtype, whole = common_columns((open_table(file, format, TableError) for file in files), roles)
+    plan, dtype, whole = common_columns(files, format, roles)
 
-    def rows() -> Iterator[_Rows]:
+    def rows() -> Iterator[tuple[int, Any]]:
         for file in files:
             with open_table(file, format, TableError) as table:
                 first = 0
                 for part in converted(table, plan, dtype):
-                    found = part.texts.items()
-                    ids = {role: codes if texts is None else objects(texts)[codes] for role, (texts, codes) in found}
-                    yield _Rows(file, first, part.X, part.y, ids)
+                    yield first, part.rows(plan, file)
                     first += len(part.X)
 
     return _Source([*plan.features], plan.label, dict(plan.texts), whole, dtype, rows())
@@ -228,24 +214,20 @@ def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Sou
 def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
     """Files of LETOR text; what their comments call docid are the items' ids."""
     shapes = [letor_shape(file) for file in files]
-    n_features = roles.count(files[0]) or max(shape.columns for shape in shapes)
-    how: Any = {"n_features": n_features, "zero_based": any(shape.zero_based for shape in shapes)}
+    n_features = roles.count(files[0]) or max(columns for columns, _ in shapes)
+    how: Any = {"n_features": n_features, "zero_based": any(zero_based for _, zero_based in shapes)}
     ids = {"qid": "qid"} | ({} if next(letor_tables(files[0], **how)).docids is None else {"id": "docid"})
 
-    def rows() -> Iterator[_Rows]:
+    def rows() -> Iterator[tuple[int, Any]]:
         step = max(_GROUP_BYTES // (8 * n_features), 1)  # of sparse rows many are in a block of text
         for file in files:
             first = 0
             for table in letor_tables(file, **how):
-                found: dict[str, Any] = {"qid": table.qid, "id": table.docids}
-                missing = next((role for role in ids if found[role] is None), None)
-                if missing is not None:
-                    what = f"a query id{' and a docid in its comment, as others have' * (len(ids) > 1)}"
-                    raise InputError(f"every line needs {what}.", file=file, parameter=missing)
                 for start in range(0, table.n_rows, step):
                     part = slice(start, start + step)
-                    held = {role: found[role][part] for role in ids}
-                    yield _Rows(file, first + start, table.X[part], table.y[part], held)
+                    columns = {name: getattr(table, name) for name in ("X", "y", "qid", "comments")}
+                    held: Any = {name: rows[part] for name, rows in columns.items() if rows is not None}
+                    yield first + start, replace(table, **held)
                 first += table.n_rows
 
     names = [f"f{k}" for k in range(1, n_features + 1)]

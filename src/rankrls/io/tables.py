@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import MISSING, check_word, number
-from rankrls.io._rows import Growing, Ids, float_type, objects, quoted
+from rankrls.io._rows import Growing, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io._table import FileTable
 from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, check_column, plan_columns
 from rankrls.io.opened import FORMATS, Source, Table, is_number, open_table
@@ -86,7 +86,7 @@ def load_table(
     features: str | Sequence[str] | None = None,
     ignore: str | Sequence[str] = (),
     labels: Literal["required", "optional", "ignored"] = "required",
-    format: Literal["auto", "csv", "parquet", "arrow"] = "auto",
+    format: str = "auto",
     dtype: DTypeLike = np.float64,
 ) -> ColumnTable:
     r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
@@ -198,19 +198,15 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """The columns of a plan: features, labels, and further numbers and ids by what they are.
-
-    ``texts`` of some rows are the different texts and each row's number among them, or None and whole numbers; of all
-    rows they are arrays.
-    """
+    """The columns of a plan: features, labels, and further numbers and ids by what they are."""
 
     X: Any
     y: NDArray[np.float64] | None
     numbers: dict[str, NDArray[np.float64]]
-    texts: dict[str, Any]
+    texts: dict[str, NDArray[Any]]
 
     def rows(self, plan: ReadPlan, path: str, sha256: str = "") -> ColumnTable:
-        """All rows, with the names of their columns."""
+        """The rows with the names of their columns."""
         return ColumnTable(
             X=self.X,
             y=self.y,
@@ -248,14 +244,14 @@ def read_arrays(
         How many rows there will be, if it is known: memory is then taken once.
     """
     held: dict[str, Growing] = {}
-    ids = {role: Ids() for role in plan.texts}
+    ids: dict[str, list[NDArray[Any]]] = {role: [] for role in plan.texts}
     for part in converted(table, plan, dtype, batches):
         for name, values in {"X": part.X, "y": part.y, **part.numbers}.items():
             if values is not None:
                 held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
-        for role, (different, codes) in part.texts.items():
-            ids[role].append(different, codes)
-    texts = {role: column.finish(numbers=table.textual) for role, column in ids.items()}
+        for role, found in part.texts.items():
+            ids[role].append(found)
+    texts = {role: joined_ids(found) for role, found in ids.items()}
     numbers: dict[str, Any] = {name: column.finish() for name, column in held.items()}
     return Arrays(numbers.pop("X"), numbers.pop("y", None), numbers, texts)
 
@@ -331,7 +327,7 @@ class _Batch:
         kind = column.type
         if self.table.textual:
             found = _parsed(column)
-        elif not is_number(kind) and not pa.types.is_null(kind):
+        elif not is_number(kind):
             message = f"column {name!r} ({what}) holds {kind}, not numbers.{_remedy(what)}"
             raise self.table.refuse(message, column=name)
         else:
@@ -358,7 +354,8 @@ class _Batch:
                 column = column.cast(pa.int64())
                 pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may be rounded
             if holds_integers(column.type) and not column.null_count:
-                return None, column.cast(pa.int64()).to_numpy()
+                whole: NDArray[Any] = column.cast(pa.int64()).to_numpy()
+                return whole
             coded = column.dictionary_encode()
             different = pc.fill_null(coded.dictionary.cast(pa.string()), "").to_pylist()
         except pa.ArrowException as error:
@@ -369,7 +366,8 @@ class _Batch:
         empty = np.isin(codes, [code for code, text in enumerate(different) if not text])
         if empty.any() and not may_be_empty:
             raise self._refused(int(np.argmax(empty)), name, f"column {name!r} is empty: every row needs an id.")
-        return different, codes
+        found = ids_of(different) if self.table.textual else objects(different)
+        return found[codes]
 
     def _refused(self, k: int, name: str, message: str) -> Exception:
         return self.table.refuse_row(self.start + k, message, column=name)
