@@ -120,12 +120,12 @@ GRIDS = [
     ({"kernel": ("rbf", "linear"), "solver": "primal"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),
     ({"cv": 1}, Refusal("cv=1 folds", parameter="cv")),
     ({"cv": 8}, Refusal("cv=8 folds", "need", parameter="cv")),
-    ({"cv": [(np.arange(5),)]}, Refusal("numbers, (train", parameter="cv")),
-    ({"cv": [([0.5], [1.5])]}, Refusal("give pairs", parameter="cv")),
-    ({"cv": [([0, 1], [])]}, Refusal("test", "Fold 0", parameter="cv")),
-    ({"cv": [([0, 1], [2]), ([], [2])]}, Refusal("training", "Fold 1", parameter="cv")),
-    ({"cv": [([0, 1], [M])]}, Refusal("Fold 0", f"0 to {M - 1}", parameter="cv", row=M)),
-    ({"cv": [([0, 1], [1, 2])]}, Refusal("testing", parameter="cv")),
+    ({"cv": [(np.arange(5),)]}, Refusal("Fold 0", "(train, test)", parameter="cv")),
+    ({"cv": [([0.5], [1.5])]}, Refusal("Fold 0", "row numbers", parameter="cv")),
+    ({"cv": [([True, False], [False, True])]}, Refusal("Masks", parameter="cv")),
+    ({"cv": [([0, 1], [2]), ([], [2])]}, Refusal("Fold 1", parameter="cv")),
+    ({"cv": [([0, 1], [M])]}, Refusal("Fold 0", f"0 to {M - 1}", parameter="cv")),
+    ({"cv": [([0, 1], [1, 2])]}, Refusal("in common", parameter="cv")),
     ({"cv": KFold(M + 1)}, Refusal("splits", kind=ValueError)),
 ]
 

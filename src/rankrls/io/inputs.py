@@ -27,7 +27,7 @@ _POSITION = ".position"
 
 def path_list(paths: Paths) -> list[str]:
     """One or several paths as text."""
-    return [*map(os.fspath, [paths] if isinstance(paths, str | os.PathLike) else paths)]
+    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
 
 
 def expanded_paths(paths: Paths) -> list[str]:

@@ -282,7 +282,7 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[VoteTable, NDArray[np.b
     different, codes = coded(np.stack([words[role] for role in sides], axis=1).ravel())
     items, pairs, choice = objects(different), codes.reshape(-1, 2), np.ones(len(codes) // 2)
     if "preferred" in given:
-        choice = _choices(table, words["preferred"], *(words[role] for role in sides), given)
+        choice = _choices(table, words, given)
     lead = np.abs(choice) * found.numbers.get("strength", 1.0)
     kept = pairs[:, 0] != pairs[:, 1]
     if not lead[kept].any():
@@ -304,9 +304,7 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[VoteTable, NDArray[np.b
     return votes, kept
 
 
-def _choices(
-    table: Table, words: NDArray[Any], left: NDArray[Any], right: NDArray[Any], given: dict[str, str]
-) -> NDArray[np.float64]:
+def _choices(table: Table, words: dict[str, NDArray[Any]], given: dict[str, str]) -> NDArray[np.float64]:
     """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
     columns = {given["left"]: 1.0, given["right"]: -1.0}
 
@@ -318,10 +316,10 @@ def _choices(
             return np.nan
         return columns.get(word, _CHOICES.get(small, np.nan))
 
-    signs = np.array([*map(sign, words, left, right)])
+    signs = np.array([*map(sign, *(words[role] for role in ("preferred", "left", "right")))])
     if np.isnan(signs).any():
         row = int(np.argmax(np.isnan(signs)))
-        problem = f"the choice {quoted(words[row])} is neither a side nor a tie."
+        problem = f"the choice {quoted(words['preferred'][row])} is neither a side nor a tie."
         remedy = "A choice is the item or the column name, left, right or tie."
         raise table.refuse_row(row, f"{problem} {remedy}", column=given["preferred"], parameter="preferred")
     return signs

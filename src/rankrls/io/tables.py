@@ -343,8 +343,8 @@ class _Batch:
         with np.errstate(over="ignore"):
             return found.astype(dtype)
 
-    def ids(self, name: str, *, may_be_empty: bool) -> tuple[list[str] | None, NDArray[Any]]:
-        """Ids as different texts and their numbers, or as whole numbers."""
+    def ids(self, name: str, *, may_be_empty: bool) -> NDArray[Any]:
+        """Ids as whole numbers or texts."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
