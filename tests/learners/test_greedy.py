@@ -193,7 +193,7 @@ def test_selector_interface():
     [
         ({"n_features_to_select": 9}, True, "n_features_to_select"),
         ({"n_features_to_select": 0}, True, "n_features_to_select"),
-        ({"alphas": [1.0, 0.0]}, True, "alphas"),
+        ({"alphas": [1.0, 0.0]}, True, "alpha"),
         ({"max_features": 0}, True, "max_features"),
         ({"ties": "exclude"}, False, "ties"),
         ({"regression_weight": 0.5}, False, "regression_weight"),

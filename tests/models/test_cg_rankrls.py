@@ -261,26 +261,6 @@ def test_pairs_are_judged_by_pairs():
     assert folded.validation_surface_.shape[0] == 2
 
 
-def test_an_interrupt_keeps_the_best_model_so_far():
-    features, y = noisy(6)
-    Z, labels = noisy(7)
-    for selection in ("hybrid", "tikhonov"):
-        model = CGRankRLS(selection=selection, kernel="precomputed", patience=30)
-        calls = []
-
-        def product(v, calls=calls):
-            calls.append(1)
-            if len(calls) == 16:  # ten for the grid
-                raise KeyboardInterrupt
-            return features @ (features.T @ v)
-
-        with pytest.raises(KeyboardInterrupt):
-            model.fit(LinearOperator((120, 120), matvec=product, dtype=float), y, X_val=Z @ features.T, y_val=labels)
-        assert model.interrupted_
-        assert model.validation_surface_.shape == (21, 5)
-        assert Measure("disagreement")(labels, model.predict(Z @ features.T)) == pytest.approx(model.best_score_)
-
-
 def test_warnings_where_the_model_is_not_what_was_asked_for():
     features, y = noisy(8)
     with pytest.warns(ConvergenceWarning, match=r"alpha=0\.001 has not converged.*too few iterations"):

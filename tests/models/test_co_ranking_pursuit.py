@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rankrls import CoRankingPursuit, RankingPursuit
 from tests.learners.dense import DensePursuit
-from tests.models.oracles import GRAPHS, graph_id, kernel_matrix, laplacian, ranking_data
+from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
 from tests.oracles import gaussian
 from tests.refusals import Refusal
 
@@ -122,78 +122,17 @@ def test_unlabelled_rows_come_in_any_order_and_form():
 
 
 @pytest.mark.parametrize("shared", [True, False])
-@pytest.mark.parametrize("own_loss", [False, True])
-def test_rows_of_the_loss_and_of_the_basis_are_apart(shared, own_loss):
-    """The greedy search by dense systems over scored and unscored columns, the loss over other rows than these."""
+def test_is_the_greedy_search_by_dense_systems(shared):
     X, y, qid, Xu, qu, X_new = partly(9)
-    m, rows = len(y), np.vstack((X, Xu))
-    rng = np.random.default_rng(1)
-    basis = [np.sort(20 + rng.permutation(len(rows) - 20)[:22]) for _ in range(2)]
-    loss = [np.sort(rng.permutation(len(rows))[:32]) if own_loss else np.arange(m) for _ in range(2)]
-    views = [
-        {"basis_rows": b, "loss_rows": o} if own_loss else {"basis_rows": b} for b, o in zip(basis, loss, strict=True)
-    ]
-    model = CoRankingPursuit(3, views=views, nu=0.4, gamma=0.2, shared_basis=shared)
+    model = CoRankingPursuit(3, views=({}, {"gamma": 1.0}), nu=0.4, gamma=0.2, shared_basis=shared)
     model.fit(**joined(X, y, qid, Xu, qu))
-    columns = [np.intersect1d(*basis)] * 2 if shared else basis
-    L = [np.zeros((m, m)) for _ in range(2)]
-    for v, own in enumerate(o[o < m] for o in loss):
-        L[v][np.ix_(own, own)] = laplacian(y[own], qid[own], None, GRAPHS[3])
-    Lbar = laplacian(np.zeros(len(qu)), qu, None, GRAPHS[3])
-    dense = DensePursuit(
-        y, L, Lbar, [gaussian(X, rows[c], 0.2) for c in columns], [gaussian(Xu, rows[c], 0.2) for c in columns]
-    )
-    taken, a, losses = dense.greedy(3, 0.4, shared=shared)
-    np.testing.assert_allclose(
-        model.path_.indices, np.column_stack([c[t] for c, t in zip(columns, taken.T, strict=True)])
-    )
+    L, Lbar = (laplacian(labels, ids, None, GRAPHS[3]) for labels, ids in ((y, qid), (np.zeros(len(qu)), qu)))
+    columns, columns_bar = ([gaussian(Z, X, gamma) for gamma in (0.2, 1.0)] for Z in (X, Xu))
+    taken, a, losses = DensePursuit(y, [L, L], Lbar, columns, columns_bar).greedy(3, 0.4, shared=shared)
+    np.testing.assert_array_equal(model.path_.indices, taken)
     np.testing.assert_allclose(model.path_.losses, losses, rtol=1e-8)
-    assert (model.path_.indices >= m).any()  # an unscored row is a centre
-    for v, view in enumerate(model.views_):
-        wanted = gaussian(X_new, rows[model.path_.indices[:, v]], 0.2) @ a[v]
-        np.testing.assert_allclose(view.predict(X_new), wanted, rtol=1e-6, atol=1e-8)
-
-
-def test_rows_are_both_unless_one_of_them_is_named():
-    X, y, qid, Xu, qu, X_new = partly(9)
-    some = np.random.default_rng(2).random((2, len(y) + len(qu))) < 0.7
-
-    def fitted(view):
-        views = (view, {"features": [0, 1]})
-        return CoRankingPursuit(3, views=views, gamma=0.2).fit(**joined(X, y, qid, Xu, qu))
-
-    same(fitted({"rows": some[0]}), fitted({"loss_rows": some[0], "basis_rows": some[0]}), X_new)
-    other = {"loss_rows": some[1], "basis_rows": some[0]}
-    same(fitted({"rows": some[0], "loss_rows": some[1]}), fitted(other), X_new)
-    same(fitted({"rows": some[1], "basis_rows": some[0]}), fitted(other), X_new)
-
-
-def test_rows_apart_need_combinations():
-    X, y, qid, Xu, qu, _ = partly(4)
-    order = np.random.default_rng(0).permutation(len(y) + len(qu))
-    views = ({"rows": order[::2]}, {"rows": order[1::2]})
-    with Refusal("common", parameter="views", remedy="Use shared_basis=False"):
-        CoRankingPursuit(views=views).fit(**joined(X, y, qid, Xu, qu))
-    model = CoRankingPursuit(5, views=views, shared_basis=False)
-    model.fit(**joined(X, y, qid, Xu, qu))
-    assert not set(model.path_.indices[:, 0]) & set(model.path_.indices[:, 1])
-
-
-@pytest.mark.parametrize("shared", [True, False])
-def test_a_precomputed_kernel(shared):
-    X, y, qid, Xu, qu, X_new = partly(5)
-    rows, labels, queries = np.vstack((X, Xu)), np.r_[y, np.full(len(qu), np.nan)], np.r_[qid, qu + 1000]
-    w = np.ones(len(labels))
-    w[[2, -1]] = 0.0
-    half = np.random.default_rng(0).random((2, len(labels))) < 0.7
-    plain = CoRankingPursuit(4, views=({"rows": half[0]}, {"rows": half[1]}), gamma=0.2, shared_basis=shared)
-    plain.fit(rows, labels, qid=queries, sample_weight=w)
-    views = ({"rows": half[0], "kernel": "precomputed"}, {"rows": half[1], "kernel": "precomputed"})
-    given = CoRankingPursuit(4, views=views, shared_basis=shared)
-    given.fit(kernel_matrix("rbf", rows), labels, qid=queries, sample_weight=w)
-    np.testing.assert_allclose(plain.path_.indices, given.path_.indices)
-    np.testing.assert_allclose(plain.predict(X_new), given.predict(kernel_matrix("rbf", X_new, rows)), rtol=1e-8)
-    assert len(list(given.staged_predict(kernel_matrix("rbf", X_new, rows)))) == 4
+    for view, gamma, own, rows in zip(model.views_, (0.2, 1.0), a, taken.T, strict=True):
+        np.testing.assert_allclose(view.predict(X_new), gaussian(X_new, X[rows], gamma) @ own, rtol=1e-6, atol=1e-8)
 
 
 def test_without_unlabelled_rows_the_labelled_ones_agree():
@@ -222,7 +161,7 @@ def test_views_by_kernel_and_by_name():
     rows = one.path_.indices[:, 0]
     kernels = (X_new @ X[rows].T, (1 + X_new @ X[rows].T) ** 2, (1 + X_new @ X[rows].T) ** 2)
     for v, view in enumerate(one.views_):
-        np.testing.assert_allclose(view.predict(X_new), kernels[v] @ view.path.coefficients[-1], rtol=1e-7)
+        np.testing.assert_allclose(view.predict(X_new), kernels[v] @ one.path_.coefficients[-1, :, v], rtol=1e-7)
     names = pd.DataFrame(np.vstack((X, Xu)), columns=list("abcdef"))
     mask = np.array([False, True, True, True, True, False])
     named = CoRankingPursuit(3, views=(["a", "f"], mask)).fit(**joined(X, y, qid, Xu, qu) | {"X": names})
@@ -241,34 +180,16 @@ def test_nothing_to_take_is_the_zero_function(dictionary):
 @pytest.mark.parametrize(
     ("parameters", "refusal"),
     [
-        ({"views": ([0, 9], [1])}, Refusal("views[0]['features']", "names", parameter="views")),
-        ({"views": (["a"],)}, Refusal("views[0]['features']", "slice", parameter="views")),
+        ({"views": ([0, 9], [1])}, Refusal("views[0]", "names", parameter="views")),
+        ({"views": (["a"],)}, Refusal("views[0]", "slice", parameter="views")),
         ({"views": ({"kernle": "rbf"},)}, Refusal("'kernle'", "view", parameter="views")),
         ({"views": ("gaussian",)}, Refusal("is 'rbf'", "views[0]: kernel", parameter="views")),
-        ({"views": ("rbf", {"rows": [40]}), "shared_basis": False}, Refusal("views[1]", "labelled", parameter="views")),
-        (
-            {"views": ("rbf", {"loss_rows": [40]}), "shared_basis": False},
-            Refusal("views[1]", "labelled", parameter="views"),
-        ),
-        ({"views": ("rbf", {"basis_rows": []})}, Refusal("views[1]['basis_rows']", parameter="views")),
-        ({"views": ("rbf", {"basis_rows": [99]})}, Refusal("views[1]['basis_rows']", "below", parameter="views")),
-        ({"views": ("rbf", {"rows": [0, 30]})}, Refusal("views[1]: Nothing", "compare", parameter="views")),
-        ({"views": ("precomputed", "rbf")}, Refusal("square", parameter="X")),
+        ({"views": ("precomputed", "rbf")}, Refusal("views[0]", "features", parameter="kernel")),
+        ({"kernel": "precomputed"}, Refusal("views[0]", "features", parameter="kernel")),
+        ({"views": ({"rows": [1]},)}, Refusal("'rows'", "view", parameter="views")),
     ],
 )
 def test_bad_parameters(parameters, refusal):
     X, y, qid, Xu, qu, _ = partly(8)
     with refusal:
         CoRankingPursuit(**parameters).fit(**joined(X, y, qid, Xu, qu))
-
-
-def test_bad_data():
-    X, y, qid, *_ = partly(8)
-    w = np.r_[0.0, np.ones(len(y) - 1)]
-    with Refusal("views[1]", "basis", parameter="views"):
-        CoRankingPursuit(views=("rbf", {"basis_rows": [0]})).fit(X, y, qid=qid, sample_weight=w)
-    K = X @ X.T
-    with Refusal("precomputed kernel", parameter="views"):
-        CoRankingPursuit(views=("precomputed", "rbf")).fit(K, y, qid=qid)
-    with Refusal("no features", parameter="views"):
-        CoRankingPursuit(kernel="precomputed", views=([0, 1], [2, 3])).fit(K, y, qid=qid)

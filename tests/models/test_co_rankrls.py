@@ -117,10 +117,10 @@ def test_mu_and_alpha_are_the_best_of_all():
         ({"mu": 0.0}, "mu"),
         ({"mu": (1.0, -1.0)}, "mu"),
         ({"kernel": "precomputed"}, "kernel"),
-        ({"kernel": ("rbf", "linear")}, "kernel"),
+        ({"kernel": ("rbf", "linear")}, "views"),
         ({"views": [{"rows": [0, 1]}]}, "views"),
         ({"views": [[7]]}, "views"),
-        ({"alphas": [0.0]}, "alphas"),
+        ({"alphas": [0.0]}, "alpha"),
     ],
 )
 def test_refusals(options, parameter):

@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn import config_context
-from sklearn.model_selection import GroupKFold, cross_validate
 
 from rankrls import (
     CGRankRLS,
@@ -14,7 +12,6 @@ from rankrls import (
     RankSVM,
     RankSVMCV,
     SparseRankRLS,
-    TransductiveRankRLS,
     load,
     save,
 )
@@ -91,14 +88,6 @@ def test_views_by_slices_are_saved(tmp_path):
     again = load(tmp_path / "m.rankrls")
     assert again.views == model.views
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_groups_of_a_splitter_stay_with_the_splitter():
-    with config_context(enable_metadata_routing=True):
-        found = cross_validate(
-            TransductiveRankRLS(), X, Y, cv=GroupKFold(3), params={"qid": QID, "groups": QID}, error_score="raise"
-        )
-    assert (found["test_score"] > 0.5).all()
 
 
 def test_conjugate_gradients_hold_out_the_same_queries_every_time():

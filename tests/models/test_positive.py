@@ -87,7 +87,7 @@ def test_forms(given, signs):
         ([-1, 1], Refusal("names feature -1", parameter="positive")),
         (["z"], Refusal("feature 'z'", "names", parameter="positive")),
         ([True, False], Refusal("feature True", parameter="positive", remedy="signs")),
-        ({"a": 2}, Refusal("got 2", parameter="positive")),
+        ({"a": 2}, Refusal("with sign 2", parameter="positive")),
     ],
     ids=str,
 )
@@ -99,7 +99,7 @@ def test_refused_forms(given, refusal):
 
 
 def test_names_need_columns_that_have_them():
-    with Refusal("'a'", "no column names", parameter="positive"):
+    with Refusal("'a'", "names", parameter="positive"):
         RankRLS(positive=["a"]).fit(X, Y, qid=QID)
 
 

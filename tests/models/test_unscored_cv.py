@@ -28,8 +28,7 @@ TRANSDUCTIVE = {
 PURSUITS = {
     "halves": {"gamma": 0.1},
     "views": {"views": VIEWS, "gamma": 0.1, "balance": "pairs"},
-    "rows": {"views": ({"basis_rows": ~SCORED}, {"basis_rows": SCORED}), "gamma": 0.1, "shared_basis": False},
-    "matrix": {"views": ("precomputed", {"kernel": "precomputed", "loss_rows": np.arange(len(Y)) % 4 > 0})},
+    "combinations": {"views": VIEWS, "gamma": 0.1, "shared_basis": False},
 }
 
 
@@ -80,34 +79,26 @@ def test_alpha_and_penalty_are_judged_by_refits(name, weighted):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_terms_and_agreement_are_judged_by_refits(name, weighted):
     options, w = PURSUITS[name], W if weighted else None
-    of = (lambda y: (KERNEL, y)) if name == "matrix" else (lambda y: (X, y))
-    model = CoRankingPursuitCV(3, nu=(0.0, 0.5), cv=3, **options).fit(*of(PARTLY), qid=QID, sample_weight=w)
+    model = CoRankingPursuitCV(3, nu=(0.0, 0.5), cv=3, **options).fit(X, PARTLY, qid=QID, sample_weight=w)
     table = model.cv_results_
     assert len(table["n_basis"]) == 6
     for stages, nu, mean in zip(table["n_basis"], table["nu"], table["mean_score"], strict=True):
         chosen = (stages, nu) == (model.best_params_["n_basis"], model.best_params_["nu"])
         if w is not None and not chosen:
             continue
-        error, held = judged(lambda s=stages, n=nu: CoRankingPursuit(int(s), nu=n, **options), of, w)
+        error, held = judged(lambda s=stages, n=nu: CoRankingPursuit(int(s), nu=n, **options), lambda y: (X, y), w)
         if w is None:
             assert mean == pytest.approx(error)
         if chosen:
             np.testing.assert_allclose(model.held_out_scores_, held, atol=1e-7)
     assert model.best_score_ == table["mean_score"].min()
     alone = CoRankingPursuit(model.best_params_["n_basis"], nu=model.best_params_["nu"], **options)
-    alone.fit(*of(PARTLY), qid=QID, sample_weight=w)
-    np.testing.assert_allclose(model.predict(of(PARTLY)[0]), alone.predict(of(PARTLY)[0]), rtol=1e-10)
+    alone.fit(X, PARTLY, qid=QID, sample_weight=w)
+    np.testing.assert_allclose(model.predict(X), alone.predict(X), rtol=1e-10)
     np.testing.assert_array_equal(model.basis_indices_, alone.basis_indices_)
     assert model.n_basis_ == len(model.basis_indices_)
     for one, other in zip(model.views_, alone.views_, strict=True):
-        np.testing.assert_allclose(one.predict(of(PARTLY)[0]), other.predict(of(PARTLY)[0]), rtol=1e-10)
-
-
-def test_folds_of_groups_in_the_error_that_transduction_minimises():
-    groups = np.unique(QID, return_inverse=True)[1] % 5
-    model = TransductiveRankRLSCV([1.0], penalty=0.1, cv=2).fit(X, PARTLY, qid=QID, groups=groups)
-    alone = TransductiveRankRLS(1.0, penalty=0.1).fit(X, PARTLY, qid=QID, groups=groups)
-    np.testing.assert_allclose(model.transduction_, alone.transduction_)
+        np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-10)
 
 
 @pytest.mark.parametrize("kernel", ["linear", "precomputed"])
@@ -131,23 +122,13 @@ def test_rows_held_out_of_one_ranking_are_left_out(kernel):
 @pytest.mark.parametrize(
     ("make", "refusal"),
     [
-        (lambda: TransductiveRankRLSCV([0.0, 1.0]), Refusal("> 0", parameter="alphas")),
+        (lambda: TransductiveRankRLSCV([0.0, 1.0]), Refusal("above 0", parameter="alpha")),
         (lambda: TransductiveRankRLSCV(penalty=(1.0, 0.0)), Refusal("above 0", parameter="penalty")),
-        (lambda: TransductiveRankRLSCV(ties=("include", "exclude")), Refusal("not known", parameter="ties")),
+        (lambda: TransductiveRankRLSCV(ties=("include", "exclude")), Refusal("single value", parameter="ties")),
         (lambda: CoRankingPursuitCV(nu=(0.1, -1)), Refusal("at least 0", parameter="nu")),
-        (lambda: CoRankingPursuitCV(views=({"loss_rows": [0]},)), Refusal("views[0]", parameter="views")),
+        (lambda: CoRankingPursuitCV(kernel=("rbf", "precomputed")), Refusal("views[0]", parameter="kernel")),
     ],
 )
 def test_refusals(make, refusal):
     with refusal:
         make().fit(X, PARTLY, qid=QID)
-
-
-def test_a_fold_that_leaves_a_view_nothing_is_refused():
-    ids = np.unique(QID[SCORED])
-    cv = [
-        (np.flatnonzero(SCORED & ~np.isin(QID, part)), np.flatnonzero(np.isin(QID, part)))
-        for part in (ids[:5], ids[5:])
-    ]
-    with Refusal("views[0]", "labelled", parameter="views"):
-        CoRankingPursuitCV(2, views=({"loss_rows": np.isin(QID, ids[:5])}, "linear"), cv=cv).fit(X, PARTLY, qid=QID)

@@ -99,12 +99,12 @@ KNOWN = np.concatenate(QUERIES[:6])
 REFUSALS = [
     (take(SEEN), Refusal(f"Query {QID[SEEN[0]]}", "seen before", parameter="qid")),
     (take(np.concatenate((NEW, SEEN[:1]))), Refusal("seen before", parameter="qid")),
-    ({**take(NEW), "qid": None}, Refusal("if and only if", parameter="qid")),
+    ({**take(NEW), "qid": None}, Refusal("qid was 'given'", parameter="qid")),
     ({**take(NEW), "X": X[NEW][:, :3]}, Refusal("3 features", kind=ValueError)),
     ({**take(NEW), "X": X[NEW][1:]}, Refusal("13 items", "14 labels", parameter="y")),
     ({**take(NEW), "X": np.full((len(NEW), 4), np.nan)}, Refusal("NaN", parameter="X", row=0, column=0)),
     ({**take(NEW), "y": np.full(len(NEW), np.inf)}, Refusal("infinity", parameter="y", row=0)),
-    ({**take(NEW), "y": np.zeros((len(NEW), 2))}, Refusal("targets", "2 targets", parameter="y")),
+    ({**take(NEW), "y": np.zeros((len(NEW), 2))}, Refusal("of 1 targets", "of 2 targets", parameter="y")),
     (
         {**take(NEW), "sample_weight": -np.ones(len(NEW))},
         Refusal("negative", parameter="sample_weight", row=0),
@@ -129,7 +129,7 @@ def test_a_refusal_changes_nothing(arguments, refusal):
 def test_graphs_are_not_mixed(change):
     model = RankRLS().fit(**take(KNOWN)).set_params(**change)
     before = state_of(model)
-    with Refusal("mix graphs", remedy="Only alpha"):
+    with Refusal("mix graphs", parameter=next(iter(change)), remedy="Only alpha"):
         model.partial_fit(**take(NEW))
     assert_same_state(before, vars(model))
     fresh = RankRLS(**change).fit(**take(NEW))
@@ -138,7 +138,7 @@ def test_graphs_are_not_mixed(change):
 
 def test_qid_only_where_the_model_has_it():
     model = RankRLS().fit(X[KNOWN], Y[KNOWN])
-    with Refusal("if and only if", parameter="qid"):
+    with Refusal("qid was 'not given'", parameter="qid"):
         model.partial_fit(**take(NEW))
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.model_selection import KFold
 
 from rankrls import CoRankingPursuit, RankingPursuit, load, save
 from rankrls.inspection import borda_scores
@@ -35,17 +34,13 @@ def test_is_the_greedy_search_by_dense_systems(disjoint, nu, graph):
     X, y, qid = ranking_data(3, n=9)
     scored = qid != qid[0]
     partly = np.where(scored, y, np.nan)
-    views = ({"features": np.arange(6)}, {"features": np.arange(2, 9), "loss_rows": qid != qid[3]})
+    views = (np.arange(6), np.arange(2, 9))
     model = CoRankingPursuit(3, views=views, dictionary="features", disjoint=disjoint, nu=nu, **graph)
     model.fit(X, partly, qid=qid)
-    inside = [scored, scored & (qid != qid[3])]
-    L = [np.zeros((scored.sum(), scored.sum())) for _ in inside]
-    for v, own in enumerate(inside):
-        rows = np.flatnonzero(own[scored])
-        L[v][np.ix_(rows, rows)] = laplacian(y[own], qid[own], None, graph)
+    L = [laplacian(y[scored], qid[scored], None, graph)] * 2
     Lbar = laplacian(np.zeros((~scored).sum()), qid[~scored], None, dict(graph, ties="include"))
     # Columns of all features for both views; those that a view has not are zero and never taken.
-    masks = [np.isin(np.arange(9), view["features"]) for view in views]
+    masks = [np.isin(np.arange(9), view) for view in views]
     dense = DensePursuit(y[scored], L, Lbar, [X[scored] * m for m in masks], [X[~scored] * m for m in masks])
     taken, a, losses = dense.in_turn(3, nu, disjoint=disjoint)
     np.testing.assert_allclose(model.path_.losses, losses, rtol=1e-8)
@@ -87,33 +82,6 @@ def test_one_view_and_views_that_do_not_agree_are_ranking_pursuit(backfit):
         np.testing.assert_allclose(view.coef_[half], alone.fit(X[:, half], y, qid=qid).coef_, rtol=1e-7, atol=1e-10)
 
 
-@pytest.mark.parametrize("dictionary", ["features", "kernel"])
-@pytest.mark.parametrize("aggregation", ["weighted", "best"])
-def test_views_are_weighed_by_held_out_queries(dictionary, aggregation):
-    X, y, qid = genes(2)
-    X[:, 10:13] += 1.5 * np.random.default_rng(9).normal(size=(len(y), 3))  # the second group knows less
-    partly = np.where(qid < 10, y, np.nan)
-    views = (slice(0, 10), slice(10, 20))
-    options = {"views": views, "dictionary": dictionary, "nu": 0.1, "gamma": 0.02}
-    model = CoRankingPursuit(3, aggregation=aggregation, **options).fit(X, partly, qid=qid)
-    errors = np.zeros((2, 10))
-    for _, test in KFold(5, shuffle=True, random_state=0).split(np.empty(10)):
-        rows = np.isin(qid, test)
-        fold = CoRankingPursuit(3, **options).fit(X, np.where(rows, np.nan, partly), qid=qid)
-        for v, view in enumerate(fold.views_):
-            errors[v, test] = Measure("disagreement")(y[rows], view.predict(X[rows]), qid=qid[rows], per_query=True)
-    np.testing.assert_allclose(model.view_errors_, errors.mean(axis=1), rtol=1e-10)
-    worth = 1.0 - 2.0 * errors.mean(axis=1)
-    wanted = [1.0, 0.0] if aggregation == "best" else worth / worth.sum()
-    np.testing.assert_allclose(model.view_weights_, wanted)
-    scores = [view.predict(X) for view in model.views_]
-    np.testing.assert_allclose(model.predict(X), wanted @ np.array(scores), atol=1e-10)
-    np.testing.assert_allclose(list(model.staged_predict(X))[-1], model.predict(X), atol=1e-10)
-    plain = CoRankingPursuit(3, **options).fit(X, partly, qid=qid)
-    np.testing.assert_allclose(plain.predict(X), np.mean(scores, axis=0), atol=1e-10)
-    assert not hasattr(plain, "view_errors_")
-
-
 def test_sparse_named_and_stored(tmp_path):
     X, y, qid = genes(4)
     options = {"views": ALL, "dictionary": "features", "disjoint": True, "nu": 0.1}
@@ -133,8 +101,6 @@ def test_sparse_named_and_stored(tmp_path):
     ("parameters", "refusal"),
     [
         ({"disjoint": True}, Refusal("features", parameter="disjoint")),
-        ({"dictionary": "features", "views": ("rbf", {})}, Refusal("views[0]", "kernel", parameter="views")),
-        ({"dictionary": "features", "views": ({}, {"basis_rows": [1]})}, Refusal("views[1]", parameter="views")),
         ({"dictionary": "features", "views": ({},) * 41, "disjoint": True}, Refusal("41", "40", parameter="disjoint")),
         ({"disjoint": 1}, Refusal("True or False", parameter="disjoint")),
     ],
@@ -145,11 +111,8 @@ def test_refusals(parameters, refusal):
         CoRankingPursuit(**parameters).fit(X, y, qid=qid)
 
 
-def test_weights_need_folds_that_leave_something():
+def test_views_of_kernel_functions_have_no_weights():
     X, y, qid = genes(5)
-    y = np.where(qid == 3, y, 0.0)
-    with Refusal("held-out", parameter="aggregation"):
-        CoRankingPursuit(2, aggregation="best").fit(X, y, qid=qid)
     with pytest.raises(AttributeError, match="weights of features"):
         _ = CoRankingPursuit(2).fit(X, y, qid=qid).views_[0].coef_
 

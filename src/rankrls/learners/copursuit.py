@@ -84,7 +84,7 @@ def co_pursue(
         raise InputError(
             f"All combinations of columns would be {' x '.join(f'{N:,}' for N in sizes)} = "
             f"{math.prod(sizes):,} small systems, more than {MAX_COMBINATIONS:,}. Share one column "
-            "between the views (shared_basis=True), or give views fewer rows to take columns from.",
+            "between the views (shared_basis=True).",
             parameter="shared_basis",
         )
     walk = Walk(problem, n_basis, backfit=backfit)
@@ -139,25 +139,10 @@ class _Systems:
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """One view of the data: some of the features, and a kernel on them.
-
-    Attributes
-    ----------
-    features : ndarray of intp, or None for all
-    kernel : Kernel
-    loss_rows, basis_rows : ndarray of bool over all rows, or None
-        The rows that the view is fitted on, and those that it takes its columns from; None is all labelled rows.
-    """
+    """One view of the data: some of the features (None for all), and a kernel on them."""
 
     features: NDArray[np.intp] | None
     kernel: Kernel
-    loss_rows: NDArray[np.bool_] | None
-    basis_rows: NDArray[np.bool_] | None
-
-    def of_rows(self, numbers: NDArray[np.intp]) -> ViewPlan:
-        """The view of some of the rows."""
-        parts = (None if mask is None else mask[numbers] for mask in (self.loss_rows, self.basis_rows))
-        return ViewPlan(self.features, self.kernel, *parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,7 +159,7 @@ class Terms:
     features : ndarray of intp, or None for all
         That the kernel looks at, and that the items have.
     items : array-like or None
-        The rows that were taken; None for features and for a kernel matrix.
+        The rows that were taken; None for features.
     """
 
     taken: NDArray[np.intp]
@@ -196,7 +181,7 @@ class CoPursuit:
     Attributes
     ----------
     data : LabelledItems
-        All rows; X is dense, CSR or a kernel matrix.
+        All rows.
     unlabelled : ndarray of bool
         The rows that never have a label. If there are none, the views agree on the labelled rows.
     views : sequence of ViewPlan
@@ -209,8 +194,6 @@ class CoPursuit:
         Whether the columns are the features themselves, taken by one view after the other.
     disjoint : bool
         Whether a feature that one view has taken is closed to the others.
-    only : int, optional
-        The view whose function alone is the solution; the mean of all by default.
     """
 
     data: LabelledItems
@@ -222,38 +205,12 @@ class CoPursuit:
     backfit: bool = True
     of_features: bool = False
     disjoint: bool = False
-    only: int | None = None
-
-    def candidates(self, labelled: NDArray[np.intp]) -> list[NDArray[np.intp]]:
-        """The rows whose columns each view may take, or the features."""
-        if self.of_features:
-            everything = np.arange(self.data.X.shape[1], dtype=np.intp)
-            return [everything if plan.features is None else plan.features for plan in self.views]
-        everyone = np.zeros(len(self.unlabelled), dtype=bool)
-        everyone[labelled] = True
-        masks = [everyone if plan.basis_rows is None else plan.basis_rows for plan in self.views]
-        for v, mask in enumerate(masks):
-            if not mask.any():
-                raise InputError(f"views[{v}] has no row of positive weight in its basis.", parameter="views")
-        if not self.shared_basis:
-            return [np.flatnonzero(mask) for mask in masks]
-        common = np.logical_and.reduce(masks)
-        if not common.any():
-            raise InputError(
-                "The views have no rows in common whose columns they could share. Use shared_basis=False to "
-                "try all combinations of their rows.",
-                parameter="views",
-            )
-        return [np.flatnonzero(common)] * len(self.views)
 
     def columns(self, plan: ViewPlan, rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> Any:
         """A view's columns, (rows, candidates)."""
-        Z = self.data.X
         if self.of_features:
-            return Z[rows][:, candidates]
-        if plan.kernel.name == "precomputed":
-            return kernel_columns(plan.kernel, Z[rows][:, candidates], None)
-        X = select_features(Z, plan.features)
+            return self.data.X[rows][:, candidates]
+        X = select_features(self.data.X, plan.features)
         return kernel_columns(plan.kernel, X[rows], X[candidates])
 
     def terms(self, path: CoPursuitPath, v: int) -> Terms:
@@ -262,8 +219,7 @@ class CoPursuit:
         taken, coefficients = path.view(v).merged()
         if self.of_features:
             return Terms(taken, coefficients)
-        items = None if plan.kernel.name == "precomputed" else select_features(take_items(Z, taken), plan.features)
-        return Terms(taken, coefficients, plan.kernel, plan.features, items)
+        return Terms(taken, coefficients, plan.kernel, plan.features, select_features(Z[taken], plan.features))
 
 
 class CoPursuitProblem:
@@ -278,22 +234,21 @@ class CoPursuitProblem:
     def walked(self) -> CoPursuitPath:
         """The whole path, with numbers of rows, or features, in it."""
         pursuit, rows = self.pursuit, self.labelled.X[:, 0].astype(np.intp)
-        candidates, apart, views = pursuit.candidates(rows), rows, list[View]()
-        (agreement,) = self.labelled.numeric_graphs(self.setting)
+        (graph,) = self.labelled.numeric_graphs(self.setting)
+        apart, agreement, candidates = rows, graph, [rows for _ in pursuit.views]
+        if pursuit.of_features:
+            everything = np.arange(pursuit.data.X.shape[1], dtype=np.intp)
+            candidates = [everything if plan.features is None else plan.features for plan in pursuit.views]
         if pursuit.unlabelled.any():  # of rows without labels all pairs are compared
             apart = np.delete(np.arange(len(pursuit.unlabelled)), rows)
             rest = pursuit.data.take(apart, items=False)
             (agreement,) = rest.numeric_graphs(replace(self.setting, ties="include"))
-        for v, (plan, own) in enumerate(zip(pursuit.views, candidates, strict=True)):
-            inside = np.arange(len(rows)) if plan.loss_rows is None else np.flatnonzero(plan.loss_rows[rows])
-            if not len(inside):
-                raise InputError(f"views[{v}] has no labelled row.", parameter="views")
-            (graph,) = self.labelled.take(inside).numeric_graphs(self.setting)
-            labelled = Dictionary(pursuit.columns(plan, rows[inside], own), graph)
+        views = []
+        for plan, own in zip(pursuit.views, candidates, strict=True):
             agrees = None
             if len(candidates) > 1 and pursuit.nu > 0.0:
                 agrees = Dictionary(pursuit.columns(plan, apart, own), agreement)
-            views.append(View(labelled, graph.target[:, 0], agrees))
+            views.append(View(Dictionary(pursuit.columns(plan, rows, own), graph), graph.target[:, 0], agrees))
         if pursuit.of_features:
             ids = candidates if pursuit.disjoint else None
             path = pursue_in_turn(views, pursuit.n_basis, pursuit.nu, backfit=pursuit.backfit, ids=ids)
@@ -305,14 +260,9 @@ class CoPursuitProblem:
     def path(self, values: Array) -> ViewSolutions:
         """The functions after some stages; the details are the paths up to there."""
         path, pursuit = self.walked, self.pursuit
-        used = range(len(pursuit.views)) if pursuit.only is None else [pursuit.only]
         stages = np.minimum(values.astype(np.intp), path.n_stages)
-        return ViewSolutions(
-            pursuit.data.X,
-            [pursuit.terms(path, v) for v in used],
-            stages,
-            [path.at(int(stage)) for stage in stages],
-        )
+        terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
+        return ViewSolutions(pursuit.data.X, terms, stages, [path.at(int(stage)) for stage in stages])
 
     def axis(self) -> Array:
         """All numbers of stages."""

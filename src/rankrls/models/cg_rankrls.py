@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from rankrls._comparisons import Comparisons
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError
-from rankrls.kernels import resolve_kernel
+from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
@@ -120,8 +120,6 @@ class CGRankRLS(Chooses, GraphParameters):
     selection_ : str
         What was judged, in words.
     held_out_scores_ : None
-    interrupted_ : bool
-        Whether a KeyboardInterrupt ended the fit; the model is then the best one until then.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Raises
@@ -129,8 +127,6 @@ class CGRankRLS(Chooses, GraphParameters):
     ValueError
         By ``fit``, for bad input, naming the row and column; where no query holds two different labels; and where what
         is held out, or the validation data, cannot be judged.
-    KeyboardInterrupt
-        After an interrupt of ``fit``, with ``interrupted_`` set and the best model so far fitted.
 
     Warns
     -----
@@ -209,7 +205,7 @@ class CGRankRLS(Chooses, GraphParameters):
 
     def _search(self, data: Comparisons, plan: Any) -> Self:
         fitting.check_square(data.X, self.kernel)
-        kernel = resolve_kernel(data.X, self.kernel, None, 3, 1.0, None)
+        kernel = Kernel(self.kernel)
         setting, _ = fitting.settings_of(self, data)[0]
         systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
         fitting.begin(self, data)
@@ -222,14 +218,9 @@ class CGRankRLS(Chooses, GraphParameters):
                 return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
             surface = self._surface(cg, grid, plan, start)
-            try:
-                surface.run()
-                surface.choose_by(self.rule, start)
-            except KeyboardInterrupt:
-                if surface.best[0] >= 0:
-                    self._keep(surface, data, plan, kernel, interrupted=True)
-                raise
-            self._keep(surface, data, plan, kernel, interrupted=False)
+            surface.run()
+            surface.choose_by(self.rule, start)
+            self._keep(surface, data, plan, kernel)
             self._warn(surface)
         return self
 
@@ -252,7 +243,7 @@ class CGRankRLS(Chooses, GraphParameters):
             verbose=int(self.verbose),
         )
 
-    def _keep(self, surface: Surface, data: Comparisons, plan: Plan, kernel: Any, *, interrupted: bool) -> None:
+    def _keep(self, surface: Surface, data: Comparisons, plan: Plan, kernel: Kernel) -> None:
         k, n_iter = surface.best
         solutions = surface.solutions()
         if kernel.is_linear:
@@ -262,7 +253,7 @@ class CGRankRLS(Chooses, GraphParameters):
                 [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]
             )
             whole = data.kept is None or len(a) == len(data.kept)
-            fitting.keep(self, Scorer(None, a, kernel).over(None if whole else data.kept), kernel)
+            fitting.keep(self, Scorer(None, a, kernel), kernel, None if whole else data)
         self.alphas_ = surface.alphas
         self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
         self.validation_surface_ = surface.table()
@@ -274,7 +265,6 @@ class CGRankRLS(Chooses, GraphParameters):
         self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
         self.selection_ = fitting.described(plan.description, data)
         self.held_out_scores_ = None
-        self.interrupted_ = interrupted
 
     def _warn(self, surface: Surface) -> None:
         """One warning if the model is not what was asked for."""

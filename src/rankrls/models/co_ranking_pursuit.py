@@ -11,19 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem, ViewPlan
-from rankrls.learners.paths import PursuitPath
+from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem
+from rankrls.learners.paths import CoPursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fitting import check_comparable, check_matrix
+from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
-    check_parameters,
     choice,
     combinations,
     estimator,
@@ -54,7 +52,6 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
     views: Any = parameter(default=None)
     dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
     disjoint: bool = parameter(default=False, check=flag)
-    aggregation: str = parameter(default="mean", check=choice("mean", "weighted", "best"))
     shared_basis: bool = parameter(default=True, check=flag)
     kernel: Any = parameter(default="rbf", several=True)
     backfit: bool = parameter(default=True, check=flag)
@@ -66,7 +63,7 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
         return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
+        """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return self._staged(X, _LAST).sum(axis=1)
 
@@ -78,106 +75,37 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
     def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
         """Scores after some stages, (rows, stages)."""
         X = check_matrix(self, X, reset=False)
-        parts = [terms.scores(X, stages) for terms in self._terms_]
-        return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
+        return np.mean([terms.scores(X, stages) for terms in self._terms_], axis=0)
 
     def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
-        """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items (None for a
-        kernel matrix) and coefficients. Nothing without a stage.
+        """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items and
+        coefficients. Nothing without a stage.
         """
-        for terms, weight in zip(self._terms_, self.view_weights_, strict=True) if self.path_.n_stages else ():
-            yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
+        for terms in self._terms_ if self.path_.n_stages else ():
+            yield terms.kernel, terms.features, terms.items, terms.coefficients[-1] / len(self._terms_)
 
     def _pursuit(self, rows: PartlyLabelled, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
-        of_features, data = self.dictionary == "features", rows.everything
-        settings = {**kernel, "kernel_params": self.kernel_params}
-        if of_features:
-            settings |= {"kernel": "linear", "kernel_params": None}
-        names, n = getattr(self, "feature_names_in_", None), data.X.shape[1]
-        given = data.n_rows if data.kept is None else len(data.kept)  # views name rows as they were given
-        numbers = data.given_numbers(np.arange(data.n_rows))
-        plans = [plan.of_rows(numbers) for plan in view_plans(self.views, settings, n, names, given)]
+        of_features, n = self.dictionary == "features", rows.everything.X.shape[1]
+        plans = view_plans(self.views, self, kernel)
         if self.disjoint and not (of_features and n >= len(plans)):
             why = f"{len(plans)} views need as many, and X has {n}" if of_features else "it needs dictionary='features'"
             raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
-        for v, plan in enumerate(plans):
-            self._check_view(v, plan, rows)
         flags = {name: bool(getattr(self, name)) for name in ("shared_basis", "backfit", "disjoint")}
-        pursuit = CoPursuit(data, ~rows.labelled, plans, n_basis, nu, of_features=of_features, **flags)
-        pursuit.candidates(np.flatnonzero(rows.labelled))
-        return pursuit
+        return CoPursuit(rows.everything, ~rows.labelled, plans, n_basis, nu, of_features=of_features, **flags)
 
-    def _check_view(self, v: int, plan: ViewPlan, rows: PartlyLabelled) -> None:
-        if self.dictionary == "features" and (plan.kernel.name != "linear" or plan.basis_rows is not None):
-            raise InputError(
-                f"views[{v}] has a kernel or rows for its basis; with dictionary='features' its columns are "
-                "features. Give it features, and rows of its loss ('loss_rows') if need be.",
-                parameter="views",
-            )
-        if plan.loss_rows is None:
-            return
-        inside = np.flatnonzero(plan.loss_rows[rows.labelled])
-        if not len(inside):
-            raise InputError(f"views[{v}] has no labelled row.", parameter="views")
-        try:
-            check_comparable(rows.known.take(inside), float(self.regression_weight))
-        except InputError as error:
-            raise InputError(f"views[{v}]: {error}", parameter="views") from None
-
-    def _store(self, data: LabelledItems, candidate: Candidate, solutions: Any) -> None:
+    def _store(self, pursuit: CoPursuit, path: CoPursuitPath) -> None:
         """Keep the views' functions."""
-        pursuit: CoPursuit = candidate.basis
-        (path,) = solutions.details
+        data, of_features = pursuit.data, pursuit.of_features
         taken, first = np.unique(path.indices, return_index=True)
         taken = taken[np.argsort(first)]
-        numbers = np.arange(pursuit.data.X.shape[1])
-        if not pursuit.of_features:
-            numbers = pursuit.data.given_numbers(np.arange(pursuit.data.n_rows))
-        self.path_ = replace(path, indices=numbers[path.indices].astype(np.intp))
-        self.basis_indices_ = numbers[taken].astype(np.intp)
-        parts = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
-        self._terms_ = [replace(terms, taken=numbers[terms.taken].astype(np.intp)) for terms in parts]
-        self.view_weights_ = self._weigh(data, candidate, float(path.n_stages))
-        if pursuit.of_features:
-            self.coef_ = np.asarray(self.view_weights_ @ [view.coef_ for view in self.views_])
-        elif not self._is_precomputed():
-            self.X_fit_ = take_items(pursuit.data.X, taken)
-
-    def _weigh(self, data: LabelledItems, candidate: Candidate, stages: float) -> NDArray[np.float64]:
-        """Weights of the views, by what each is worth on held-out queries if they are not to be equal."""
-        pursuit = candidate.basis
-        M = len(pursuit.views)
-        if self.aggregation == "mean":
-            return np.full(M, 1.0 / M)
-        self.view_errors_ = np.empty(M)
-        try:
-            measure = resolve_measure("disagreement")
-            plan = few_folds(getattr(self, "cv", None), measure, data, float(self.regression_weight))
-            for v in range(M):
-                alone = replace(candidate, problem=partial(candidate.problem, pursuit=replace(pursuit, only=v)))
-                curve = plan.curve(data, alone, alone.problem(data), np.array([stages]))
-                self.view_errors_[v] = curve.mean[0]
-        except InputError as error:
-            raise InputError(
-                f"aggregation judges each view on held-out queries. {error}", parameter="aggregation"
-            ) from None
-        worth = np.maximum(1.0 - 2.0 * self.view_errors_, 0.0)  # Kendall's tau; no better than chance is worth nothing
-        if self.aggregation == "best":
-            worth = (np.arange(M) == np.argmin(self.view_errors_)).astype(np.float64)
-        return worth / worth.sum() if worth.any() else np.full(M, 1.0 / M)
-
-    def _is_precomputed(self) -> bool:
-        if self.dictionary == "features":
-            return False
-        views = self.views if hasattr(self.views, "__iter__") else ()
-        named = [view.get("kernel") if isinstance(view, dict) else view for view in views]
-        return any(isinstance(kernel, str) and kernel == "precomputed" for kernel in (self.kernel, *named))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._is_precomputed()
-        return tags
+        numbers = np.asarray if of_features else data.given_numbers
+        self.path_, self.basis_indices_ = replace(path, indices=numbers(path.indices)), numbers(taken)
+        self._terms_ = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
+        if of_features:
+            self.coef_ = np.mean([view.coef_ for view in self.views_], axis=0)
+        else:
+            self.X_fit_ = take_items(data.X, taken)
 
 
 @dataclass(frozen=True)
@@ -193,11 +121,6 @@ class ViewFunction:
 
     model: Any
     number: int
-
-    @property
-    def path(self) -> PursuitPath:
-        """The rows taken by this view and their coefficients; its losses are those of the labelled rows alone."""
-        return self.model.path_.view(self.number)
 
     @property
     def coef_(self) -> NDArray[np.float64]:
@@ -246,13 +169,8 @@ class CoRankingPursuit(ViewPursuer):
         P, the number of stages.
     views : sequence of views, optional
         A view is a list, slice or mask of features (or their names); or a kernel's name or function; or a dict with any
-        of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0``, ``kernel_params``, ``loss_rows``, ``basis_rows``
-        and ``rows``. By default two views, the first and the second half of the features.
-
-        ``loss_rows`` (numbers or a mask over the rows of X) are the rows whose labels the view is fitted to; unlabelled
-        rows among them do not count. ``basis_rows`` are the rows whose columns it may take, labelled or not. Each is
-        all labelled rows by default; ``rows`` stands for whichever of the two is not given. The views agree on all
-        unlabelled rows in any case.
+        of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0`` and ``kernel_params``. By default two views, the
+        first and the second half of the features. A view takes columns of labelled rows.
     nu : float, default=1.0
         Weight of the agreement; 0 leaves the views alone.
     dictionary : {"kernel", "features"}, default="kernel"
@@ -263,17 +181,11 @@ class CoRankingPursuit(ViewPursuer):
     disjoint : bool, default=False
         Whether a feature that one view has taken is closed to the others: solutions that share nothing, each nearly as
         good, where one alone would hide that there are others (section 1 of the paper).
-    aggregation : {"mean", "weighted", "best"}, default="mean"
-        How the views' functions make the prediction: their mean; a mean weighted by what each is worth on held-out
-        queries, which is 1 - 2 e for its disagreement error e, at least 0; or the one of the least error. The last two
-        fit 5 folds of the labelled queries. For positions instead of scores see
-        :func:`rankrls.inspection.borda_scores`.
     shared_basis : bool, default=True
         Whether a stage takes the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
-        O(n^M) of them, up to 4 million; views of different rows need this, or have rows in common.
+        O(n^M) of them, up to 4 million.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
-        Of the views that name none. With "precomputed", X is the kernel matrix between all rows, labelled or not, and
-        views differ by their rows; ``predict`` takes the kernel with all of them.
+        Of the views that name none; not precomputed.
     ties, balance, regression_weight : as in :class:`RankRLS`
         All pairs of unlabelled rows of a query are compared.
     backfit : bool, default=True
@@ -288,13 +200,9 @@ class CoRankingPursuit(ViewPursuer):
     basis_indices_ : ndarray of shape (r,), intp
         The rows, or features, taken by any view, in the order of choice.
     X_fit_ : ndarray or sparse array of shape (r, n)
-        Those rows, unless the kernel is precomputed.
+        Those rows; dictionary="kernel".
     coef_ : ndarray of shape (n,)
         Weights of the features, with dictionary="features". Each of ``views_`` has its own ``coef_`` and ``support_``.
-    view_weights_ : ndarray of shape (M,)
-        What the views count in the prediction; they sum to 1.
-    view_errors_ : ndarray of shape (M,)
-        Disagreement error of each view on held-out labelled queries, unless ``aggregation`` is "mean".
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
@@ -327,10 +235,9 @@ class CoRankingPursuit(ViewPursuer):
     def _solve(self, rows: PartlyLabelled) -> None:
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
-        setting = fitting.setting_of(self)
-        candidate = Candidate({}, partial(CoPursuitProblem, pursuit=pursuit, setting=setting), basis=pursuit)
+        path = CoPursuitProblem(rows.known, pursuit=pursuit, setting=fitting.setting_of(self)).walked
         fitting.begin(self, rows.known)
-        self._store(rows.known, candidate, candidate.problem(rows.known).path(np.array([float(self.n_basis)])))
+        self._store(pursuit, path)
 
 
 @estimator
@@ -358,8 +265,6 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         Those of the kernel are for views that name none.
     views, dictionary, disjoint, shared_basis, backfit, kernel_params, regression_weight : as in
         :class:`CoRankingPursuit`
-    aggregation : as in :class:`CoRankingPursuit`
-        Chosen is by the mean; the views are then weighed on the same folds.
 
     Attributes
     ----------
@@ -373,8 +278,8 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
         :class:`RankingPursuitCV`
-    views_, path_, basis_indices_, X_fit_, coef_, view_weights_, view_errors_, n_queries_, n_features_in_,
-    feature_names_in_ : as in :class:`CoRankingPursuit`
+    views_, path_, basis_indices_, X_fit_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
+        :class:`CoRankingPursuit`
 
     Notes
     -----
@@ -396,16 +301,13 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
     nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), check=number(least=0.0), several=True)
 
-    def _check(self) -> None:
-        check_parameters(self, several=True)
-
     def _solve(self, rows: PartlyLabelled) -> None:
         data, most = rows.known, int(self.max_basis)
         plan = few_folds(self.cv, resolve_measure(self.scoring), data, float(self.regression_weight))
         results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
         fitting.begin(self, data)
         fitting.publish(self, results, plan.description, data)
-        self._store(data, results.best_state.candidate, results.best_state.solutions)
+        self._store(results.best_state.candidate.basis, results.best_state.solutions.details[0])
         stages = self.best_params_["n_basis"] = int(results.best_value)
         self.n_basis_ = len(self.basis_indices_)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages

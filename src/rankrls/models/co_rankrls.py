@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems, Setting
-from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import Centring, Consensus, ConsensusProblem, Views
 from rankrls.learners.copursuit import ViewPlan
@@ -23,7 +22,6 @@ from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
-    check_parameters,
     check_seed,
     estimator,
     number,
@@ -40,6 +38,11 @@ __all__ = ["CoRankRLS"]
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
+
+
+def _auto_or_positive(name: str, value: Any) -> None:
+    if not (isinstance(value, str) and value == "auto"):
+        number(above=0.0)(name, value)
 
 
 @estimator
@@ -65,7 +68,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         Weights of the agreement to choose from, positive. "auto" is 0.1, 1, 10 and 100 over the mean diagonal entry of
         the views' centred kernels.
     views : sequence of views, optional
-        As in :class:`CoRankingPursuit`, without ``rows``. None makes ``n_views`` random halves of the features.
+        As in :class:`CoRankingPursuit`. None makes ``n_views`` random halves of the features.
     n_views : int, default=16
         M, if there are no ``views``.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
@@ -119,14 +122,14 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     _single_target = True
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    mu: Any = parameter(default="auto")
+    mu: Any = parameter(default="auto", check=_auto_or_positive, several=True)
     views: Any = parameter(default=None)
     n_views: int = parameter(default=16, check=number(least=1, whole=True))
     random_state: Any = parameter(default=0, check=check_seed)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         alphas, measure, data = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring), rows.known
-        plans = self._plans(rows.everything.X)
+        plans = self._plans(rows.everything.X.shape[1])
         settings = [setting for setting, _ in fitting.settings_of(self, data)]
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
         plan = exact_plan(self.cv, measure, data, settings, constrained=True)
@@ -154,33 +157,13 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         for kernel, features, a in zip(self._view_kernels_, self._view_features_, self.dual_coef_.T, strict=True):
             yield kernel, features, select_features(self.X_fit_, features), a
 
-    def _check(self) -> None:
-        check_parameters(self, several=True)
-        if not (isinstance(self.mu, str) and self.mu == "auto"):
-            for value in options(self.mu, "mu"):
-                number(above=0.0)("mu", value)
-        for name in ("kernel", "gamma", "degree", "coef0"):
-            if len(options(getattr(self, name), name)) > 1:
-                raise InputError(
-                    f"{name} must be a single value, which is used for each view that does not set it.", parameter=name
-                )
-        if self.kernel == "precomputed":
-            raise InputError("Views are made of features: a precomputed kernel has none.", parameter="kernel")
-
-    def _plans(self, Z: Any) -> list[ViewPlan]:
-        """The views."""
-        n, names = Z.shape[1], getattr(self, "feature_names_in_", None)
+    def _plans(self, n: int) -> list[ViewPlan]:
+        """The views of n features."""
         views = self.views
         if views is None:
-            rng, half = check_random_state(self.random_state), (n + 1) // 2
-            views = [{"features": np.sort(rng.permutation(n)[:half])} for _ in range(int(self.n_views))]
-        settings = {name: options(getattr(self, name), name)[0] for name in ("kernel", "gamma", "degree", "coef0")}
-        plans = view_plans(views, {**settings, "kernel_params": self.kernel_params}, n, names, Z.shape[0])
-        for number_, plan in enumerate(plans):
-            own_rows = plan.loss_rows is not None or plan.basis_rows is not None
-            if own_rows or plan.kernel.name == "precomputed":
-                raise InputError(f"views[{number_}] has its own rows or kernel matrix.", parameter="views")
-        return plans
+            rng = check_random_state(self.random_state)
+            views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(int(self.n_views))]
+        return view_plans(views, self, {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0")})
 
     def _candidates(self, rows: PartlyLabelled, plans: list[ViewPlan]) -> Iterator[Candidate]:
         data, known = rows.everything, rows.known
@@ -196,7 +179,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
 
     def _agreements(self, views: Views) -> list[float]:
         """The values of mu to try, the least agreement first."""
-        if not (isinstance(self.mu, str) and self.mu == "auto"):
+        if self.mu != "auto":
             return sorted(float(value) for value in options(self.mu, "mu"))
         scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
         return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]

@@ -6,7 +6,10 @@ Data are checked here, once, where they come in through an estimator's methods.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import fields, replace
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -28,10 +31,12 @@ from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._values import check_weights as check_row_weights
-from rankrls.models.inputs.parameters import check_alphas, combinations, options
+from rankrls.models.inputs.basis import generator, make_basis
+from rankrls.models.inputs.parameters import check_alphas, combinations, options, signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import judged_queries, logistic_slope
+from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan, validation_plan
 from rankrls.selection.search import Results
@@ -146,10 +151,8 @@ def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, 
 
 def data_kernel(model: Any) -> Any:
     """What X means: objects for a function, a kernel matrix, or features."""
-    if getattr(model, "dictionary", "kernel") == "features":
+    if hasattr(model, "views") or getattr(model, "dictionary", "kernel") == "features":
         return "linear"
-    if hasattr(model, "_is_precomputed"):  # by one of its views
-        return "precomputed" if model._is_precomputed() else "linear"
     kernels = options(getattr(model, "kernel", "linear"), "kernel")
     special = [k for k in kernels if callable(k) or k == "precomputed"]
     if special and len(kernels) > 1:
@@ -324,12 +327,6 @@ def settings_of(model: Any, data: Comparisons) -> list[tuple[Setting, dict[str, 
     return [(Setting(**values, regression_weight=float(model.regression_weight)), values) for values in both]
 
 
-def kernel_of(model: Any, X: Any) -> Kernel:
-    """The kernel, if each parameter is one value."""
-    check_square(X, model.kernel)
-    return resolve_kernel(X, model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
-
-
 def kernels_of(model: Any, X: Any) -> list[tuple[Kernel, dict[str, Any]]]:
     """Every kernel to try, and what each chooses."""
     found: dict[Any, tuple[Kernel, dict[str, Any]]] = {}
@@ -341,6 +338,18 @@ def kernels_of(model: Any, X: Any) -> list[tuple[Kernel, dict[str, Any]]]:
         choices = {name: known[name] for name in ("kernel", *kernel_parameters(values["kernel"]))}
         found.setdefault(tuple(choices.items()), (kernel, choices))
     return list(found.values())
+
+
+def least_squares(model: Any, data: Comparisons) -> Iterator[LeastSquares]:
+    """RankRLS with every kernel and every graph; those of one kernel share its basis, if the model asks for one."""
+    over_basis = any(getattr(model, name, None) is not None for name in ("n_basis", "basis_indices"))
+    start = generator(model.random_state) if over_basis else None
+    given: dict[str, Any] = {"solver": getattr(model, "solver", "auto"), "signs": signs_of(model)}
+    for kernel, choices in kernels_of(model, data.X):  # the same random basis for every kernel
+        if over_basis:
+            given["make_basis"] = cache(partial(make_basis, model, data, kernel, deepcopy(start)))
+        for setting, chosen in settings_of(model, data):
+            yield LeastSquares(kernel=kernel, setting=setting, choices={**choices, **chosen}, **given)
 
 
 def alphas_of(model: Any, *, positive: bool = False) -> NDArray[np.float64] | None:
@@ -369,9 +378,12 @@ def described(description: str, data: Comparisons | None) -> str:
     return f"{description}, clicks weighted by inverse propensities" if corrected else description
 
 
-def keep(model: Any, scorer: Scorer, kernel: Kernel) -> None:
-    """Keep a function as the model's public coefficients."""
+def keep(model: Any, scorer: Scorer, kernel: Kernel, data: Any = None, basis: Basis | None = None) -> None:
+    """Keep a function as the model's public coefficients, and which rows of the data are its basis, if it has one."""
     model._kernel_ = kernel
+    scorer = scorer if data is None else scorer.over(data.kept)
+    if basis is not None:
+        model.basis_indices_ = None if basis.numbers is None else data.given_numbers(basis.numbers)
     if scorer.weights is not None:
         model.coef_ = _kept(scorer.weights[:, 0] if model._one_target else scorer.weights.T)
     if scorer.coefficients is not None:
@@ -385,18 +397,11 @@ def _kept(values: Any) -> Any:
     return values if on_device(values) else np.ascontiguousarray(values)
 
 
-def keep_basis(model: Any, basis: Basis | None, data: Comparisons) -> None:
-    """Keep which rows are the basis, if there is one; None if they are centres."""
-    if basis is not None:
-        model.basis_indices_ = None if basis.numbers is None else data.given_numbers(basis.numbers)
-
-
 def store(model: Any, results: Results, plan: Plan, data: Comparisons) -> None:
     """Keep the candidate that a search chose, what is known of the data, and how it was chosen."""
     chosen = results.best_state
     begin(model, data)
-    keep(model, chosen.solutions[0].over(data.kept), chosen.candidate.kernel)
-    keep_basis(model, chosen.candidate.basis, data)
+    keep(model, chosen.solutions[0], chosen.candidate.kernel, data, chosen.candidate.basis)
     warn_of_lost_feature(model, chosen.lost_feature)
     publish(model, results, plan.description, data)
 

@@ -51,12 +51,13 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     host_only(data.X, "partial_fit")
     basis, over_basis = None, hasattr(model, "n_basis")
     if state is None:
-        kernel, queries = fitting.kernel_of(model, data.X), _more_queries([], data)
+        (kernel, _), *_ = fitting.kernels_of(model, data.X)
+        queries = _more_queries([], data)
         model._one_target, model._fitted_with_qid = data.one_target, data.has_qid
         if over_basis:
             basis = make_basis(model, data, kernel)
     else:
-        _check_continued(model, state, data)
+        _check_continued(state["setting"], _settings(model, data))
         kernel, queries = model._kernel_, _more_queries(state["queries"], data)
         if over_basis:
             items = to_host(model.X_fit_) if on_device(model.X_fit_) else model.X_fit_
@@ -68,10 +69,8 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     if state is not None:
         equations = [iadd(new, old) for new, old in zip(equations, state["equations"], strict=True)]
     coefficients = [_solve(one, float(model.alpha), model) for one in equations]
-    fitting.keep(model, _scorer(basis, np.hstack(coefficients)), kernel)
-    if state is None:
-        fitting.keep_basis(model, basis, data)
-    model._update_state = _state(model, equations, queries, basis)
+    fitting.keep(model, _scorer(basis, np.hstack(coefficients)), kernel, data, basis if state is None else None)
+    model._update_state = _state(model, data, equations, queries, basis)
     model.alpha_, model.n_queries_ = float(model.alpha), len(queries)
     return model
 
@@ -81,7 +80,7 @@ def remember(model: Any, data: Comparisons, problem: LeastSquaresProblem) -> Non
     forms = [form for form in problem.forms if isinstance(form, PrimalForm)]
     if isinstance(data, LabelledItems) and len(forms) == len(problem.forms):
         basis = forms[0].basis if isinstance(forms[0], BasisForm) else None
-        model._update_state = _state(model, [form.equations for form in forms], _more_queries([], data), basis)
+        model._update_state = _state(model, data, [form.equations for form in forms], _more_queries([], data), basis)
 
 
 def _solve(equations: Equations, alpha: float, model: Any) -> Array:
@@ -95,17 +94,31 @@ def _scorer(basis: Basis | None, coefficients: Array) -> Scorer:
     return Scorer(coefficients) if basis is None else basis.scorer(coefficients)
 
 
-def _state(model: Any, equations: list[Equations], queries: list[Any], basis: Basis | None) -> dict[str, Any]:
+def _state(
+    model: Any, data: LabelledItems, equations: list[Equations], queries: list[Any], basis: Basis | None
+) -> dict[str, Any]:
     of_basis = {} if basis is None else {"to_items": to_host(basis.to_items), "rows_first": basis.rows_first}
     host = [replace(one, gram=to_host(one.gram), right=to_host(one.right), whitening=None) for one in equations]
-    return {"equations": host, "queries": queries, "setting": _settings(model), **of_basis}
+    return {"equations": host, "queries": queries, "setting": _settings(model, data), **of_basis}
 
 
-def _settings(model: Any) -> dict[str, Any]:
-    """The parameters that must stay as they are."""
+def _settings(model: Any, data: LabelledItems) -> dict[str, Any]:
+    """What must stay as it is, by parameter."""
     kernel = model.kernel if isinstance(model.kernel, str) else "a function"
     numbers = {name: getattr(model, name) for name in ("gamma", "degree", "coef0")} if kernel != "linear" else {}
-    return {**asdict(fitting.setting_of(model)), "kernel": kernel, **numbers}
+    of_data = {"qid": "given" if data.has_qid else "not given", "y": f"of {data.Y.shape[1]} targets"}
+    return {**asdict(fitting.setting_of(model)), "kernel": kernel, **numbers, **of_data}
+
+
+def _check_continued(before: dict[str, Any], now: dict[str, Any]) -> None:
+    """Refuse a batch that does not go with what was seen."""
+    for name, value in before.items():
+        if now.get(name) != value:
+            raise InputError(
+                f"partial_fit cannot mix graphs: {name} was {value!r} when the model was fitted, and is now "
+                f"{now.get(name)!r}. Only alpha may change between updates.",
+                parameter=name,
+            )
 
 
 def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
@@ -122,20 +135,6 @@ def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
             parameter="qid",
         )
     return [*seen, *new]
-
-
-def _check_continued(model: Any, state: dict[str, Any], data: LabelledItems) -> None:
-    """Refuse a batch that does not go with what was seen."""
-    if state["setting"] != _settings(model):
-        raise InputError(
-            f"partial_fit cannot mix graphs: the model was fitted with {state['setting']}, its parameters are now "
-            f"{_settings(model)}. Only alpha may change between updates."
-        )
-    if data.has_qid != model._fitted_with_qid:
-        raise InputError("partial_fit needs qid if and only if the model was fitted with qid.", parameter="qid")
-    targets = sum(one.right.shape[1] for one in state["equations"])
-    if data.Y.shape[1] != targets:
-        raise InputError(f"y has {data.Y.shape[1]} targets; the model has {targets}.", parameter="y")
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,8 +212,8 @@ def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:
     problem = next(_problems(model, data, [(fitting.setting_of(model), {})]))
     data = replace(data, n_queries=int(problem.counts[1]))
     fitting.begin(model, data)  # type: ignore[arg-type]
-    fitting.keep(model, _scorer(problem.basis, _solve(problem.equations, alpha, model)), problem.kernel)
-    fitting.keep_basis(model, problem.basis, data)  # type: ignore[arg-type]
+    scorer = _scorer(problem.basis, _solve(problem.equations, alpha, model))
+    fitting.keep(model, scorer, problem.kernel, data, problem.basis)
     model.alpha_ = alpha
     return model
 

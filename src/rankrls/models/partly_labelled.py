@@ -15,11 +15,11 @@ from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import GraphParameters, check_parameters, estimator
+from rankrls.models.fitting import is_precomputed
+from rankrls.models.inputs.parameters import GraphParameters, SelectionParameters, check_parameters, estimator
 from rankrls.models.ranker import Ranker
 
-_ROWS = ("rows", "loss_rows", "basis_rows")
-_KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params", *_ROWS)
+_KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +51,8 @@ class PartlyLabelledRanker(Ranker, GraphParameters):
 
         Parameters
         ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-        y : array-like of shape (m,)
+        X : as for :meth:`RankRLS.fit`
+        y : array-like of shape (m,); or (m, targets), of estimators that take several targets
             Labels, higher is better; NaN marks an unlabelled row.
         qid : array-like of shape (m,), optional
             One query id per row. None makes everything one global ranking.
@@ -63,13 +63,9 @@ class PartlyLabelledRanker(Ranker, GraphParameters):
         -------
         self
         """
-        self._check()
+        check_parameters(self, several=isinstance(self, SelectionParameters))
         self._solve(partly_labelled(self, X, y, qid, sample_weight))
         return self
-
-    def _check(self) -> None:
-        """Check the parameters, as far as that is possible without data."""
-        check_parameters(self)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         raise NotImplementedError
@@ -101,37 +97,24 @@ def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) ->
     return PartlyLabelled(data, labelled, known)
 
 
-def view_plans(
-    views: Any, defaults: Mapping[str, Any], n_features: int, names: NDArray[Any] | None, n_rows: int
-) -> list[ViewPlan]:
-    """Resolve the views of an estimator; None makes one of either half of the features."""
-    precomputed = isinstance(defaults["kernel"], str) and defaults["kernel"] == "precomputed"
-    if views is None and (precomputed or n_features < 2):
-        views = ({},)
-    elif views is None:
-        half = (n_features + 1) // 2
-        views = (slice(0, half), slice(half, None))
-    if isinstance(views, (str, Mapping)) or not hasattr(views, "__iter__"):
+def view_plans(views: Any, model: Any, kernel: Mapping[str, Any]) -> list[ViewPlan]:
+    """Resolve the views of an estimator; None makes one of either half of the features.
+
+    ``kernel`` has the kernel of the views that name none, and its parameters.
+    """
+    n = model.n_features_in_
+    if views is None:
+        half = (n + 1) // 2
+        views = (slice(0, half), slice(half, None)) if n > 1 else ({},)
+    if isinstance(views, (str, Mapping)) or not np.iterable(views):
         raise InputError(f"views must be a sequence of views; got {views!r}.", parameter="views")
-    plans = [_plan(v, view, defaults, n_features, names, n_rows) for v, view in enumerate(views)]
+    plans = [_plan(f"views[{v}]", view, model, kernel) for v, view in enumerate(views)]
     if not plans:
         raise InputError("views is empty: at least one view is needed.", parameter="views")
-    given = [plan.kernel.name == "precomputed" for plan in plans]
-    if any(given) and not all(given):
-        raise InputError(
-            "Either all views have the precomputed kernel or none: X means different things to them.", parameter="views"
-        )
-    if any(given) and any(plan.features is not None for plan in plans):
-        raise InputError(
-            "A precomputed kernel has no features to choose from; views of it differ by their rows.", parameter="views"
-        )
     return plans
 
 
-def _plan(
-    number: int, view: Any, defaults: Mapping[str, Any], n_features: int, names: NDArray[Any] | None, n_rows: int
-) -> ViewPlan:
-    where = f"views[{number}]"
+def _plan(where: str, view: Any, model: Any, kernel: Mapping[str, Any]) -> ViewPlan:
     if isinstance(view, str) or callable(view):
         view = {"kernel": view}
     elif not isinstance(view, Mapping):
@@ -139,40 +122,27 @@ def _plan(
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
         raise InputError(f"{where} has {unknown[0]!r}; a view may have {', '.join(_KEYS)}.", parameter="views")
-    if "kernel" in view and "kernel_params" not in view:
-        defaults = {**defaults, "kernel_params": None}
-    settings = {**defaults, **{key: value for key, value in view.items() if key not in ("features", *_ROWS)}}
+    given = {**kernel, "kernel_params": None if "kernel" in view else model.kernel_params, **view}
+    features = _numbers(where, given.pop("features", None), model)
     try:
-        check_kernel(**settings)
+        check_kernel(**given)
     except InputError as error:
         raise InputError(f"{where}: {error}", parameter="views") from None
-    features = _numbers(f"{where}['features']", view.get("features"), n_features, names)
-    rows = {key: _mask(f"{where}[{key!r}]", view.get(key), n_rows) for key in _ROWS}
-    shape = np.empty((0, n_features if features is None else len(features)))
-    kernel = resolve_kernel(
-        shape, settings["kernel"], settings["gamma"], settings["degree"], settings["coef0"], settings["kernel_params"]
-    )
-    loss_rows, basis_rows = (rows["rows"] if rows[key] is None else rows[key] for key in _ROWS[1:])
-    return ViewPlan(features, kernel, loss_rows, basis_rows)
+    if is_precomputed(given["kernel"]):
+        raise InputError(f"{where}: views are made of features, and a precomputed kernel has none.", parameter="kernel")
+    shape = np.empty((0, model.n_features_in_ if features is None else len(features)))
+    name, *numbers = (given[key] for key in _KEYS[1:])
+    return ViewPlan(features, resolve_kernel(shape, name, *numbers))
 
 
-def _mask(where: str, given: Any, n_rows: int) -> NDArray[np.bool_] | None:
-    """Some rows as a mask over all."""
-    numbers = _numbers(where, given, n_rows, None)
-    if numbers is None:
-        return None
-    mask = np.zeros(n_rows, dtype=bool)
-    mask[numbers] = True
-    return mask
-
-
-def _numbers(where: str, given: Any, n: int, names: NDArray[Any] | None) -> NDArray[np.intp] | None:
-    """Numbers from whatever indexes an array of numpy, or from names."""
+def _numbers(where: str, given: Any, model: Any) -> NDArray[np.intp] | None:
+    """Numbers of features, from what indexes an array of numpy, or from names."""
     if given is None:
         return None
+    n = model.n_features_in_
     index = given if isinstance(given, slice) else np.asarray(given)
-    if isinstance(index, np.ndarray) and index.dtype.kind in "UO" and names is not None:
-        known = {name: k for k, name in enumerate(names)}
+    if isinstance(index, np.ndarray) and index.dtype.kind in "UO":
+        known = {name: k for k, name in enumerate(getattr(model, "feature_names_in_", ()))}
         index = np.array([known.get(name, n) for name in index.tolist()])
     try:
         numbers = np.arange(n, dtype=np.intp)[index]
@@ -180,7 +150,7 @@ def _numbers(where: str, given: Any, n: int, names: NDArray[Any] | None) -> NDAr
         numbers = np.empty(0, dtype=np.intp)
     if numbers.ndim != 1 or not len(numbers):
         raise InputError(
-            f"{where} must be a slice, a mask of length {n}, or a list of numbers below {n} or of names that X has; "
+            f"{where} must have a slice, a mask of length {n}, or a list of numbers below {n} or of names that X has; "
             f"got {given!r}.",
             parameter="views",
         )

@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -20,12 +19,11 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import labelled_rows
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import SelectionParameters, check_parameters, signs_of
+from rankrls.models.inputs.parameters import SelectionParameters, check_parameters
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
-from rankrls.selection.folds import exact_plan, few_folds
+from rankrls.selection.folds import few_folds
 from rankrls.selection.plans import Plan
-from rankrls.selection.search import search
 
 _LINEAR = Kernel("linear")
 
@@ -368,49 +366,3 @@ class Chooses(Ranker, SelectionParameters):
 
     def _search(self, data: Comparisons, plan: Plan | None) -> Self:
         raise NotImplementedError
-
-
-class ChoosesExactly(Chooses):
-    """Chooses by held-out scores that take no refits."""
-
-    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
-        settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
-
-    def predict_win_probability(self, X_a: Any, X_b: Any) -> NDArray[np.float64]:
-        """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
-
-        A logistic curve of the score difference, without an intercept: its slope, ``win_slope_``, is fitted by
-        ``fit_pairs`` to the votes and their exact held-out differences under the chosen model (Platt 1999).
-
-        Parameters
-        ----------
-        X_a, X_b : as for :meth:`predict`, with equally many rows
-
-        Returns
-        -------
-        ndarray of shape (rows,)
-
-        Raises
-        ------
-        InputError
-            If the model was not fitted by ``fit_pairs``, or not chosen by held-out preferences or groups of them.
-        """
-        check_is_fitted(self)
-        if not hasattr(self, "win_slope_"):
-            problem = "Win probabilities need a model of fit_pairs with held-out preferences (not cv=leave_pair_out)."
-            raise InputError(problem, parameter="cv")
-        a, b = self.predict(X_a), self.predict(X_b)
-        if a.shape != b.shape:
-            problem = f"X_a has {len(a)} rows and X_b {len(b)}: each row of one is compared with one of the other."
-            raise InputError(problem, parameter="X_b")
-        return np.asarray(expit(self.win_slope_ * (a - b)))
-
-    def _candidates(self, data: Comparisons) -> list[Any]:
-        raise NotImplementedError
-
-    def _search(self, data: Comparisons, plan: Any) -> Self:
-        alphas = fitting.alphas_of(self)
-        results = search(self._candidates(data), data, plan, self.rule, alphas, int(self.verbose))
-        fitting.store(self, results, plan, data)
-        return self

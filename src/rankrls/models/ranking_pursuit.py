@@ -95,7 +95,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         last = coefficients[-1] if len(coefficients) else np.zeros(0)
         kernel, items = (None, None) if features else (candidate.kernel, take_items(data.X, taken))
         function = sum_of_terms(last[:, None], kernel, items, taken, getattr(self, "n_features_in_", 0))
-        fitting.keep(self, function.over(data.kept), candidate.kernel)
+        fitting.keep(self, function, candidate.kernel, data)
         numbers = np.asarray if features else data.given_numbers
         self.path_ = replace(path, indices=numbers(path.indices))
         self.basis_indices_ = numbers(taken)

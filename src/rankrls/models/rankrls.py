@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Comparisons
-from rankrls.metrics import resolve_measure
+from rankrls._errors import InputError
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting, incremental
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
-    check_alpha,
     check_parameters,
     choice,
     estimator,
+    number,
     parameter,
     signs_of,
 )
-from rankrls.models.ranker import ChoosesExactly, Fits
+from rankrls.models.ranker import Chooses, Fits
+from rankrls.selection.folds import exact_plan
 from rankrls.selection.least_squares import LeastSquares
+from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 
 __all__ = ["RankRLS", "RankRLSCV"]
@@ -35,7 +43,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
 
     _takes_devices = True
 
-    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
+    alpha: float = parameter(default=1.0, check=number(least=0.0), kw_only=False)
 
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
@@ -91,11 +99,17 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
 
     def _can_update(self) -> bool:
         """Whether there is ``partial_fit``; an AttributeError says why not."""
-        raise NotImplementedError
+        of_features = self.kernel == "linear" and getattr(self, "solver", "auto") != "dual"
+        if self.kernel == "precomputed" or not (of_features or hasattr(self, "n_basis")):
+            raise AttributeError(
+                "partial_fit adds up normal equations: RankRLS needs kernel='linear' and not solver='dual', and "
+                "SparseRankRLS a kernel that is not precomputed."
+            )
+        return True
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
         """What ``fit`` solves, and what held-out scores come from."""
-        raise NotImplementedError
+        return next(fitting.least_squares(self, data))
 
     def _solve(self, data: Comparisons) -> Self:
         candidate, alpha = self._candidate(data), float(self.alpha)
@@ -103,10 +117,82 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
             problem = candidate.problem(data)
             scorer = problem.solve(alpha)
         fitting.begin(self, data)
-        fitting.keep(self, scorer.over(data.kept), candidate.kernel)
-        fitting.keep_basis(self, candidate.basis, data)
+        fitting.keep(self, scorer, candidate.kernel, data, candidate.basis)
         self.alpha_ = alpha
         incremental.remember(self, data, problem)
+        return self
+
+
+@estimator
+class ExactChooser(Chooses, GraphParameters, KernelParameters):
+    """Chooses by held-out scores that take no refits."""
+
+    _takes_devices = True
+
+    alphas: Any = parameter(default="auto", kw_only=False)
+
+    def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
+        """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
+
+        Parameters
+        ----------
+        data, executor : as in :meth:`RankRLS.fit_dataset`
+        validation : Dataset, optional
+            Other data to choose by. By default each query is held out (``cv=None``).
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        One pass over the data for the normal equations of every graph, and one for each graph, in which the exact
+        held-out scores of each query are evaluated for all alphas; one more where the grid is extended. Of each query
+        its value for each alpha is kept; ``held_out_scores_`` is None.
+        """
+        check_parameters(self, several=True)
+        return incremental.choose_streamed(self, data, validation, executor)
+
+    def predict_win_probability(self, X_a: Any, X_b: Any) -> NDArray[np.float64]:
+        """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
+
+        A logistic curve of the score difference, without an intercept: its slope, ``win_slope_``, is fitted by
+        ``fit_pairs`` to the votes and their exact held-out differences under the chosen model (Platt 1999).
+
+        Parameters
+        ----------
+        X_a, X_b : as for :meth:`predict`, with equally many rows
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+
+        Raises
+        ------
+        InputError
+            If the model was not fitted by ``fit_pairs``, or not chosen by held-out preferences or groups of them.
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "win_slope_"):
+            problem = "Win probabilities need a model of fit_pairs with held-out preferences (not cv=leave_pair_out)."
+            raise InputError(problem, parameter="cv")
+        a, b = self.predict(X_a), self.predict(X_b)
+        if a.shape != b.shape:
+            problem = f"X_a has {len(a)} rows and X_b {len(b)}: each row of one is compared with one of the other."
+            raise InputError(problem, parameter="X_b")
+        return np.asarray(expit(self.win_slope_ * (a - b)))
+
+    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
+        settings = [setting for setting, _ in fitting.settings_of(self, data)]
+        return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
+
+    def _candidates(self, data: Comparisons) -> Iterator[LeastSquares]:
+        """Every kernel with every graph."""
+        return fitting.least_squares(self, data)
+
+    def _search(self, data: Comparisons, plan: Any) -> Self:
+        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
+        fitting.store(self, results, plan, data)
         return self
 
 
@@ -202,20 +288,9 @@ class RankRLS(ExactRanker):
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
 
-    def _can_update(self) -> bool:
-        if self.kernel != "linear" or self.solver == "dual":
-            raise AttributeError(
-                "partial_fit adds up the normal equations of features: it needs kernel='linear', and not solver='dual'."
-            )
-        return True
-
-    def _candidate(self, data: Comparisons) -> LeastSquares:
-        kernel, setting, signs = fitting.kernel_of(self, data.X), fitting.setting_of(self), signs_of(self)
-        return LeastSquares(kernel=kernel, setting=setting, solver=self.solver, signs=signs)
-
 
 @estimator
-class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
+class RankRLSCV(ExactChooser):
     r"""RankRLS whose regularization is chosen by exact cross-validation at about the price of one fit.
 
     Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala
@@ -298,9 +373,6 @@ class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     (0.13, (60,))
     """
 
-    _takes_devices = True
-
-    alphas: Any = parameter(default="auto", kw_only=False)
     solver: str = parameter(default="auto", check=choice(*SOLVERS))
     positive: Any = parameter(default=False)
 
@@ -337,34 +409,3 @@ class RankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
         results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
         fitting.store(self, results, plan, data)
         return self
-
-    def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
-        """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
-
-        Parameters
-        ----------
-        data, executor : as in :meth:`RankRLS.fit_dataset`
-        validation : Dataset, optional
-            Other data to choose by. By default each query is held out (``cv=None``).
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        One pass over the data for the normal equations of every graph, and one for each graph, in which the exact
-        held-out scores of each query are evaluated for all alphas; one more where the grid is extended. Of each query
-        its value for each alpha is kept; ``held_out_scores_`` is None.
-        """
-        check_parameters(self, several=True)
-        return incremental.choose_streamed(self, data, validation, executor)
-
-    def _candidates(self, data: Comparisons) -> list[LeastSquares]:
-        """Every kernel with every graph."""
-        given: dict[str, Any] = {"solver": self.solver, "signs": signs_of(self)}
-        return [
-            LeastSquares(kernel=kernel, setting=setting, choices={**choices, **chosen}, **given)
-            for kernel, choices in fitting.kernels_of(self, data.X)
-            for setting, chosen in fitting.settings_of(self, data)
-        ]

@@ -17,10 +17,9 @@ from rankrls.models.fitting import NotConverged
 from rankrls.models.inputs.basis import make_basis
 from rankrls.models.inputs.parameters import (
     BALANCES,
-    KernelParameters,
+    BasisParameters,
     SelectionParameters,
     check_grid,
-    check_seed,
     choice,
     estimator,
     number,
@@ -37,19 +36,15 @@ MOST_EXACT = 5000
 
 
 @estimator
-class RankSVMParameters(Ranker, KernelParameters):
+class RankSVMParameters(Ranker, BasisParameters):
     """What both forms of RankSVM have."""
 
     _single_target = True
     _squared_loss = False
 
     balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
-    basis_indices: Any = parameter(default=None)
     tol: float = parameter(default=1e-6, check=number(above=0.0, below=1.0))
     max_iter: int = parameter(default=100, check=number(least=1, whole=True))
-    random_state: Any = parameter(default=0, check=check_seed)
 
     def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
         """Every kernel with every balance; those of one kernel share its basis."""
@@ -73,8 +68,7 @@ class RankSVMParameters(Ranker, KernelParameters):
     def _keep(self, data: Comparisons, candidate: Candidate, solutions: Any) -> None:
         """Store the function and how it was found; warn if it is not the minimum."""
         fitting.begin(self, data)
-        fitting.keep(self, solutions[0].over(data.kept), candidate.kernel)
-        fitting.keep_basis(self, candidate.basis, data)
+        fitting.keep(self, solutions[0], candidate.kernel, data, candidate.basis)
         (minimum,) = solutions.details
         self.support_ = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
         self.n_support_ = len(self.support_)
@@ -255,13 +249,8 @@ class RankSVMCV(Chooses, RankSVMParameters, SelectionParameters):
     def _search(self, data: Comparisons, plan: Any) -> Self:
         Cs = None
         if not (isinstance(self.Cs, str) and self.Cs == "auto"):
-            Cs = np.sort(check_grid("Cs", self.Cs, _checked_C))
+            Cs = np.sort(check_grid("Cs", self.Cs, number(above=0.0)))
         results = search(self._candidates(data), data, plan, self.rule, Cs, int(self.verbose))
         self._keep(data, results.best_state.candidate, results.best_state.solutions)
         fitting.publish(self, results, plan.description, data)
         return self
-
-
-def _checked_C(C: Any) -> float:
-    number(above=0.0)("C", C)
-    return float(C)

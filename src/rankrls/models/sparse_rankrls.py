@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from functools import cache, partial
-from typing import Any, Self
+from typing import Any
 
-from rankrls._comparisons import Comparisons
-from rankrls.models import fitting, incremental
-from rankrls.models.inputs.basis import generator, make_basis
-from rankrls.models.inputs.parameters import (
-    GraphParameters,
-    KernelParameters,
-    check_parameters,
-    check_seed,
-    choice,
-    estimator,
-    number,
-    parameter,
-)
-from rankrls.models.ranker import ChoosesExactly
-from rankrls.models.rankrls import ExactRanker
-from rankrls.selection.least_squares import LeastSquares
+from rankrls.models.inputs.parameters import BasisParameters, estimator, number, parameter
+from rankrls.models.rankrls import ExactChooser, ExactRanker
 
 __all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
-BASES = ("random", "kmeans")
-
 
 @estimator
-class SparseRankRLS(ExactRanker):
+class SparseRankRLS(ExactRanker, BasisParameters):
     r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -105,22 +87,10 @@ class SparseRankRLS(ExactRanker):
 
     kernel: Any = parameter(default="rbf", several=True)
     n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
-    basis: str = parameter(default="random", check=choice(*BASES))
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0, check=check_seed)
-
-    def _can_update(self) -> bool:
-        if self.kernel == "precomputed":
-            raise AttributeError("partial_fit evaluates the kernel between new items and the basis: give it by name.")
-        return True
-
-    def _candidate(self, data: Comparisons) -> LeastSquares:
-        kernel, setting = fitting.kernel_of(self, data.X), fitting.setting_of(self)
-        return LeastSquares(kernel=kernel, setting=setting, make_basis=partial(make_basis, self, data, kernel))
 
 
 @estimator
-class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
+class SparseRankRLSCV(ExactChooser, BasisParameters):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
@@ -159,30 +129,5 @@ class SparseRankRLSCV(ChoosesExactly, GraphParameters, KernelParameters):
     ('leave-query-out over 200 queries', 1.0, 0.06)
     """
 
-    _takes_devices = True
-
-    alphas: Any = parameter(default="auto", kw_only=False)
     kernel: Any = parameter(default="rbf", several=True)
     n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
-    basis: str = parameter(default="random", check=choice(*BASES))
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0, check=check_seed)
-
-    def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
-        """Choose and fit on data larger than memory; parameters as in :meth:`RankRLSCV.fit_dataset`.
-
-        The basis is random, and the same for every kernel.
-        """
-        check_parameters(self, several=True)
-        return incremental.choose_streamed(self, data, validation, executor)
-
-    def _candidates(self, data: Comparisons) -> list[LeastSquares]:
-        """Every kernel with every graph, over one basis for each kernel."""
-        settings, start = fitting.settings_of(self, data), generator(self.random_state)
-        out = []
-        for kernel, choices in fitting.kernels_of(self, data.X):  # the same random basis for every kernel
-            basis = cache(partial(make_basis, self, data, kernel, deepcopy(start)))
-            for setting, chosen in settings:
-                known = {**choices, **chosen}
-                out.append(LeastSquares(kernel=kernel, setting=setting, choices=known, make_basis=basis))
-        return out

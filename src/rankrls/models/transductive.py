@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,25 +14,19 @@ from rankrls._errors import InputError
 from rankrls.learners.transductive import TransductiveProblem
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.basis import make_basis
 from rankrls.models.inputs.parameters import (
-    GraphParameters,
-    KernelParameters,
+    BasisParameters,
     SelectionParameters,
-    check_alpha,
-    check_parameters,
-    check_seed,
     choice,
     estimator,
     number,
     options,
     parameter,
 )
-from rankrls.models.partly_labelled import partly_labelled
-from rankrls.models.ranker import Candidate, Ranker
+from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
+from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.folds import few_folds, group_blocks
-from rankrls.selection.least_squares import LeastSquares
+from rankrls.selection.folds import few_folds, query_blocks
 from rankrls.selection.search import search
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
@@ -41,89 +35,31 @@ _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 
 
 @estimator
-class _Transductive(Ranker, GraphParameters, KernelParameters):
-    """What fits queries without labels."""
-
-    # groups are folds of queries here: those of a splitter do not travel into fit unless asked for.
-    __metadata_request__fit = {"qid": True, "groups": False}  # noqa: RUF012
-    _takes_unlabelled = True
+class _Transductive(PartlyLabelledRanker, BasisParameters):
+    """Fits queries with labels and queries without; y may have several targets."""
 
     penalty: Any = parameter(default=1.0, check=number(above=0.0), several=True)
     solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0, check=check_seed)
+    # which items are compared must not depend on the labels that are sought
+    ties: str = parameter(default="include", check=choice("include"))
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, groups: Any = None, sample_weight: Any = None) -> Self:
-        """Learn from queries with labels and queries without.
-
-        Parameters
-        ----------
-        X : as for :meth:`RankRLS.fit`
-        y : array-like of shape (m,) or (m, targets)
-            NaN in every row of a query without labels. Without NaN this is :class:`RankRLS`.
-        qid : array-like of shape (m,), optional
-            One query id per row. None makes everything one labelled query.
-        groups : array-like of shape (m,), optional
-            Queries of one group are one fold of the cross-validated error. Each query is a fold by default.
-        sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
-
-        Returns
-        -------
-        self
-
-        Raises
-        ------
-        ValueError
-            For bad input; where a query has labels in some of its rows only; where no query has labels; and where
-            there is but one fold.
-        """
-        self._check()
-        rows = partly_labelled(self, X, y, qid, sample_weight)
+    def _candidates(self, rows: PartlyLabelled) -> Iterator[Candidate]:
+        """The candidates; ``basis`` of each is the model that is solved on all rows."""
         data = rows.everything
         _check_whole_queries(data, rows.labelled)
-        needed = not rows.labelled.all() or (hasattr(self, "alphas") and data.n_queries > 1)
-        self._solve(data, rows.known, group_blocks(data, groups) if needed else [])
-        return self
-
-    def _solve(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
-        raise NotImplementedError
-
-    def _candidates(self, data: LabelledItems, folds: Sequence[Any]) -> Iterator[Candidate]:
-        """The candidates; ``basis`` of each is the model that is solved on all rows."""
-        has_basis = self.n_basis is not None or self.basis_indices is not None
-        if has_basis and self.solver != "auto":
-            raise InputError(
-                f"With a basis (n_basis, basis_indices) there is one solver; got {self.solver!r}. Leave solver='auto'.",
-                parameter="solver",
-            )
-        for kernel, choices in fitting.kernels_of(self, data.X):
-            for setting, chosen in fitting.settings_of(self, data):
-                make = partial(make_basis, self, data, kernel) if has_basis else None
-                model = LeastSquares(kernel=kernel, setting=setting, solver=self.solver, make_basis=make)
-                for penalty in sorted((float(value) for value in options(self.penalty, "penalty")), reverse=True):
-                    how: dict[str, Any] = {"model": model, "data": data, "folds": folds, "penalty": penalty}
-                    problem = partial(TransductiveProblem, **how)
-                    yield Candidate({**choices, **chosen, "penalty": penalty}, problem, kernel, model)
+        how: dict[str, Any] = {"data": data, "folds": query_blocks(data.layout)}
+        penalties = sorted((float(value) for value in options(self.penalty, "penalty")), reverse=True)
+        for model in fitting.least_squares(self, data):
+            for penalty in penalties:
+                problem = partial(TransductiveProblem, model=model, penalty=penalty, **how)
+                yield Candidate({**model.choices, "penalty": penalty}, problem, model.kernel, model)
 
     def _store(self, data: LabelledItems, candidate: Candidate, found: tuple[NDArray[np.float64], Scorer]) -> None:
         labels, function = found
         fitting.begin(self, data)
-        fitting.keep(self, function.over(data.kept), candidate.kernel)
-        fitting.keep_basis(self, candidate.basis.basis, data)
+        fitting.keep(self, function, candidate.kernel, data, candidate.basis.basis)
         labels = data.given_rows(labels)
         self.transduction_ = labels[:, 0] if data.one_target else labels
-
-    def _check(self) -> None:
-        check_parameters(self, several=hasattr(self, "alphas"))
-        if "exclude" in options(self.ties, "ties"):
-            raise InputError(
-                "ties='exclude' compares only items with different labels, but the labels of unlabelled "
-                "queries are not known. Use ties='include'.",
-                parameter="ties",
-            )
 
 
 @estimator
@@ -203,19 +139,12 @@ class TransductiveRankRLS(_Transductive):
     (15,)
     """
 
-    alpha: float = parameter(default=1.0, check=lambda name, value: check_alpha(value), kw_only=False)
+    alpha: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
 
-    def _check(self) -> None:
-        super()._check()
-        if float(self.alpha) == 0.0:
-            raise InputError(
-                "alpha must be positive: queries are held out, which nothing determines at alpha = 0.",
-                parameter="alpha",
-            )
-
-    def _solve(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
-        candidate = next(self._candidates(data, folds))
-        self._store(data, candidate, candidate.problem(known).path(np.array([float(self.alpha)])).details[0])
+    def _solve(self, rows: PartlyLabelled) -> None:
+        candidate = next(self._candidates(rows))
+        found = candidate.problem(rows.known).path(np.array([float(self.alpha)])).details[0]
+        self._store(rows.everything, candidate, found)
         self.alpha_ = float(self.alpha)
 
 
@@ -269,11 +198,11 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     alphas: Any = parameter(default="auto", kw_only=False)
     penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
 
-    def _solve(self, data: LabelledItems, known: LabelledItems, folds: Sequence[Any]) -> None:
-        alphas, measure = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring)
-        plan = few_folds(self.cv, measure, known, float(self.regression_weight))
-        results = search(self._candidates(data, folds), known, plan, self.rule, alphas, int(self.verbose))
-        self._store(data, results.best_state.candidate, results.best_state.solutions.details[0])
+    def _solve(self, rows: PartlyLabelled) -> None:
+        alphas, known = fitting.alphas_of(self, positive=True), rows.known
+        plan = few_folds(self.cv, resolve_measure(self.scoring), known, float(self.regression_weight))
+        results = search(self._candidates(rows), known, plan, self.rule, alphas, int(self.verbose))
+        self._store(rows.everything, results.best_state.candidate, results.best_state.solutions.details[0])
         fitting.publish(self, results, plan.description, known)
 
 

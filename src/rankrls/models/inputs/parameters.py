@@ -138,27 +138,20 @@ def check_level(name: str, value: Any) -> None:
         raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
 
 
-def check_alpha(alpha: Any, name: str = "alpha") -> float:
-    """One regularization value."""
-    number(least=0.0)(name, alpha)
-    return float(alpha)
-
-
 def check_alphas(alphas: Any, *, positive: bool = False) -> NDArray[np.float64]:
     """A grid of regularization values, in the caller's order; ``positive`` for hold-out without refitting."""
-    values = check_grid("alphas", alphas, check_alpha)
-    if positive and not (values > 0.0).all():
-        raise InputError(f"Hold-out without refitting needs alphas > 0; got {values.min():g}.", parameter="alphas")
-    return values
+    return check_grid("alphas", alphas, number(above=0.0) if positive else number(least=0.0))
 
 
-def check_grid(name: str, values: Any, check: Callable[[Any], float]) -> NDArray[np.float64]:
-    """A sequence of at least one number."""
+def check_grid(name: str, values: Any, check: Check) -> NDArray[np.float64]:
+    """A sequence of at least one number, each of which is checked by the name of the grid without its s."""
     if isinstance(values, str) or np.ndim(values) != 1:
         raise InputError(f"{name} must be 'auto' or a sequence of numbers; got {values!r}.", parameter=name)
     if len(values) == 0:
         raise InputError(f"{name} is empty: at least one value is needed.", parameter=name)
-    return np.array([check(value) for value in values])
+    for value in values:
+        check(name[:-1], value)
+    return np.array(values, dtype=np.float64)
 
 
 @estimator
@@ -170,6 +163,16 @@ class KernelParameters:
     degree: Any = parameter(default=3, several=True)
     coef0: Any = parameter(default=1.0, several=True)
     kernel_params: Any = parameter(default=None)
+
+
+@estimator
+class BasisParameters(KernelParameters):
+    """The items that a function expands over."""
+
+    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
+    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+    basis_indices: Any = parameter(default=None)
+    random_state: Any = parameter(default=0, check=check_seed)
 
 
 @estimator
@@ -201,49 +204,33 @@ def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
 def signs_of(model: Any) -> NDArray[np.int8] | None:
     """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
     positive = getattr(model, "positive", False)
-    if isinstance(positive, (str, bytes)) or not (isinstance(positive, (bool, np.bool_)) or np.iterable(positive)):
-        raise InputError(
-            "positive must be True (all features), False (none), a list of feature numbers or names, or a dict of "
-            f"features to signs (-1, 0 or 1); got {positive!r}.",
-            parameter="positive",
-        )
     if isinstance(positive, (bool, np.bool_)):
         positive = range(getattr(model, "n_features_in_", 1)) if positive else ()
+    if isinstance(positive, str) or not np.iterable(positive):
+        raise InputError(
+            "positive must be True (all features), False (none), a list of feature numbers or names, or a dict from "
+            f"these to signs; got {positive!r}.",
+            parameter="positive",
+        )
     given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
     if not given:
         return None
     other = [kernel for kernel in options(model.kernel) if not (isinstance(kernel, str) and kernel == "linear")]
-    if other or model.solver not in ("auto", "primal"):
+    if other or model.solver == "dual":
         raise InputError(
             "positive constrains the weights of features: it needs kernel='linear', and solver='auto' or 'primal'; got "
             f"{f'kernel={other[0]!r}' if other else f'solver={model.solver!r}'}.",
             parameter="positive",
         )
-    signs = np.zeros(model.n_features_in_, dtype=np.int8)
+    numbers = range(model.n_features_in_)
+    known = {**{j: j for j in numbers}, **dict(zip(getattr(model, "feature_names_in_", ()), numbers, strict=False))}
+    signs = np.zeros(len(numbers), dtype=np.int8)
     for feature, sign in given.items():
-        if isinstance(sign, str) or sign not in (-1, 0, 1):
+        if isinstance(feature, bool) or feature not in known or isinstance(sign, str) or sign not in (-1, 0, 1):
             raise InputError(
-                f"positive must give each feature 1 (not negative), -1 (not positive) or 0 (free); got {sign!r} for "
-                f"{feature!r}.",
+                f"positive names feature {feature!r} with sign {sign!r}: features are 0 to {len(numbers) - 1} or names "
+                "of columns that X has, and signs 1 (not negative), -1 (not positive) or 0 (free), which a dict gives.",
                 parameter="positive",
             )
-        signs[_feature_number(model, feature)] = sign
+        signs[known[feature]] = sign
     return signs if signs.any() else None
-
-
-def _feature_number(model: Any, feature: Any) -> int:
-    """The number of a feature that ``positive`` names."""
-    if isinstance(feature, str):
-        known = list(getattr(model, "feature_names_in_", ()))
-        if feature in known:
-            return known.index(feature)
-        why = "which X does not have" if known else "but X has no column names. Use feature numbers"
-        raise InputError(f"positive names feature {feature!r}, {why}.", parameter="positive")
-    n = model.n_features_in_
-    if not isinstance(feature, Integral) or isinstance(feature, bool) or not 0 <= int(feature) < n:
-        raise InputError(
-            f"positive names feature {feature!r}, but the features are 0 to {n - 1}. For signs give a dict from "
-            "features to signs.",
-            parameter="positive",
-        )
-    return int(feature)
