@@ -37,9 +37,12 @@ MODELS = {
     "two kernels": (RankRLSCV(kernel="rbf", gamma=(0.1, 0.01)), {}, True),
     "queries": (RankRLSCV(scoring="ndcg@3"), {"grades": True, "qid": True, "weight": True}, True),
     "pairs of queries": (RankRLSCV(cv="leave_pair_out"), {"qid": True}, True),
-    "folds of queries": (RankRLSCV(cv=3, rule="one_se"), {"qid": True}, True),
+    "folds of queries": (RankRLSCV(cv=3), {"qid": True}, True),
+    "one_se of queries": (RankRLSCV(cv=3, rule="one_se"), {"qid": True}, False),
     "one_se": (RankRLSCV(rule="one_se"), {}, False),
     "ties": (RankRLSCV(ties="exclude"), {"grades": True}, False),
+    "two targets": (RankRLSCV(), {"targets": True}, False),
+    "a column": (RankRLSCV(), {"column": True}, True),
     "positive": (RankRLSCV(positive=True, alphas=(1.0,)), {"qid": True}, False),
     "basis": (SparseRankRLSCV(n_basis=4, alphas=(0.1, 10.0)), {"qid": True}, False),
 }
@@ -51,6 +54,7 @@ def test_scores_are_those_of_refits(case, features):
     model, data, shared = MODELS[case]
     X, y, qid, weight = study(features)
     y = (y > 0).astype(float) if "binary" in data else np.clip(np.round(y) + 2, 0, 4) if "grades" in data else y
+    y = np.column_stack((y, X[:, 1])) if "targets" in data else y[:, None] if "column" in data else y
     given = {"qid": qid} if "qid" in data else {}
     given |= {"sample_weight": weight} if "weight" in data else {}
     found = permutation_test(model, X, y, n_permutations=6, **given)

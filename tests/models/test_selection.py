@@ -212,7 +212,7 @@ def test_equal_scores_choose_the_largest_alpha_and_the_first_combination():
     assert set(model.cv_results_["mean_score"]) == {0.0}
     assert model.alpha_ == 1e-4
     assert model.best_params_["balance"] == "pairs"
-    assert model.alpha_at_edge_
+    assert not model.alpha_at_edge_  # larger ones would be as good
 
 
 def test_every_combination_is_tried_and_the_best_is_refitted():

@@ -41,9 +41,8 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import QueryStandardScaler
-from rankrls.selection.folds import exact_plan, folds_plan
 from rankrls.selection.optimism import ALLOWED, Entries
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, exact_plan, folds_plan
 from rankrls.selection.search import Results, progress, search
 
 __all__ = ["AutoRankRLS"]

@@ -32,9 +32,8 @@ from rankrls.models.ranker import Chooses
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import evaluated
-from rankrls.selection.folds import a_fifth
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, a_fifth
 
 __all__ = ["CGRankRLS"]
 

@@ -33,7 +33,7 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
 from rankrls.models.ranker import Candidate
 from rankrls.models.ranking_pursuit import DICTIONARIES
-from rankrls.selection.folds import few_folds
+from rankrls.selection.plans import few_folds
 from rankrls.selection.search import search
 
 __all__ = ["CoRankingPursuit", "CoRankingPursuitCV"]

@@ -31,7 +31,7 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import expansion_scores
-from rankrls.selection.folds import exact_plan
+from rankrls.selection.plans import exact_plan
 from rankrls.selection.search import search
 
 __all__ = ["CoRankRLS"]

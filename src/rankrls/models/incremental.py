@@ -202,7 +202,7 @@ def streamed_plan(measure: Measure, validation: Any) -> Plan:
             found = validated_values(validation, model, measure, candidate.basis, executor)
         return Curve(*mean_and_error(found), found)
 
-    return Plan(measure, "", exact=curve)
+    return Plan(measure, "", curve)
 
 
 def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:

@@ -22,8 +22,7 @@ from rankrls.models import fitting
 from rankrls.models.inputs.parameters import SelectionParameters, check_parameters
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
-from rankrls.selection.folds import few_folds
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, few_folds
 
 _LINEAR = Kernel("linear")
 

@@ -27,9 +27,8 @@ from rankrls.models.inputs.parameters import (
     signs_of,
 )
 from rankrls.models.ranker import Chooses, Fits
-from rankrls.selection.folds import exact_plan
 from rankrls.selection.least_squares import LeastSquares
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, exact_plan
 from rankrls.selection.search import search
 
 __all__ = ["RankRLS", "RankRLSCV"]
@@ -340,7 +339,8 @@ class RankRLSCV(ExactChooser):
         One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs of
         one target were held out also the ends of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
-        Whether the chosen alpha is the smallest or largest of a grid of three or more: widen the grid then.
+        Whether the chosen alpha is the smallest or largest of a grid of three or more, and its measure is not that of
+        the next one: widen the grid then.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
         Likewise, of each of the chosen kernel's parameters that has several values to choose from.
     selection_ : str

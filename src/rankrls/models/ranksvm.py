@@ -218,7 +218,8 @@ class RankSVMCV(Chooses, RankSVMParameters, SelectionParameters):
     ----------
     C_ : float
     C_at_edge_ : bool
-        Whether it is the smallest or largest of a grid of three or more: widen the grid then.
+        Whether it is the smallest or largest of a grid of three or more, and its measure is not that of the next one:
+        widen the grid then.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
         Likewise, of each of the chosen kernel's parameters that has several values to choose from.
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_,

@@ -26,7 +26,8 @@ from rankrls.models.inputs.parameters import (
 from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.folds import few_folds, query_blocks
+from rankrls.selection.folds import query_blocks
+from rankrls.selection.plans import few_folds
 from rankrls.selection.search import search
 
 __all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]

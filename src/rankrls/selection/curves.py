@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._compiled import map_threads
 from rankrls._preferences import PreferenceTable
@@ -51,7 +50,7 @@ class Curve:
     interval: Array | None = None
     scores: Callable[[int], Array] | None = None
 
-    @cached_property
+    @property
     def size(self) -> Array:
         """Mean absolute value of what was averaged, 1 for shares of pairs: rounding is relative to it."""
         return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)

@@ -1,8 +1,8 @@
-"""From ``cv`` to a plan: which rows or preferences are held out together."""
+"""From ``cv`` to numbers: which rows or preferences are held out together."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -10,91 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._arrays import host_only
-from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, label_varies, query_layout
-from rankrls.metrics import Measure
-from rankrls.selection.curves import judged_queries
-from rankrls.selection.plans import (
-    Plan,
-    block_plan,
-    exact_pair_plan,
-    is_concordance,
-    pair_plan,
-    refit_plan,
-    why_pairs_cannot_be_held_out,
-)
 
 Rows = NDArray[np.intp]
-MAX_PAIR_HOLDOUT = 5000
-"""With ``cv=None`` all pairs of one ranking are held out, up to this number of items."""
 FEW_FOLDS = 5
 """The default number of folds that need refits; iterative solvers hold out one fold of so many."""
-_INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
+INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
 
 
-def exact_plan(
-    cv: Any, measure: Measure, data: Comparisons, settings: Sequence[Setting], *, constrained: bool = False
-) -> Plan:
-    """The plan for ``cv``, for problems that can hold out without refitting.
-
-    None is leave-query-out; of a single ranking leave-pair-out, or folds of rows if that has no shortcut; of
-    preferences each one or group.
-    """
-    if isinstance(cv, str) and cv == "leave_pair_out":
-        host_only(data.X, "Leave-pair-out")
-        return pair_plan(measure, data, settings, constrained=constrained)
-    if isinstance(data, PreferredItems):
-        return preference_plan(measure, data, cv)
-    q, m, beta = data.n_queries, data.n_rows, settings[0].regression_weight
-    if cv is not None:
-        return folds_plan(cv, measure, data, beta)
-    if q > 1:
-        comparable = int(label_varies(data.Y, data.layout).sum())
-        check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
-        return block_plan(measure, data, query_blocks(data.layout), f"leave-query-out over {q} queries", each=True)
-    refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
-    if is_concordance(measure) and not refused:
-        host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
-        return exact_pair_plan(measure, f"leave-pair-out over {m} items")
-    return folds_plan(min(FEW_FOLDS, m), measure, data, beta)
-
-
-def few_folds(cv: Any, measure: Measure, data: Comparisons, regression_weight: float = 0.0) -> Plan:
-    """The plan for ``cv``; None is a few folds of queries, of the rows of one ranking, or of preferences."""
-    if isinstance(data, PreferredItems):
-        return preference_plan(measure, data, min(FEW_FOLDS, data.graph.n_groups) if cv is None else cv)
-    units = data.n_queries if data.n_queries > 1 else data.n_rows
-    return folds_plan(min(FEW_FOLDS, units) if cv is None else cv, measure, data, regression_weight)
-
-
-def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_weight: float = 0.0) -> Plan:
-    """The plan for ``cv``; None holds out a fifth of the queries, of the rows of one ranking, or of the preferences."""
-    if cv is not None:
-        return few_folds(cv, measure, data, regression_weight)
-    if isinstance(data, PreferredItems):
-        check_measure_of_preferences(measure)
-        total, what = len(preference_blocks(data)[0]), _named(data)
-        codes = np.arange(total) if data.graph.groups is None else data.graph.groups
-        usable = np.flatnonzero(np.bincount(codes, data.graph.strength != 0.0))
-    elif data.n_queries == 1:
-        test = _fifth_of_one_ranking(data, rng)
-        train = np.setdiff1d(np.arange(data.n_rows), test)
-        return refit_plan(measure, data, [(train, test)], f"{len(test)} of {data.n_rows} rows held out")
-    else:
-        total, what, codes, by_id = data.n_queries, "queries", data.layout.codes, data.layout.by_id
-        judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
-        usable = by_id[judged[by_id]]
-        if len(usable) < 2:
-            problem = f"Holding out queries needs two that hold different labels; only {len(usable)} of {total} does."
-            raise InputError(f"{problem} {_INSTEAD}", parameter="cv")
-    held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
-    block = np.flatnonzero(np.isin(codes, held))
-    return block_plan(measure, data, [block], f"{len(held)} of {total} {what} held out")
-
-
-def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
+def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
     """One of every five rows in the order of their labels, so that held-out rows have labels like the rest."""
     m = data.n_rows
     order = np.lexsort((rng.permutation(m), data.Y[:, 0]))
@@ -109,7 +35,7 @@ def _fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
     if not all((data.Y[rows] != data.Y[rows[:1]]).any() for rows in (held, rest)):
         raise InputError(
             f"Too few rows to hold out a fifth of ({m} samples): the training part and the held-out part "
-            f"both need two different labels. {_INSTEAD}",
+            f"both need two different labels. {INSTEAD}",
             parameter="cv",
         )
     return held
@@ -164,44 +90,23 @@ def check_folds_leave_something(
     if regression_weight > 0.0:
         return
     codes, everything = data.layout.codes, np.arange(data.n_rows)
-    varies = [label_varies(labels, data.layout) for labels in data.Y.T]
-    first = [int(np.argmax(queries)) for queries in varies]
+    varies = np.stack([label_varies(labels, data.layout) for labels in data.Y.T])
+    total = varies.sum(axis=1)
     for block in held_out:
         rows = everything[block]
         held = np.unique(codes[rows])
-        for t in range(len(first)):
-            if not varies[t][first[t]] or first[t] not in held:
-                continue  # nothing to take, or the first query with two labels is left
+        for t in np.flatnonzero((total > 0) & (varies[:, held].sum(axis=1) == total)):
             rest = np.delete(everything, rows)
             if label_varies(data.Y[rest, t], query_layout(codes[rest], len(rest))).any():
-                continue
+                continue  # of a query that is held out in part
             names = ", ".join(map(repr, data.layout.ids[held][:3].tolist()))
             without = names if data.n_queries > 1 else f"{len(rows)} held-out rows"
-            target = f" in target {t}" if len(first) > 1 else ""
+            target = f" in target {t}" if len(varies) > 1 else ""
             raise InputError(
                 f"Without {without} no items of a query with two different labels{target} are left. {remedy}",
                 parameter=parameter,
-                column=t if len(first) > 1 else None,
+                column=int(t) if len(varies) > 1 else None,
             )
-
-
-def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
-    """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
-    everything, several = np.arange(data.n_rows), data.n_queries > 1
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        codes, by_id = (data.layout.codes, data.layout.by_id) if several else (everything, everything)
-        what = "queries" if several else "rows"
-        tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(cv, len(by_id), what)]
-        splits = [(np.delete(everything, test), test) for test in tests]
-        whole, description = several, f"{cv} folds of {len(by_id)} {what}"
-    else:
-        splits, name = _given_folds(cv, data)
-        whole = several and _whole_queries(splits, data.layout)
-        description = f"{len(splits)} folds of {'whole queries' if whole else 'rows'} ({name})"
-    held = [test if whole else np.delete(everything, train) for train, test in splits]
-    remedy = "Give other folds (cv), or validation data (X_val)."
-    check_folds_leave_something(data, held, regression_weight, remedy=remedy, parameter="cv")
-    return block_plan(measure, data, held, description) if whole else refit_plan(measure, data, splits, description)
 
 
 def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
@@ -213,7 +118,7 @@ def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
     return (test for _, test in KFold(int(k), shuffle=True, random_state=0).split(np.empty(n)))
 
 
-def _given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], str]:
+def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], str]:
     """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
     if hasattr(cv, "split") and not isinstance(cv, str):
@@ -238,21 +143,17 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Rows, Rows]:
     """Training and test rows of one fold."""
     try:
         train, test = (np.asarray(rows) for rows in split)
-        readable = all(rows.ndim == 1 and (rows.dtype.kind in "iu" or not len(rows)) for rows in (train, test))
+        both = np.concatenate((train, test))
+        numbers = {train.dtype.kind, test.dtype.kind} <= {"i", "u"} and both.ndim == 1
+        good = numbers and both.min() >= 0 and both.max() < m and not np.isin(test, train).any()
     except (TypeError, ValueError):
-        readable = False
-    if not readable:
+        good = False
+    if not (good and len(train) and len(test)):
         raise InputError(
-            "cv must give pairs of lists of row numbers, (train, test); masks are not row numbers.", parameter="cv"
+            f"Fold {number} of cv must be two lists of row numbers from 0 to {m - 1}, (train, test), that have no row "
+            "in common. Masks are not row numbers.",
+            parameter="cv",
         )
-    both = np.concatenate((train, test))
-    outside = both[(both < 0) | (both >= m)]
-    if len(outside):
-        problem = f"Fold {number} of cv names row {outside[0]:.0f}, but the rows are 0 to {m - 1}."
-        raise InputError(problem, parameter="cv", row=int(outside[0]))
-    if not len(train) or not len(test) or np.isin(test, train).any():
-        problem = f"Fold {number} of cv needs rows for training and other rows for testing."
-        raise InputError(problem, parameter="cv")
     return train.astype(np.intp), test.astype(np.intp)
 
 
@@ -272,7 +173,7 @@ def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[NDArray[np
     return y, groups
 
 
-def _whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
+def whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
     """Whether the folds hold out whole queries, each at most once, and train on everything else."""
     everything, codes = np.arange(layout.n_rows), layout.codes
     held = np.concatenate([test for _, test in folds])
@@ -283,15 +184,9 @@ def _whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
     )
 
 
-def preference_plan(measure: Measure, data: PreferredItems, cv: Any) -> Plan:
-    """Leave out each preference or group in turn, or folds of them."""
-    check_measure_of_preferences(measure)
-    return block_plan(measure, data, *preference_blocks(data, cv), each=cv is None)
-
-
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Rows], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
-    what, blocks = _named(data), data.graph.blocks()
+    what, blocks = named(data), data.graph.blocks()
     n, description = len(blocks), f"leave-one-out over {len(blocks)} {what}"
     if n < 2:
         raise InputError(f"Leaving out {what} needs at least two; there is {n}.")
@@ -311,14 +206,6 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Rows],
     return blocks, description
 
 
-def check_measure_of_preferences(measure: Measure) -> None:
-    if str(measure) not in ("disagreement", "pair_accuracy"):
-        raise InputError(
-            f"Preferences are evaluated by 'disagreement' or 'pair_accuracy'; got scoring={str(measure)!r}, "
-            "which needs labels.",
-            parameter="scoring",
-        )
-
-
-def _named(data: PreferredItems) -> str:
+def named(data: PreferredItems) -> str:
+    """What is held out, in words."""
     return "preferences" if data.graph.groups is None else "groups of preferences"

@@ -88,14 +88,11 @@ class Watched:
     def look(self, moved: NDArray[np.bool_]) -> Curve:
         """The measure of every alpha; only those that have moved are evaluated again."""
         which = np.flatnonzero(moved | (self.curve is None))
-        found = self.evaluate(self.scores(which), error=False) if len(which) else None
+        found = self.evaluate(self.scores(which), error=False)
         if self.curve is None:
-            assert found is not None
             self.curve = found
-        elif found is not None:
-            assert self.curve.values is not None
-            self.curve.mean[which], self.curve.error[which] = found.mean, found.error
-            self.curve.values[:, which] = found.values
+        for name in ("mean", "error", "values"):
+            getattr(self.curve, name)[..., which] = getattr(found, name)
         return self.curve
 
     def scores(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -136,7 +133,7 @@ class Surface:
     best: tuple[int, int] = (-1, 0)  # number of the alpha, iterations
     iteration: int = 0
     _best_goodness: float = -np.inf
-    _kept: NDArray[np.float64] | None = None
+    _scores: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         self.sign = 1.0 if self.greater_is_better else -1.0
@@ -160,12 +157,8 @@ class Surface:
                 self._record([part.look(moving) for part in self.parts])
             else:
                 self._choose(0)
-
-    def errors(self) -> NDArray[np.float64]:
-        """The standard error of each alpha as it is read."""
-        if self._kept is not None:
-            return np.asarray(self.parts[0].evaluate(self._kept).error)
-        return np.array([column.error[k] for k, column in enumerate(self._read())])
+        if self._scores is not None:  # an error over the items of one ranking takes longer than the measure
+            self._best_column.error[self.best[0]] = self.parts[0].evaluate(self._scores).error[0]
 
     def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
         """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.
@@ -177,8 +170,6 @@ class Surface:
         columns = self.columns if self.every_iteration else self.columns[-1:]
         order = np.argsort(-self.alphas, kind="stable")
         mean, error, size = (np.column_stack([column[i] for column in columns])[order] for i in range(3))
-        if self._kept is not None:
-            error[:] = self.errors()[order, None]
         found = RULES[rule](self.sign * mean.ravel(), error.ravel(), size.ravel())
         k, column = int(order[found // len(columns)]), found % len(columns)
         if self.every_iteration and (k, column + 1) != self.best:
@@ -192,9 +183,11 @@ class Surface:
         """The measure of the choice and its standard error."""
         if not self.columns:
             return np.nan, np.nan
-        k, n_iter = self.best
-        column = self.columns[max(n_iter, 1) - 1 if self.every_iteration else -1]
-        return float(column.mean[k]), float(column.error[k] if self._kept is None else self.errors()[k])
+        return float(self._best_column.mean[self.best[0]]), float(self._best_column.error[self.best[0]])
+
+    @property
+    def _best_column(self) -> Column:
+        return self.columns[max(self.best[1], 1) - 1 if self.every_iteration else -1]
 
     def solutions(self) -> list[NDArray[np.float64]]:
         """The best entry's coefficients, one array a target."""
@@ -207,19 +200,16 @@ class Surface:
         return np.column_stack([column.mean for column in self.columns]) if self.columns else empty
 
     def readings(self) -> dict[str, NDArray[Any]]:
-        """Of each alpha: its measure as it is read, the standard error, and the iterations."""
-        n_iter, nothing = self.iterations(), np.full(len(self.alphas), np.nan)
-        if not self.columns:
-            return {"alpha": self.alphas, "mean_score": nothing, "standard_error": nothing, "n_iter": n_iter}
-        if self.every_iteration:
+        """Of each alpha: its measure, at its best iteration or in the end, the standard error, and the iterations."""
+        count, n_iter = len(self.alphas), self.iterations()
+        read = [Column(*np.full((3, count), np.nan))] * count
+        if self.columns and self.every_iteration:
             n_iter = np.maximum(self._improved, 1)
-        mean = np.array([column.mean[k] for k, column in enumerate(self._read())])
-        return {"alpha": self.alphas, "mean_score": mean, "standard_error": self.errors(), "n_iter": n_iter}
-
-    def _read(self) -> list[Column]:
-        """The column in which each alpha is read."""
-        n_iter = np.maximum(self._improved, 1) if self.every_iteration else self.iterations()
-        return [self.columns[min(max(t, 1), len(self.columns)) - 1] for t in n_iter.tolist()]
+            read = [self.columns[t - 1] for t in n_iter.tolist()]
+        elif self.columns:
+            read = self.columns[-1:] * count
+        mean, error = np.array([(column.mean[k], column.error[k]) for k, column in enumerate(read)]).T
+        return {"alpha": self.alphas, "mean_score": mean, "standard_error": error, "n_iter": n_iter}
 
     def iterations(self) -> NDArray[np.intp]:
         """Iterations of each alpha's solution, the most of any target."""
@@ -249,11 +239,6 @@ class Surface:
         better = is_better(goodness, self._own_best, size)
         self._improved[better] = self.iteration
         self._own_best[better] = goodness[better]
-        if len(curves) == 1 and np.isnan(error).all():
-            now = np.flatnonzero(better if self.every_iteration else self.iterations() >= self.iteration)
-            if self._kept is None:
-                self._kept = self.parts[0].scores(np.arange(len(self.alphas)))
-            self._kept[:, now] = self.parts[0].scores(now)
         if self.every_iteration:
             if not better.any():
                 return
@@ -267,6 +252,8 @@ class Surface:
         if replaces or not self.every_iteration:
             self._choose(first)
             self._best_goodness = top
+            if len(curves) == 1 and np.isnan(error).all():
+                self._scores = self.parts[0].scores(np.array([first]))
 
     def _choose(self, k: int) -> None:
         """Mark the present solution of alpha number k."""

@@ -380,31 +380,31 @@ class LeastSquaresProblem:
         """
         if isinstance(self.forms[0].graph, PreferenceGraph):
             return self._curve_of_preferences(measure, folds, values)
-        graph: Any = self.forms[0].graph
-        X = self.forms[0].X
+        X, rows, n_queries = self.forms[0].X, self.forms[0].graph.n_rows, len(self.forms[0].graph.starts) - 1
         room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
-        keeps = 8 * graph.n_rows * len(values) * graph.y.shape[1] <= room and len(self.forms) == 1
+        keeps = 8 * rows * len(values) * sum(form.graph.target.shape[1] for form in self.forms) <= room
 
         def judge(part: Any, held: HeldOut) -> tuple[Array, Any]:
             return judge_queries(measure, part, held), (part.rows, held.scores + held.levels) if keeps else None
 
-        order = np.arange(len(graph.starts) - 1) if folds is None else np.concatenate(folds)
         found, means, kept = [], [], []
         for form, chunks in zip(self.forms, self.hold_out(values, judge, folds, means=keeps), strict=True):
-            graph = form.graph if folds is None else form.graph.take(order)
             judged, scores_of_chunks = zip(*chunks, strict=True)
-            kept = list(scores_of_chunks)
-            for of_target, y in zip(np.concatenate(judged, axis=1), graph.y.T, strict=True):
-                found.append(of_target)
-                means.append(measure.mean_of(of_target, y, graph.starts, graph.weights))
-        each_query = np.full((len(self.forms[0].graph.starts) - 1, len(values)), np.nan)
-        each_query[order] = mean_of_targets(found)
-        mean = mean_of_targets(means)
+            kept.append(scores_of_chunks)
+            graph: Any = form.graph
+            each = np.full((graph.y.shape[1], n_queries, len(values)), np.nan)
+            each[:, slice(None) if folds is None else np.concatenate(folds)] = np.concatenate(judged, axis=1)
+            found += list(each)
+            means += [
+                measure.mean_of(one, y, graph.starts, graph.weights) for one, y in zip(each, graph.y.T, strict=True)
+            ]
+        each_query, mean = mean_of_targets(found), mean_of_targets(means)
         mean[self.unresolved(values)] = np.nan
 
         def scores(k: int) -> Array:
             if keeps:
-                return self._in_rows([[(rows, of_all[:, k : k + 1]) for rows, of_all in kept]])[:, 0]
+                chosen = [[(rows, of_all[:, k : k + 1]) for rows, of_all in chunks] for chunks in kept]
+                return self._in_rows(chosen)[:, 0]
             return self.held_out_scores(values[k : k + 1], folds)[:, 0]
 
         return Curve(mean, mean_and_error(each_query)[1], each_query, scores=scores)

@@ -21,7 +21,7 @@ _BLOCKS = 5000
 """More blocks than twice as many are drawn in runs of them: means vary as much."""
 
 
-def bias_of_choice(values: Array, own: float, choose: Callable[[Array, Array, Array], int]) -> float:
+def bias_of_choice(values: Array | None, own: int, choose: Callable[[Array, Array, Array, Array], int]) -> float:
     """By how much the value of what was chosen is too good, at least 0; NaN for fewer than three blocks.
 
     The choice is made on blocks drawn with replacement and evaluated on the blocks that were not drawn, 200 times; the
@@ -29,20 +29,25 @@ def bias_of_choice(values: Array, own: float, choose: Callable[[Array, Array, Ar
 
     Parameters
     ----------
-    values : ndarray of shape (blocks, entries)
-        How good each entry is on each held-out query or fold; greater is better.
-    own : float
-        The mean of the entry that was chosen on all of them.
+    values : ndarray of shape (blocks, entries), or None
+        How good each entry is on each held-out query or fold, greater is better; None if only averages are known.
+    own : int
+        The entry that was chosen.
     choose : callable
-        The entry to choose, from how often each block counts and from the means and standard errors of the entries.
+        The entry to choose, from the values, how often each block counts, and the means and standard errors of the
+        entries.
 
     Notes
     -----
     O(200 x blocks x entries).
     """
-    n, rng = len(values), np.random.default_rng(0)
-    reached: list[float] = []
-    for _ in range(_DRAWS // _AT_A_TIME if n > 2 else 0):
+    if values is None or len(values) < 3:
+        return float("nan")
+    size = len(values) // _BLOCKS
+    if size > 1:
+        values = values[: len(values) // size * size].reshape(-1, size, values.shape[1]).mean(axis=1)
+    n, rng, reached = len(values), np.random.default_rng(0), []
+    for _ in range(_DRAWS // _AT_A_TIME):
         drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
         with one_blas_thread():
             means, squares = drawn @ values / n, drawn @ values**2 / n
@@ -50,8 +55,8 @@ def bias_of_choice(values: Array, own: float, choose: Callable[[Array, Array, Ar
         for counts, mean, error in zip(drawn, means, errors, strict=True):
             left = counts == 0.0
             if left.any():
-                reached.append(float(values[left, choose(counts, mean, error)].mean()))
-    return max(own - float(np.mean(reached)), 0.0) if reached else float("nan")
+                reached.append(float(values[left, choose(values, counts, mean, error)].mean()))
+    return max(float(values[:, own].mean() - np.mean(reached)), 0.0)
 
 
 def search_bias(results: Results) -> float:
@@ -59,18 +64,15 @@ def search_bias(results: Results) -> float:
 
     NaN if only averages are known.
     """
-    found, rule = _known([results]), RULES[results.rule]
-    if found is None:
-        return float("nan")
-    everything, own = (_in_runs(values) for values in found)
+    rule = RULES[results.rule]
     ends = np.cumsum([0, *(curve.shape[1] for curve in results.values if curve is not None)])
 
-    def choose(counts: Array, mean: Array, error: Array) -> int:
-        k = int(np.searchsorted(ends, _top(mean), side="right")) - 1
-        part = slice(ends[k], ends[k + 1])
-        return int(ends[k]) + rule(mean[part], error[part], np.abs(mean[part]))
+    def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
+        k = int(np.searchsorted(ends, _top(mean), side="right"))
+        part = slice(ends[k - 1], ends[k])
+        return int(part.start) + rule(mean[part], error[part], np.abs(mean[part]))
 
-    return bias_of_choice(everything, float(own.mean()) if len(own) else np.nan, choose)
+    return bias_of_choice(_values_of_blocks([results]), results.best_index, choose)
 
 
 def _top(mean: Array) -> int:
@@ -78,29 +80,16 @@ def _top(mean: Array) -> int:
     return int(best_within_rounding(mean, np.abs(mean)).argmax())
 
 
-def _in_runs(values: Array) -> Array:
-    """Means of runs of blocks, where there are many."""
-    size = len(values) // _BLOCKS
-    if size < 2:
-        return values
-    return np.asarray(values[: len(values) // size * size].reshape(-1, size, *values.shape[1:]).mean(axis=1))
-
-
-def _known(found: Sequence[Results]) -> tuple[Array, Array] | None:
-    """How good every entry, and each search's choice, is on the blocks that all have a value for: greater is better.
-
-    None if only averages are known.
-    """
-    curves = [values for results in found for values in results.values if values is not None]
-    bests = [results.best_values for results in found if results.best_values is not None]
-    if not curves or len(bests) < len(found) or len(curves) < sum(len(results.values) for results in found):
+def _values_of_blocks(found: Sequence[Results]) -> Array | None:
+    """How good every entry is on the blocks that all have a value for: greater is better. None if not known of all."""
+    curves = [values for results in found for values in results.values]
+    known = [values for values in curves if values is not None]
+    if not known or len(known) < len(curves):
         return None
-    sign = 1.0 if found[0].greater_is_better else -1.0
-    everything, best = np.hstack(curves), np.column_stack(bests)
-    known = ~(np.isnan(everything).any(axis=1) | np.isnan(best).any(axis=1))
-    everything = everything[known]  # of very many preferences: no further copy
-    everything *= sign
-    return everything, sign * best[known]
+    everything = np.hstack(known)
+    everything = everything[~np.isnan(everything).any(axis=1)]  # of very many preferences: no further copy
+    everything *= 1.0 if found[0].greater_is_better else -1.0
+    return everything
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,39 +99,43 @@ class Entries:
     Attributes
     ----------
     means, errors : ndarray of shape (models,)
-        The best value of each model, greater is better, and its standard error.
-    best : ndarray of shape (blocks, models), or None
-        The value of each query or block; None if only averages are known.
-    all : ndarray of shape (blocks, entries), or None
-        The same of every entry of every model.
+        The value of each model's choice, greater is better, and its standard error.
+    values : ndarray of shape (blocks, entries), or None
+        The value of every entry of every model on each query or block; None if only averages are known.
     ends : ndarray of shape (models + 1,)
         The entries of model k are ``ends[k]`` to ``ends[k + 1]``.
+    own : ndarray of shape (models,)
+        The entry that is each model's choice.
     rule : str
         Of :data:`ALLOWED`.
     """
 
     means: Array
     errors: Array
-    best: Array | None
-    all: Array | None
+    values: Array | None
     ends: NDArray[np.intp]
+    own: NDArray[np.intp]
     rule: str
 
     @classmethod
     def of(cls, found: Sequence[Results], greater_is_better: bool, rule: str) -> Entries:
         """From the results of searches with the same plan."""
-        sign = 1.0 if greater_is_better else -1.0
-        means = sign * np.array([results.best_score for results in found])
-        errors = np.array([results.best_error for results in found])
+        means = np.array([results.best_score for results in found])
         ends = np.cumsum([0, *(len(results.rows) for results in found)])
-        everything, best = _known(found) or (None, None)
-        return cls(means, errors, best, everything, ends, rule)
+        return cls(
+            means if greater_is_better else -means,
+            np.array([results.best_error for results in found]),
+            _values_of_blocks(found),
+            ends,
+            ends[:-1] + [results.best_index for results in found],
+            rule,
+        )
 
     def chosen(self) -> int:
         """The number of the model that the rule takes."""
-        top, scale = int(np.argmax(self.means)), 1.0
-        if self.best is not None and len(self.best):
-            scale = float(np.abs(self.best[:, top]).mean())
+        scale = 1.0
+        if self.values is not None and len(self.values):
+            scale = float(np.abs(self.values[:, self.own[int(np.argmax(self.means))]]).mean())
         behind, error = self.behind()
         return int(np.argmax(behind <= ALLOWED[self.rule] * np.nan_to_num(error) + EQUAL * scale))
 
@@ -153,23 +146,20 @@ class Entries:
         """
         top = int(np.argmax(self.means))
         behind = self.means[top] - self.means
-        if self.best is None or len(self.best) < 2:
+        if self.values is None or len(self.values) < 2:
             return behind, np.full(len(behind), self.errors[top])
-        apart = self.best[:, [top]] - self.best
+        apart = self.values[:, self.own[[top]]] - self.values[:, self.own]
         return behind, apart.std(axis=0, ddof=1) / np.sqrt(len(apart))
 
     def optimism(self) -> float:
         """The bias of the value of the chosen model; NaN if only averages are known."""
-        if self.all is None or self.best is None or not len(self.best):
-            return float("nan")
-        everything, best = _in_runs(self.all), _in_runs(self.best)
 
-        def choose(counts: Array, mean: Array, error: Array) -> int:
+        def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
             tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])
-            top = _top(mean[tops])
-            apart, n = everything[:, [tops[top]]] - everything[:, tops], counts.sum()
+            top = tops[_top(mean[tops])]
+            apart, n = values[:, [top]] - values[:, tops], counts.sum()
             behind = counts @ apart / n
             off = ALLOWED[self.rule] * np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
-            return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[tops[top]])))])
+            return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[top])))])
 
-        return bias_of_choice(everything, float(best[:, self.chosen()].mean()), choose)
+        return bias_of_choice(self.values, int(self.own[self.chosen()]), choose)

@@ -1,15 +1,17 @@
-"""Plans: evaluation by held-out blocks, folds, pairs of items, or validation data."""
+"""Plans: how ``cv`` or validation data evaluate every value of a problem's parameter."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import host_only
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
@@ -27,11 +29,26 @@ from rankrls.numerics.concordance import (
 )
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
-from rankrls.selection.curves import Curve, evaluated
+from rankrls.selection.curves import Curve, evaluated, judged_queries
+from rankrls.selection.folds import (
+    FEW_FOLDS,
+    INSTEAD,
+    check_folds_leave_something,
+    check_two_vary,
+    fifth_of_one_ranking,
+    given_folds,
+    named,
+    numbered_folds,
+    preference_blocks,
+    query_blocks,
+    whole_queries,
+)
 from rankrls.selection.least_squares import check_positive
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.intp]
+MAX_PAIR_HOLDOUT = 5000
+"""With ``cv=None`` all pairs of one ranking are held out, up to this number of items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +57,7 @@ class Part:
 
     Attributes
     ----------
-    train : ndarray of int or None
+    train : ndarray of int, or None
         Units to fit; None for all.
     watched : ndarray of int, or matrix
         Whose scores are evaluated: numbers of items, or other items.
@@ -48,7 +65,7 @@ class Part:
         What is known of these.
     """
 
-    train: Rows | None
+    train: Any
     watched: Any
     data: Comparisons
 
@@ -62,65 +79,166 @@ class Plan:
     measure : Measure
     description : str
         The way in words.
+    curve : callable
+        Gives the curve of ``(data, candidate, problem, values)``; None if nothing is evaluated.
     parts : callable
-        Gives the parts that are fitted and evaluated.
-    exact : callable, optional
-        Gives the curve of ``(data, candidate, problem, values)`` in another way than by a fit of each part.
+        Gives the parts that are fitted and evaluated, for solvers that evaluate while they iterate.
     extends : bool
         Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends.
-    holds_whole : bool
-        Whether whole queries, or groups of preferences, are held out: problems may have a shortcut for that,
-        ``held_out_curve(measure, folds, values)``.
+    exact : {"queries", "pairs"}, optional
+        What is held out without refitting, if the problem can do it: whole queries (groups of preferences) or pairs.
     folds : list of ndarray of int, optional
-        Numbers of those that are held out together; each alone by default.
+        Numbers of the queries that are held out together; each alone by default.
     """
 
     measure: Measure
     description: str
+    curve: Any = None
     parts: Callable[[], list[Part]] = list
-    exact: Callable[..., Curve] | None = None
     extends: bool = True
-    holds_whole: bool = False
+    exact: str = ""
     folds: list[Rows] | None = None
 
     @property
     def greater_is_better(self) -> bool:
         return self.measure.greater_is_better
 
-    def curve(self, data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
-        """Evaluate every value of the problem's parameter."""
-        if self.holds_whole and hasattr(problem, "held_out_curve"):
-            found: Curve = problem.held_out_curve(self.measure, self.folds, values)
-            return found
-        if self.exact is not None:
-            return self.exact(data, candidate, problem, values)
-        parts = self.parts()
-        scores = (scores_of_part(data, candidate, problem, part, values) for part in parts)
-        curves = [evaluated(self.measure, part.data, each) for part, each in zip(parts, scores, strict=True)]
-        if parts[0].train is None:
-            return curves[0]
-        each_query = np.vstack([curve.values for curve in curves if curve.values is not None])
-        return Curve(*mean_and_error(each_query), each_query)
+
+def exact_plan(
+    cv: Any, measure: Measure, data: Comparisons, settings: Sequence[Setting], *, constrained: bool = False
+) -> Plan:
+    """The plan for ``cv``, for problems that can hold out without refitting.
+
+    None is leave-query-out; of a single ranking leave-pair-out, or folds of rows if that has no shortcut; of
+    preferences each one or group.
+    """
+    if isinstance(cv, str) and cv == "leave_pair_out":
+        host_only(data.X, "Leave-pair-out")
+        if not is_concordance(measure):
+            raise InputError(
+                "cv=leave_pair_out needs a measure of pairs: scoring=disagreement or scoring=pair_accuracy.",
+                parameter="scoring",
+            )
+        check_pairs_can_be_held_out(data, settings, constrained=constrained, parameter="cv")
+        return pair_plan(measure, f"leave-pair-out over {_pairs_in_words(data)}")
+    if isinstance(data, PreferredItems):
+        return preference_plan(measure, data, cv)
+    q, m, beta = data.n_queries, data.n_rows, settings[0].regression_weight
+    if cv is not None:
+        return folds_plan(cv, measure, data, beta)
+    if q > 1:
+        comparable = int(label_varies(data.Y, data.layout).sum())
+        check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
+        return block_plan(measure, data, query_blocks(data.layout), f"leave-query-out over {q} queries", each=True)
+    refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+    if is_concordance(measure) and not refused:
+        host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
+        return pair_plan(measure, f"leave-pair-out over {m} items")
+    return folds_plan(min(FEW_FOLDS, m), measure, data, beta)
 
 
-def scores_of_part(data: Comparisons, candidate: Any, problem: Any, part: Part, values: Array) -> Array:
-    """Scores of the watched items by the models of a part, (items, values, targets)."""
-    if part.train is None:
-        return np.asarray(problem.path(values).scores(part.watched))
-    X, inner = take_items(data.X, part.watched), data.take(part.train, square=candidate.square)
-    if candidate.square and isinstance(data, LabelledItems):
-        X = X[:, part.train]
-    return np.asarray(candidate.problem(inner).path(values).scores(X))
+def few_folds(cv: Any, measure: Measure, data: Comparisons, regression_weight: float = 0.0) -> Plan:
+    """The plan for ``cv``; None is a few folds of queries, of the rows of one ranking, or of preferences."""
+    if isinstance(data, PreferredItems):
+        return preference_plan(measure, data, min(FEW_FOLDS, data.graph.n_groups) if cv is None else cv)
+    units = data.n_queries if data.n_queries > 1 else data.n_rows
+    return folds_plan(min(FEW_FOLDS, units) if cv is None else cv, measure, data, regression_weight)
+
+
+def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_weight: float = 0.0) -> Plan:
+    """The plan for ``cv``; None holds out a fifth of the queries, of the rows of one ranking, or of the preferences."""
+    if cv is not None:
+        return few_folds(cv, measure, data, regression_weight)
+    if isinstance(data, PreferredItems):
+        check_measure_of_preferences(measure)
+        total, what = len(preference_blocks(data)[0]), named(data)
+        codes = np.arange(total) if data.graph.groups is None else data.graph.groups
+        usable = np.flatnonzero(np.bincount(codes, data.graph.strength != 0.0))
+    elif data.n_queries == 1:
+        test = fifth_of_one_ranking(data, rng)
+        train = np.setdiff1d(np.arange(data.n_rows), test)
+        return refit_plan(measure, data, [(train, test)], f"{len(test)} of {data.n_rows} rows held out")
+    else:
+        total, what, codes, by_id = data.n_queries, "queries", data.layout.codes, data.layout.by_id
+        judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
+        usable = by_id[judged[by_id]]
+        if len(usable) < 2:
+            problem = f"Holding out queries needs two that hold different labels; only {len(usable)} of {total} does."
+            raise InputError(f"{problem} {INSTEAD}", parameter="cv")
+    held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
+    block = np.flatnonzero(np.isin(codes, held))
+    return block_plan(measure, data, [block], f"{len(held)} of {total} {what} held out")
+
+
+def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
+    """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
+    everything, several = np.arange(data.n_rows), data.n_queries > 1
+    if isinstance(cv, Integral) and not isinstance(cv, bool):
+        codes, by_id = (data.layout.codes, data.layout.by_id) if several else (everything, everything)
+        what = "queries" if several else "rows"
+        tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(cv, len(by_id), what)]
+        splits = [(np.delete(everything, test), test) for test in tests]
+        whole, description = several, f"{cv} folds of {len(by_id)} {what}"
+    else:
+        splits, name = given_folds(cv, data)
+        whole = several and whole_queries(splits, data.layout)
+        description = f"{len(splits)} folds of {'whole queries' if whole else 'rows'} ({name})"
+    held = [test if whole else np.delete(everything, train) for train, test in splits]
+    remedy = "Give other folds (cv), or validation data (X_val)."
+    check_folds_leave_something(data, held, regression_weight, remedy=remedy, parameter="cv")
+    return block_plan(measure, data, held, description) if whole else refit_plan(measure, data, splits, description)
+
+
+def preference_plan(measure: Measure, data: PreferredItems, cv: Any) -> Plan:
+    """Leave out each preference or group in turn, or folds of them."""
+    check_measure_of_preferences(measure)
+    return block_plan(measure, data, *preference_blocks(data, cv), each=cv is None)
+
+
+def check_measure_of_preferences(measure: Measure) -> None:
+    if str(measure) not in ("disagreement", "pair_accuracy"):
+        raise InputError(
+            f"Preferences are evaluated by 'disagreement' or 'pair_accuracy'; got scoring={str(measure)!r}, "
+            "which needs labels.",
+            parameter="scoring",
+        )
 
 
 def validation_plan(measure: Measure, items: Comparisons, description: str) -> Plan:
     """Evaluate with validation data."""
-    return Plan(measure, description, lambda: [Part(None, items.X, items)])
+
+    def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
+        return evaluated(measure, items, problem.path(values).scores(items.X))
+
+    return Plan(measure, description, curve, lambda: [Part(None, items.X, items)])
 
 
-def refit_plan(measure: Measure, data: Comparisons, folds: list[tuple[Rows, Rows]], description: str) -> Plan:
+def refit_plan(measure: Measure, data: Comparisons, folds: Iterable[tuple[Rows, Rows]], description: str) -> Plan:
     """Fit the training units of each fold, and evaluate with the others."""
-    return Plan(measure, description, lambda: [Part(train, *data.watch(test)) for train, test in folds], extends=False)
+
+    def parts() -> list[Part]:
+        return [Part(train, *data.watch(test)) for train, test in folds]
+
+    def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
+        return refit_curve(measure, data, candidate, parts(), values)
+
+    return Plan(measure, description, curve, parts, extends=False)
+
+
+def refit_curve(measure: Measure, data: Comparisons, candidate: Any, parts: list[Part], values: Array) -> Curve:
+    """Evaluate a model of each part."""
+    scores = (refitted(data, candidate, part, values) for part in parts)
+    found = [evaluated(measure, part.data, each, error=False).values for part, each in zip(parts, scores, strict=True)]
+    each_query = np.vstack([values for values in found if values is not None])
+    return Curve(*mean_and_error(each_query), each_query)
+
+
+def refitted(data: Comparisons, candidate: Any, part: Part, values: Array) -> Array:
+    """Scores of the watched items by the models of a part, (items, values, targets)."""
+    X, inner = take_items(data.X, part.watched), data.take(part.train, square=candidate.square)
+    if candidate.square and isinstance(data, LabelledItems):
+        X = X[:, part.train]
+    return np.asarray(candidate.problem(inner).path(values).scores(X))
 
 
 def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], description: str, *, each: bool = False) -> Plan:
@@ -129,18 +247,23 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
     ``each`` says that the blocks are the single queries (groups of preferences), in their order.
     """
     everything = np.arange(data.n_units)
+    folds = None if each else block_queries(data, blocks)
 
     def parts() -> list[Part]:
-        held = [everything[block] for block in blocks]
-        return [Part(np.delete(everything, units), *data.watch(units)) for units in held]
+        return [Part(np.delete(everything, block), *data.watch(everything[block])) for block in blocks]
 
     def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
-        if hasattr(problem, "held_out"):  # its own shortcut
+        if hasattr(problem, "held_out_curve"):
+            found: Curve = problem.held_out_curve(measure, folds, values)
+            return found
+        if isinstance(data, PreferredItems):
+            return refit_curve(measure, data, candidate, parts(), values)
+        if hasattr(problem, "held_out"):
             scores = problem.held_out(blocks, values)
         else:
             scores = np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
             for part in parts():
-                scores[part.watched] = scores_of_part(data, candidate, problem, part, values)
+                scores[part.watched] = refitted(data, candidate, part, values)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
         found = evaluated(measure, data.take(rows, items=False), scores[rows])
         if hasattr(problem, "unresolved"):
@@ -149,8 +272,7 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
 
-    folds, exact = None if each else block_queries(data, blocks), None if isinstance(data, PreferredItems) else curve
-    return Plan(measure, description, parts, exact, holds_whole=True, folds=folds)
+    return Plan(measure, description, curve, parts, exact="queries", folds=folds)
 
 
 def block_queries(data: Comparisons, blocks: list[Any]) -> list[Rows]:
@@ -159,32 +281,11 @@ def block_queries(data: Comparisons, blocks: list[Any]) -> list[Rows]:
     return [np.asarray(block) if codes is None else np.unique(codes[block]) for block in blocks]
 
 
-def pair_plan(measure: Measure, data: Comparisons, settings: Sequence[Setting], *, constrained: bool) -> Plan:
-    """Hold out every pair of items of a ranking; or the two items of every preference, with all that is known of them.
+def pair_plan(measure: Measure, description: str) -> Plan:
+    """Hold out every pair of items of a query; or the two items of every preference, with all that is known of them.
 
-    Raises
-    ------
-    InputError
-        If it is not exact for one of the graphs, or if a pair may leave nothing to fit; and by a measure of something
-        else than pairs.
+    After the checks that this is exact.
     """
-    if not is_concordance(measure):
-        raise InputError(
-            "cv=leave_pair_out needs a measure of pairs: scoring=disagreement or scoring=pair_accuracy.",
-            parameter="scoring",
-        )
-    check_pairs_can_be_held_out(data, settings, constrained=constrained, parameter="cv")
-    if isinstance(data, PreferredItems):
-        what = f"{np.count_nonzero(data.graph.strength)} comparable pairs"
-    elif data.n_queries == 1:
-        what = f"{data.n_rows} items"
-    else:
-        what = f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
-    return exact_pair_plan(measure, f"leave-pair-out over {what}")
-
-
-def exact_pair_plan(measure: Measure, description: str) -> Plan:
-    """Hold out pairs, after the checks that this is exact."""
 
     def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
         found = concordance(data, candidate, problem, values)
@@ -192,7 +293,15 @@ def exact_pair_plan(measure: Measure, description: str) -> Plan:
             return Curve(found.score, found.error, interval=found.interval)
         return Curve(1.0 - found.score, found.error, interval=1.0 - found.interval[::-1])
 
-    return Plan(measure, description, exact=curve)
+    return Plan(measure, description, curve, exact="pairs")
+
+
+def _pairs_in_words(data: Comparisons) -> str:
+    if isinstance(data, PreferredItems):
+        return f"{np.count_nonzero(data.graph.strength)} comparable pairs"
+    if data.n_queries == 1:
+        return f"{data.n_rows} items"
+    return f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
 
 
 class Concordance(NamedTuple):

@@ -47,10 +47,9 @@ def scale_of(values: Array) -> Array:
     return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
 
 
-def best_within_rounding(goodness: Array, scale: Array) -> NDArray[np.bool_]:
-    """Which entries equal the largest one, of those that are not NaN."""
-    k = int(np.argmax(np.where(np.isnan(goodness), -np.inf, goodness)))
-    return np.asarray(reaches(goodness, goodness[k], scale[k]))
+def best_within_rounding(goodness: Array, scale: Any) -> NDArray[np.bool_]:
+    """Which entries equal the largest one of their column, of those that are not NaN."""
+    return np.asarray(reaches(goodness, np.fmax.reduce(goodness), scale))
 
 
 def is_better(new: Any, old: Any, scale: Any) -> Any:

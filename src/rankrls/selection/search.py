@@ -21,7 +21,7 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
 Array = NDArray[np.float64]
-_EXTENSIONS = 2
+EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
 _LEAST = 1e-11
@@ -82,10 +82,10 @@ class Results:
     values: list[Array | None] = field(default_factory=list)
     _top: float = -np.inf
 
-    def add(self, choices: dict[str, Any], values: Array, curve: Curve, *, automatic: bool = False) -> bool:
+    def add(self, choices: dict[str, Any], values: Array, curve: Curve) -> bool:
         """Take the curve of one candidate: the values of ``parameter``, the simplest model first.
 
-        Returns whether it is the best one so far. The end of an automatic grid is no edge if the curve is flat there.
+        Returns whether it is the best one so far.
         """
         first = len(self.rows)
         self.values.append(curve.values)
@@ -102,8 +102,7 @@ class Results:
         self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
         self.best_values = None if curve.values is None else curve.values[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores(k)
-        ends = _ends(goodness, curve.size) if automatic else [0, len(values) - 1]
-        self.at_edge = len(values) > 2 and k in ends
+        self.at_edge = bool(at_open_end(k, goodness, curve.size[k]))
         return True
 
     @property
@@ -167,7 +166,7 @@ def search(
                 curve = curve_of(grid)
                 if values is None and plan.extends and problem.parameter == "alpha":
                     grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
-                if results.add(candidate.choices, grid, curve, automatic=values is None):
+                if results.add(candidate.choices, grid, curve):
                     # What is kept of the best candidate is small; its problem may hold matrices of all items.
                     solutions = problem.path(np.array([results.best_value]))
                     results.best_state = Chosen(candidate, solutions, getattr(problem, "lost_feature", None))
@@ -203,17 +202,13 @@ def check_evaluated(averages: Array) -> None:
 
 def extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) -> tuple[Array, Curve]:
     """A descending automatic grid, continued in its own ratio while the best value is at an end; at most twice."""
-    for _ in range(_EXTENSIONS if len(grid) > 2 else 0):
+    for _ in range(EXTENSIONS):
         goodness = curve.mean if greater_is_better else -curve.mean
         if np.isnan(goodness).all():
             break
         k = best(goodness, curve.error, curve.size)
-        if k not in _ends(goodness, curve.size):
-            break
-        powers = np.arange(1.0, _MORE_VALUES + 1.0)
-        more = grid[0] * (grid[0] / grid[1]) ** powers[::-1] if k == 0 else grid[-1] * (grid[1] / grid[0]) ** powers
-        more = more[more >= _LEAST * grid[0]]
-        if not len(more):
+        more = further(grid, first=k == 0)
+        if not (at_open_end(k, goodness, curve.size[k]) and len(more)):
             break
         if k == 0:
             grid, curve = np.concatenate((more, grid)), curve_of(more).joined(curve)
@@ -222,8 +217,15 @@ def extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) 
     return grid, curve
 
 
-def _ends(goodness: Array, size: Array) -> list[int]:
-    """The ends of a curve, where it is not flat: further values may be better or worse there."""
-    last = len(goodness) - 1
-    inner = {0: 1, last: last - 1}
-    return [k for k, other in inner.items() if not abs(goodness[k] - goodness[other]) <= EQUAL * size[k]]
+def further(grid: Array, *, first: bool) -> Array:
+    """More values of a descending geometric grid, before its first one or behind its last one."""
+    powers, step = np.arange(1.0, _MORE_VALUES + 1.0), grid[0] / grid[min(1, len(grid) - 1)]
+    more = grid[0] * step ** powers[::-1] if first else grid[-1] / step**powers
+    return more[more >= _LEAST * grid[0]]
+
+
+def at_open_end(k: Any, goodness: Array, size: Any) -> Any:
+    """Whether value k is at an end of three or more that is not flat: values beyond it may be better or worse."""
+    ends = ((0, 1), (len(goodness) - 1, len(goodness) - 2)) if len(goodness) > 2 else ()
+    apart = [(k == end) & ~(abs(goodness[end] - goodness[inner]) <= EQUAL * size) for end, inner in ends]
+    return np.any(apart, axis=0)
