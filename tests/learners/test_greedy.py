@@ -107,8 +107,9 @@ def test_preferences_are_left_out_one_by_one_or_by_groups(grouped):
     assert path.indices.tolist() == taken
 
 
-@pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    ("balance", "weighted"), [("pairs", False), ("queries", False), ("examples", False), ("examples", True)]
+)
 def test_items_of_one_ranking_are_left_out_as_a_refit_would(balance, weighted):
     """The graph without an item has another scale: the held-out model is that of the others' own graph."""
     X, y, _, w = data(8, weighted=True)
@@ -204,6 +205,13 @@ def test_refusals(options, qid, parameter):
     with pytest.raises(ValueError) as error:
         GreedyRankRLS(**options).fit(X, y, qid=ids if qid else None)
     assert error.value.parameter == parameter
+
+
+def test_weighted_items_of_one_ranking_need_another_balance():
+    X, y, _, w = data(8, weighted=True)
+    with pytest.raises(ValueError) as error:
+        GreedyRankRLS(3, alphas=[0.7], balance="pairs").fit(X, y, sample_weight=w)
+    assert error.value.parameter == "balance"
 
 
 def test_preferences_by_a_measure_of_labels_are_refused():

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from rankrls._preferences import PreferenceTable
 from rankrls.learners.rankboost import CodedColumns, LabelPairs, PreferencePairs, boost
-from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.learners.pair_oracle import listed_pairs
 
 BALANCES = ("pairs", "examples", "queries")
@@ -102,7 +101,7 @@ def test_preferences_weigh_what_enumeration_says(problem, seed):
     sign[0] = 1.0
     winners, losers = np.where(sign >= 0, i, j), np.where(sign >= 0, j, i)
     judged = sign != 0
-    pairs = PreferencePairs(PreferenceTable(i, j, len(y), sign * rng.uniform(0.5, 2.0, p), c))
+    pairs = PreferencePairs(PreferenceGraph.build(i, j, len(y), strength=sign * rng.uniform(0.5, 2.0, p), weights=c))
     stumps, _ = boost(pairs, X, 8)
     expected = enumerated_rounds(X, winners[judged], losers[judged], c[judged], 8)
     for t, (f, theta, alpha, _, bound, _, _) in enumerate(expected):

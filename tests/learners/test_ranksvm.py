@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankrls._preferences import PreferenceTable
 from rankrls.learners.ranksvm import LabelPairs, PreferencePairs, Spectrum, minimise
-from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.learners.pair_oracle import listed_pairs, pair_sums
 
 BALANCES = ("pairs", "examples", "queries")
@@ -80,7 +79,7 @@ def test_listed_preferences():
     winners, losers = rng.integers(0, 12, (2, 40))
     winners, losers = winners[winners != losers], losers[winners != losers]
     c = rng.uniform(0.1, 2.0, len(winners))
-    pairs = PreferencePairs(PreferenceTable(winners, losers, 12, np.ones(len(c)), c))
+    pairs = PreferencePairs(PreferenceGraph.build(winners, losers, 12, weights=c))
     assert_sums(pairs, rng.normal(size=12), (winners, losers, c))
 
 

@@ -400,12 +400,11 @@ def test_the_preferences_of_an_item_compared_once_say_nothing_of_it():
     """The margin of two items that are compared with nothing else is 0: both are equally good for all one knows."""
     rng = np.random.default_rng(0)
     i, j = np.append(rng.integers(0, 5, 60), 10), np.append(rng.integers(5, 10, 60), 11)
-    for p in (slice(None), slice(48, None)):
-        graph = PreferenceGraph.build(i[p], j[p], 12, strength=rng.normal(size=len(i[p])))
-        smoother = normal_equations(graph, np.eye(12)).smoother()
-        alphas = np.geomspace(1.0, 1e-9, 7) * smoother.top
-        *_, last = hold_out_chunks(smoother, graph, np.eye(12), alphas, lambda part, held: held)
-        assert (np.abs(last.scores[0, :, -1]) <= 64 * 2.2e-16 * last.sizes[-1] * last.norms[0]).all()
+    graph = PreferenceGraph.build(i, j, 12, strength=rng.normal(size=61))
+    smoother = normal_equations(graph, np.eye(12)).smoother()
+    alphas = np.geomspace(1.0, 1e-9, 7) * smoother.top
+    *_, last = hold_out_chunks(smoother, graph, np.eye(12), alphas, lambda part, held: held)
+    assert (np.abs(last.scores[0, :, -1]) <= 64 * 2.2e-16 * last.sizes[-1] * last.norms[0]).all()
 
 
 def test_preferences_along_a_chain_of_items_are_held_out_as_by_refits():
@@ -414,7 +413,6 @@ def test_preferences_along_a_chain_of_items_are_held_out_as_by_refits():
     c = np.concatenate((np.where(np.arange(39) == 2, 1e-6, 1.0), np.full(39, 0.5)))
     s, X = rng.normal(size=78), rng.normal(size=(40, 40))
     graph = PreferenceGraph.build(i, i + 1, 40, strength=s, weights=c)
-    graph = graph.take(np.repeat(np.arange(78), 4))  # enough for the products of all items to be considered
     F = np.sqrt(graph.weights)[:, None] * (X[graph.winners] - X[graph.losers])
     t = graph.target[:, 0]
     smoother = normal_equations(graph, X).smoother()
@@ -422,7 +420,7 @@ def test_preferences_along_a_chain_of_items_are_held_out_as_by_refits():
     held = hold_out_chunks(smoother, graph, X, alphas, lambda part, held: held.scores)
     held = np.concatenate(list(held), axis=-1)[0]
     for k, alpha in enumerate(alphas):
-        for e in range(0, graph.n_rows, 40):
+        for e in range(0, graph.n_rows, 10):
             out = np.arange(graph.n_rows) == e
             wanted = F[e] @ stacked_solution(F[~out], t[~out], alpha) / np.sqrt(graph.weights[e])
             np.testing.assert_allclose(held[k, e], wanted, atol=1e-7)

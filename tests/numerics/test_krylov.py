@@ -123,7 +123,7 @@ def test_each_iterate_is_that_of_conjugate_gradients_of_its_own():
         if step == 4:
             run.mark(1)
             marked = states[1][0]
-    np.testing.assert_allclose(run.marked(), marked, rtol=1e-7, atol=1e-10)
+    np.testing.assert_allclose(run.marked, marked, rtol=1e-7, atol=1e-10)
 
 
 def test_an_alpha_of_0_goes_to_the_solution_of_minimum_norm_and_bad_systems_stop():

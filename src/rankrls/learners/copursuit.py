@@ -88,11 +88,11 @@ def co_pursue(
             parameter="shared_basis",
         )
     walk = Walk(problem, n_basis, backfit=backfit)
-    systems = _Systems(problem.systems(shared), size=walk.size)
-    closed = ~systems.regular
+    W, regular = _decomposed(problem.systems(shared), walk.size)
+    closed = ~regular
     while walk.n_stages < n_basis:
         b = problem.right_sides(walk.u, shared)
-        gains = np.sqrt(systems.gains(b))
+        gains = np.linalg.norm(np.einsum("...vk,...v->...k", W, b), axis=-1)
         gains[closed] = 0.0
         while True:
             best = walk.best(gains.ravel())
@@ -101,7 +101,7 @@ def co_pursue(
             where = np.unravel_index(best, closed.shape)
             chosen = tuple(int(where[0 if shared else v]) for v in range(len(views)))
             if not backfit:
-                for v, length in enumerate(np.linalg.solve(systems.A[where], b[where])):
+                for v, length in enumerate(W[where] @ (W[where].T @ b[where])):
                     walk.step(v, chosen[v], length)
                 break
             if sum(walk.project(v, j) for v, j in enumerate(chosen)):
@@ -112,29 +112,13 @@ def co_pursue(
     return walk.path()
 
 
-class _Systems:
-    """Many small symmetric systems A, (..., M, M), factorized once for all right sides: ``A = L L'``.
-
-    A system is not regular where a pivot is no more than rounding of its diagonal entry.
-    """
-
-    def __init__(self, A: Array, *, size: int) -> None:
-        self.A, self._L, self.regular = A, np.zeros_like(A), np.ones(A.shape[:-2], dtype=bool)
-        L = self._L
-        for k in range(A.shape[-1]):
-            column = A[..., k:, k] - np.einsum("...ij,...j->...i", L[..., k:, :k], L[..., k, :k])
-            self.regular &= column[..., 0] > size * _EPS * A[..., k, k]
-            root = np.sqrt(np.where(self.regular, column[..., 0], 1.0))
-            L[..., k:, k] = column / root[..., None]
-            L[..., k, k] = root
-
-    def gains(self, b: Array) -> Array:
-        """``b' A^-1 b`` of every system for the right sides (..., M); meaningless where a system is not regular."""
-        L, left = self._L, np.empty_like(b)
-        for k in range(b.shape[-1]):
-            known = np.einsum("...j,...j->...", L[..., k, :k], left[..., :k])
-            left[..., k] = (b[..., k] - known) / L[..., k, k]
-        return np.asarray((left**2).sum(axis=-1))
+def _decomposed(A: Array, size: int) -> tuple[Array, NDArray[np.bool_]]:
+    """W with ``A^-1 = W W'`` for small systems, (..., M, M), and which of them are not singular but for rounding."""
+    diagonal = np.diagonal(A, axis1=-2, axis2=-1)
+    units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(diagonal.shape), where=diagonal > 0.0)[..., None]
+    values, vectors = np.linalg.eigh(A * units * np.swapaxes(units, -1, -2))
+    regular = values[..., 0] > size * _EPS
+    return units * vectors / np.sqrt(np.where(regular[..., None], values, 1.0))[..., None, :], regular
 
 
 @dataclass(frozen=True)

@@ -100,13 +100,13 @@ class BlockRows:
             return np.asarray(np.add.reduceat(self.X**2, self.starts[:-1], axis=0))
         return np.stack([((self.F[a:b] @ self.X) ** 2).sum(axis=0) for a, b in pairwise(self.starts)])
 
-    def some(self, rows: Index) -> Array:
-        """Some rows of Z, in new memory."""
-        return self.X[rows] if self.F is None else np.asarray(self.F[rows] @ self.X)
+    def whole(self) -> Array:
+        """Z in new memory."""
+        return self.X.copy() if self.F is None else np.asarray(self.F @ self.X)
 
 
 def take_forward(
-    rows: BlockRows, target: Array, alpha: float, most: int, slack: Array | None = None, held_alpha: Array | None = None
+    rows: BlockRows, target: Array, alpha: float, most: int, slack: Array | None = None, held_alpha: float | None = None
 ) -> ForwardPath:
     """Take features one after the other, each time the one with the least held-out squared error.
 
@@ -122,35 +122,28 @@ def take_forward(
         Features to take; fewer are taken if the others lie in their span, as constants and duplicates do.
     slack : ndarray of shape (rows of F,), optional
         Of the items of one ranking, each a block: ``M`` of each before any feature is taken. 1 by default.
-    held_alpha : ndarray of shape (rows of F,), optional
-        Of such items: the alpha with which each is held out; ``alpha`` by default.
+    held_alpha : float, optional
+        The alpha with which such items are held out; ``alpha`` by default.
 
     Notes
     -----
     For m rows, n features and b blocks a stage is O(m n), and O(k b n) at stage k; 32 n bytes for each block beside Z,
-    or 8 n if it has one row. Every further value in ``held_alpha`` costs another product with Z a stage. Equal
-    features: the lowest number.
+    or 8 n if it has one row. Equal features: the lowest number.
     """
-    m = len(target)
-    state: list[_HeldOut]
-    if len(rows.starts) - 1 < m:
-        state = [_HeldOutBlocks(rows, target, alpha)]
+    state: _HeldOut
+    if len(rows.starts) > len(target):
+        state = _HeldOutRows(rows, target, held_alpha or alpha, np.ones(len(target)) if slack is None else slack)
     else:
-        slack = np.ones(m) if slack is None else slack
-        alphas, which = np.unique(np.full(m, alpha) if held_alpha is None else held_alpha, return_inverse=True)
-        own = [np.flatnonzero(which == k) for k in range(len(alphas))]
-        state = [_HeldOutRows(rows, target, a, slack, items) for a, items in zip(alphas, own, strict=True)]
+        state = _HeldOutBlocks(rows, target, alpha)
     energies = rows.squares.sum(axis=0)
     left, is_open = energies.copy(), energies > 0.0
     b = rows.total(target)
     crossed, directions, taken = np.empty((len(b), 0)), np.empty((len(b), 0)), list[int]()
-    held_out = [sum(float(part.g @ part.g) for part in state)]
+    held_out = [float(state.g @ state.g)]
     while len(taken) < most and is_open.any():
-        errors = np.sum([part.errors for part in state], axis=0)
-        errors[~is_open] = np.inf
+        errors = np.where(is_open, state.errors, np.inf)
         j = int(np.argmax(errors <= errors.min() + _EQUAL * held_out[-1]))
-        for part in state:
-            part.take(j)
+        state.take(j)
         held_out.append(float(errors[j]))
         taken.append(j)
         products = rows.total(rows.column(j))
@@ -194,35 +187,34 @@ class _HeldOut:
 
 
 class _HeldOutRows(_HeldOut):
-    """Some rows, one by one: there q is one number, and ``h = q / M``."""
+    """All rows, one by one: there q is one number, and ``h = q / M``."""
 
-    def __init__(self, rows: BlockRows, target: Array, alpha: float, slack: Array, own: Index) -> None:
+    def __init__(self, rows: BlockRows, target: Array, alpha: float, slack: Array) -> None:
         super().__init__(rows, target, alpha)
-        self._own, self._inverse = own, 1.0 / slack[own]
-        self.g = target[own] * self._inverse
-        self._Q = rows.some(own)
-        self._advance(np.zeros(len(own)), np.zeros(len(self.c)))
+        self._inverse = 1.0 / slack
+        self.g = target * self._inverse
+        self._Q = rows.whole()
+        self._advance(np.zeros(len(target)), np.zeros(len(self.c)))
 
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
-        mine = q[self._own]
-        h = self._inverse * mine
-        gap = np.maximum(size - mine * h, self.alpha)  # less by rounding alone
-        self.g += h * (h * self.r[self._own] / gap - share)
+        h = self._inverse * q
+        gap = np.maximum(size - q * h, self.alpha)  # less by rounding alone
+        self.g += h * (h * self.r / gap - share)
         self._inverse += h**2 / gap
-        self._advance(mine, ratio)
+        self._advance(q, ratio)
 
-    def _advance(self, mine: Array, ratio: Array) -> None:
+    def _advance(self, q: Array, ratio: Array) -> None:
         self.errors = np.zeros(len(self.c))
         numbers = self.s, self.c / self.s, self.alpha
-        _advance_rows(self._Q, mine, ratio, self.g, self._inverse, *numbers, self.errors)
+        _advance_rows(self._Q, q, ratio, self.g, self._inverse, *numbers, self.errors)
 
 
 @compiled
-def _advance_rows(Q, mine, ratio, g, inverse, s, quotient, alpha, errors):  # type: ignore[no-untyped-def]
+def _advance_rows(Q, q, ratio, g, inverse, s, quotient, alpha, errors):  # type: ignore[no-untyped-def]
     """Subtract the feature that was taken from Q, and judge every other one by it."""
     for i in range(len(g)):
         for j in range(len(ratio)):
-            v = Q[i, j] - mine[i] * ratio[j]
+            v = Q[i, j] - q[i] * ratio[j]
             Q[i, j] = v
             h = inverse[i] * v
             tau = v * (g[i] - h * quotient[j]) / max(s[j] - v * h, alpha) - quotient[j]
@@ -296,32 +288,27 @@ def block_rows(X: Any, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
     items = dense_rows(X, slice(None))
     items -= items[0].copy()
     items -= items.mean(axis=0)
-    ends = np.column_stack((graph.winners, graph.losers)).ravel()
-    signs = np.column_stack((graph.scale, -graph.scale)).ravel()
-    F = sparse.csr_array((signs, ends, 2 * np.arange(graph.n_rows + 1)), (graph.n_rows, graph.n_items))
-    return BlockRows(items, starts, F)
+    return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ graph.incidence))
 
 
-def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, Array]:
+def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
     """Of the items of one ranking, held out one by one: M before any feature is taken, and what alpha is multiplied by.
 
     The level that they are compared with moves, and the graph's scale.
     """
-    if graph.excludes_ties or graph.e3:
-        wrong, right = ("ties", "'include'") if graph.excludes_ties else ("regression_weight", "0")
+    w, m = graph.weights, graph.n_rows
+    wrong = "ties" if graph.excludes_ties else "regression_weight" if graph.e3 else ""
+    if balance != "examples" and np.ptp(w) > 0.0:
+        wrong = wrong or "balance"
+    if wrong:
+        right = {"ties": "include", "regression_weight": 0, "balance": "examples"}[wrong]
         raise InputError(
-            f"items of one ranking are held out only if every pair is compared: give qid, or {wrong}={right}.",
+            "Items of one ranking are held out only if every pair is compared, and if without an item all others keep "
+            f"their weights: give qid, or {wrong}={right!r}.",
             parameter=wrong,
         )
-    w = graph.weights
-    total, squares = float(w.sum()), float((w**2).sum())
-    rest, growth = total - w, np.ones(len(w))
-    if balance == "pairs":
-        growth = total / rest
-    elif balance == "queries":  # e2 = 2 S / (S^2 - sum w^2)
-        pairs = rest**2 - squares + w**2
-        growth = np.where(pairs > 0.0, total / (total**2 - squares) * pairs / rest, 1.0)
-    return rest / total, growth
+    growth = {"examples": 1.0, "pairs": m / (m - 1.0), "queries": max(m - 2.0, 1.0) / (m - 1.0)}
+    return 1.0 - w / w.sum(), growth[balance]
 
 
 class GreedyProblem:

@@ -18,7 +18,7 @@ from scipy import sparse
 from rankrls._arrays import to_host
 from rankrls.kernels import Kernel
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
-from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.scorer import Scorer
 
 Array = NDArray[np.float64]
@@ -69,14 +69,12 @@ class Dictionary:
 
 
 def _item_weights(graph: Graph, n_items: int) -> Array:
-    """About what an item's square can weigh in ``z'Lz``, (items,)."""
-    if isinstance(graph, LabelledGraph):
-        out = np.zeros(n_items)
-        levels = np.maximum(np.repeat(graph.e2, np.diff(graph.starts)), graph.e3)
-        out[graph.rows] = graph.weights * np.maximum(levels, np.repeat(graph.e1, np.diff(graph.class_starts)))
-        return out
-    both = np.concatenate((graph.winners, graph.losers))
-    return np.asarray(np.bincount(both, np.tile(graph.weights, 2), n_items))
+    """What an item's square can weigh in ``z'Lz`` at most, (items,)."""
+    if isinstance(graph, PreferenceGraph):
+        return np.asarray(graph.matrix.diagonal())
+    out = np.zeros(n_items)
+    out[graph.rows] = graph.weights * np.repeat(graph.e2, graph.lengths)
+    return out
 
 
 def kernel_columns(kernel: Kernel, X: Any, centres: Any) -> Array:

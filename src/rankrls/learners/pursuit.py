@@ -49,8 +49,6 @@ from rankrls.learners.paths import CoPursuitPath, Dictionary, PathSolutions, Pur
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
 """Correlations that differ by less than this share count as equal: rounding alone would decide between them."""
-_CANCELLED = 1e-2
-"""Share of its energy: a column that keeps no more loses a digit of its orthogonality; another pass restores it."""
 Array = NDArray[np.float64]
 
 
@@ -156,8 +154,8 @@ class View:
 class OrthonormalColumns:
     """An orthonormal basis of columns that come one by one, and the triangle that leads back to them.
 
-    ``column_j = sum_i Q_i R[i, j]``. Gram-Schmidt, a second time where the first cancels more than a digit: orthogonal
-    to rounding whatever the columns' condition (Daniel, Gragg, Kaufman and Stewart 1976).
+    ``column_j = sum_i Q_i R[i, j]``. Gram-Schmidt twice: orthogonal to rounding, however dependent the
+    columns are (Daniel, Gragg, Kaufman and Stewart 1976).
 
     Parameters
     ----------
@@ -183,18 +181,15 @@ class OrthonormalColumns:
         Q = self._Q[:k]
         h = Q @ column
         rest = column - h @ Q
+        again = Q @ rest
+        rest -= again @ Q
         left = rest @ rest
-        if left < _CANCELLED * energy:
-            again = Q @ rest
-            rest -= again @ Q
-            h += again
-            left = rest @ rest
         if not left > self._tolerance * energy:
             return None
         length = float(np.sqrt(left))
         rest /= length
         self._Q[k] = rest
-        self._R[:k, k] = h
+        self._R[:k, k] = h + again
         self._R[k, k] = length
         self.rank = k + 1
         return self._Q[k]

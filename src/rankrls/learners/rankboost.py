@@ -25,6 +25,7 @@ two labels this is the paper's RankBoost.B):
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,10 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._comparisons import Comparisons, PreferredItems, Setting
+from rankrls._comparisons import Comparisons, Setting
 from rankrls._compiled import compiled, map_threads
-from rankrls._preferences import PreferenceTable
-from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_sums
 
 Vector = NDArray[np.float64]
@@ -107,19 +107,16 @@ class PreferencePairs:
     A negative strength turns its preference round, one of strength 0 orders nothing; otherwise strengths play no part.
     """
 
-    def __init__(self, table: PreferenceTable) -> None:
-        self._table, self._sign = table, np.sign(table.strength)
+    def __init__(self, graph: PreferenceGraph) -> None:
+        self._graph, self._sign = graph, np.sign(graph.strength)
 
     def potentials(self, f: Vector) -> tuple[Vector, float]:
         """As of LabelPairs."""
-        table, sign = self._table, self._sign
+        B, sign = self._graph.incidence, self._sign
         with np.errstate(over="ignore", under="ignore"):
-            D = table.weight * np.abs(sign) * np.exp(-sign * (f[table.winners] - f[table.losers]))
+            D = self._graph.weights * np.abs(sign) * np.exp(-sign * (B @ f))
         total = float(D.sum())
-        if not np.isfinite(total):
-            return np.zeros(len(f)), 0.0
-        at = np.concatenate((table.winners, table.losers))
-        return np.asarray(np.bincount(at, np.concatenate((sign * D, -sign * D)), len(f))), total
+        return (B.T @ (sign * D), total) if np.isfinite(total) else (np.zeros(len(f)), 0.0)
 
 
 class CodedColumns:
@@ -210,15 +207,8 @@ class Stumps:
         return replace(self, **{name: values[:rounds] for name, values in vars(self).items()})
 
     def __call__(self, X: Any) -> Vector:
-        """Scores of the rows of X: one step function a feature. O(rows x features used x log stumps)."""
-        X = columns_of(X) if sparse.issparse(X) else X
-        out = np.zeros(X.shape[0])
-        for feature in np.unique(self.features):
-            own = np.flatnonzero(self.features == feature)
-            own = own[np.argsort(self.thresholds[own])]
-            levels = np.concatenate(([0.0], np.cumsum(self.weights[own])))
-            out += levels[np.searchsorted(self.thresholds[own], _column(X, feature))]
-        return out
+        """Scores of the rows of X. O(rows x rounds)."""
+        return deque(self.staged(X), maxlen=1).pop() if len(self.features) else np.zeros(X.shape[0])
 
     def staged(self, X: Any) -> Iterator[Vector]:
         """Scores of the rows of X after each round."""
@@ -295,13 +285,8 @@ class RankBoostProblem:
 
     def __init__(self, data: Comparisons, balance: str, rounds: int) -> None:
         self.choices = dict[str, Any]()
-        pairs: LabelPairs | PreferencePairs
-        if isinstance(data, PreferredItems):
-            pairs = PreferencePairs(data.graph)
-        else:
-            (graph,) = data.numeric_graphs(Setting("exclude", balance))
-            assert isinstance(graph, LabelledGraph)
-            pairs = LabelPairs(graph)
+        (graph,) = data.numeric_graphs(Setting("exclude", balance))
+        pairs = LabelPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
         self.stumps, self.stopped = boost(pairs, data.X, rounds)
 
     def problem(self, data: Comparisons) -> RankBoostProblem:

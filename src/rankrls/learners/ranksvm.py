@@ -25,14 +25,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
+from scipy.sparse.linalg import LinearOperator, cg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, PreferredItems, Setting
+from rankrls._comparisons import Comparisons, Setting
 from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
-from rankrls._preferences import PreferenceTable
 from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
+from rankrls.numerics.krylov import FeatureSystem, largest_eigenvalue
+from rankrls.numerics.products import FeatureProducts, LaplacianProduct
 from rankrls.numerics.runs import group_sums
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import normal_equations
@@ -169,25 +171,20 @@ def _losers(score, level, value, n_levels):  # type: ignore[no-untyped-def]
 class PreferencePairs:
     """Listed preferences, item by item ahead by their strengths; O(preferences) for each call."""
 
-    def __init__(self, table: PreferenceTable) -> None:
-        self._table, self.n_items = table, table.n_items
+    def __init__(self, graph: PreferenceGraph) -> None:
+        self._graph, self.n_items = graph, graph.n_items
 
     def active(self, f: Vector) -> ActivePairs:
         """The pairs that are active at scores f."""
-        c = self._table.weight
-        x = np.maximum(self._table.strength - self._table.differences(f), 0.0)
+        B, c = self._graph.incidence, self._graph.weights
+        x = np.maximum(self._graph.strength - B @ f, 0.0)
         active = np.where(x > 0.0, c, 0.0)
-        gradient = self._scattered(-2.0 * c * x, 2.0 * c * x)
-        return ActivePairs(float((c * x) @ x), gradient, self._scattered(active, active), active)
+        return ActivePairs(float((c * x) @ x), B.T @ (-2.0 * c * x), abs(B).T @ active, active)
 
     def product(self, active: ActivePairs, v: Vector) -> Vector:
         """``L v``, L the Laplacian of the active pairs."""
-        d = active.state * self._table.differences(v)
-        return self._scattered(d, -d)
-
-    def _scattered(self, to_winners: Vector, to_losers: Vector) -> Vector:
-        at = np.concatenate((self._table.winners, self._table.losers))
-        return np.asarray(np.bincount(at, np.concatenate((to_winners, to_losers)), self.n_items), dtype=np.float64)
+        B = self._graph.incidence
+        return np.asarray(B.T @ (active.state * (B @ v)))
 
 
 Pairs = LabelPairs | PreferencePairs
@@ -295,8 +292,8 @@ def minimise(
             break
         first = first or norm
         forcing = min(_FORCING, float(np.sqrt(norm / first)))
-        d, Xd = _newton_direction(X, pairs, active, C, g, forcing, spectrum)
-        step = _step_length(pairs, active, C, (w, d, f, Xd), float(g @ d))
+        d = _newton_direction(X, pairs, active, C, g, forcing, spectrum)
+        step = _step_length(pairs, active, C, (w, d, f, X @ d), float(g @ d))
         if (w + step * d == w).all():
             status = "rounding"
             break
@@ -305,38 +302,15 @@ def minimise(
 
 
 def _newton_direction(
-    X: Any,
-    pairs: Pairs,
-    active: ActivePairs,
-    C: float,
-    g: Vector,
-    forcing: float,
-    spectrum: Spectrum | None,
-) -> tuple[Vector, Vector]:
-    """Conjugate gradients on ``(I + 2 C X'LX) d = -g``; d and ``X d``."""
-    d, Xd = np.zeros(len(g)), np.zeros(pairs.n_items)
-    curvature = C * float(active.degree.sum())  # 2 C times the weight of the active pairs, which the degrees have twice
-
-    def precondition(r: Vector) -> Vector:
-        return r if spectrum is None else spectrum.solve(r, curvature)
-
-    r, target = -g, forcing * float(np.linalg.norm(g))
-    z = precondition(r)
-    p, rz = z, float(r @ z)
-    for _ in range(2 * len(g) + 10):
-        Xp = np.asarray(X @ p)
-        Hp = p + 2.0 * C * (X.T @ pairs.product(active, Xp))
-        pHp = float(p @ Hp)
-        if not pHp > 0.0:
-            break
-        a = rz / pHp
-        d, Xd, r = d + a * p, Xd + a * Xp, r - a * Hp
-        if float(np.linalg.norm(r)) <= target:
-            break
-        z = precondition(r)
-        rz, before = float(r @ z), rz
-        p = z + (rz / before) * p
-    return d, Xd
+    X: Any, pairs: Pairs, active: ActivePairs, C: float, g: Vector, forcing: float, spectrum: Spectrum | None
+) -> Vector:
+    """Conjugate gradients on ``(I + 2 C X'LX) d = -g``."""
+    n, M = len(g), None
+    hessian = LinearOperator((n, n), lambda v: v + 2.0 * C * (X.T @ pairs.product(active, X @ v)), dtype=np.float64)
+    if spectrum is not None:
+        curvature = C * float(active.degree.sum())  # 2 C times the weight of the pairs, which the degrees have twice
+        M = LinearOperator((n, n), lambda r: spectrum.solve(r, curvature), dtype=np.float64)
+    return np.asarray(cg(hessian, -g, rtol=forcing, maxiter=2 * n + 10, M=M)[0])
 
 
 def _step_length(
@@ -380,12 +354,8 @@ class RankSVMProblem:
             columns = basis.features(X)[:]
             X = columns if basis.whitening is None else columns @ basis.whitening
         self._X = centred(X)
-        self.pairs: Pairs
-        if isinstance(data, PreferredItems):
-            self.pairs = PreferencePairs(data.graph)
-        else:
-            assert isinstance(self.graph, LabelledGraph)
-            self.pairs = LabelPairs(self.graph)
+        labelled = isinstance(self.graph, LabelledGraph)
+        self.pairs: Pairs = LabelPairs(self.graph) if labelled else PreferencePairs(self.graph)
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
@@ -409,22 +379,6 @@ class RankSVMProblem:
 
     def axis(self) -> Vector:
         """Values of C, ascending, around the one for which loss and penalty weigh the same."""
-        v = np.random.default_rng(0).standard_normal(self._X.shape[1])
-        top = 0.0
-        for _ in range(10):  # power iteration: a few digits will do
-            norm = float(np.linalg.norm(v))
-            if not norm > 0.0:
-                break
-            v = self._times_gram(v / norm)
-            top = float(np.linalg.norm(v))
-        if not top > 0.0:
-            return np.full(1, 0.5)
-        return np.asarray(0.05 / top * np.geomspace(1.0, 10.0**_DECADES, _GRID))
-
-    def _times_gram(self, v: Vector) -> Vector:
-        """``X'LX v`` over all pairs."""
-        f = np.asarray(self._X @ v)
-        rows: Any = self.graph.rows if isinstance(self.graph, LabelledGraph) else slice(None)
-        out = np.zeros(len(f))
-        out[rows] = self.graph.laplacian(f[rows])
-        return np.asarray(self._X.T @ out)
+        product = LaplacianProduct(FeatureProducts(self._X), self.graph)
+        top = largest_eigenvalue(FeatureSystem(product), product.right_side(self.graph.target[:, 0]))
+        return np.asarray(0.05 / top * np.geomspace(1.0, 10.0**_DECADES, _GRID)) if top > 0.0 else np.full(1, 0.5)

@@ -106,9 +106,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
     Constant features, and such as are combinations of those taken, are never taken. Equal features: the lowest number
     is taken. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
     ranking are left out one by one, each with a mean of its own, exactly as a refit on the others would; all pairs have
-    to be compared then (``ties="include"``). With ``balance`` other than "examples" every distinct sample weight costs
-    another product with X a stage. ``fit_pairs`` leaves out each preference, or each group of them; ``cv`` is
-    then the number of folds of groups, 5 by default.
+    to be compared then (``ties="include"``), and sample weights need ``balance="examples"``. ``fit_pairs`` leaves out
+    each preference, or each group of them; ``cv`` is then the number of folds of groups, 5 by default.
 
     References
     ----------

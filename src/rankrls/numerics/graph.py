@@ -164,57 +164,59 @@ class LabelledGraph(SortedRows):
 
     def part(self, a: int, b: int) -> LabelledGraph:
         """The graph of queries ``a`` to ``b - 1``; views."""
-        r0, r1 = int(self.starts[a]), int(self.starts[b])
-        c0, c1 = int(self.query_classes[a]), int(self.query_classes[b])
-        return replace(
-            self,
-            rows=self.rows[r0:r1],
-            y=self.y[r0:r1],
-            weights=self.weights[r0:r1],
-            starts=self.starts[a : b + 1] - r0,
-            class_starts=self.class_starts[c0 : c1 + 1] - r0,
-            query_classes=self.query_classes[a : b + 1] - c0,
-            e1=self.e1[c0:c1],
-            e2=self.e2[a:b],
-            first_row=self.first_row + r0,
-            first_query=self.first_query + a,
-        )
+        r0, c0 = int(self.starts[a]), int(self.query_classes[a])
+        rows, classes = slice(r0, int(self.starts[b])), slice(c0, int(self.query_classes[b]))
+        part = self._some(rows, classes, slice(a, b))
+        return replace(part, first_row=self.first_row + r0, first_query=self.first_query + a)
 
     def take(self, queries: Index) -> LabelledGraph:
         """The graph of some queries in a new order, with the weights that they have here."""
         which = np.asarray(queries, dtype=np.intp)
-        inside, classes = runs_of(self.starts, which), runs_of(self.query_classes, which)
+        taken = self._some(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
+        return replace(taken, first_row=0, first_query=0)
+
+    def _some(self, rows: Any, classes: Any, queries: Any) -> LabelledGraph:
         return replace(
             self,
-            rows=self.rows[inside],
-            y=self.y[inside],
-            weights=self.weights[inside],
-            starts=lengths_to_starts(np.diff(self.starts)[which]),
-            class_starts=lengths_to_starts(np.diff(self.class_starts)[classes]),
-            query_classes=lengths_to_starts(np.diff(self.query_classes)[which]),
+            rows=self.rows[rows],
+            y=self.y[rows],
+            weights=self.weights[rows],
+            starts=lengths_to_starts(self.lengths[queries]),
+            class_starts=lengths_to_starts(self.class_lengths[classes]),
+            query_classes=lengths_to_starts(self.n_classes[queries]),
             e1=self.e1[classes],
-            e2=self.e2[which],
-            first_row=0,
-            first_query=0,
+            e2=self.e2[queries],
         )
 
-    def read(self, X: Any) -> tuple[Any, Any]:
+    @cached_property
+    def lengths(self) -> Index:
+        """Items of each query."""
+        return np.diff(self.starts)
+
+    @cached_property
+    def class_lengths(self) -> Index:
+        """Items of each class."""
+        return np.diff(self.class_starts)
+
+    @cached_property
+    def n_classes(self) -> Index:
+        """Classes of each query."""
+        return np.diff(self.query_classes)
+
+    def read(self, X: Any, scale: Array | None = None) -> tuple[Any, Any]:
         """Deviations of the items from the means of their queries, (m, n), and these means, (q, n).
 
         Measured from each query's first row, so that a constant column is exactly 0 and an offset costs no digits.
-        X is dense, CSR, or anything else that gives rows when it is indexed.
+        X is dense, CSR, or anything else that gives rows when it is indexed; deviations are multiplied by the scale of
+        their row.
         """
-        return self._read(X, None)
-
-    def _read(self, X: Any, scale: Array | None) -> tuple[Any, Any]:
-        rows = self.rows
+        rows, scale = self.rows, np.ones(self.n_rows) if scale is None else scale
         if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
             X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
             if on_device(X):
                 D, means = device_deviations(X, self.starts, self.weights)
-                return D if scale is None else D * column(scale, D), means
-        D, means = np.empty((len(rows), X.shape[1])), np.empty((len(self.starts) - 1, X.shape[1]))
-        scale = np.ones(self.n_rows) if scale is None else scale
+                return D * column(scale, D), means
+        D, means = np.empty((len(rows), X.shape[1])), np.empty((len(self.lengths), X.shape[1]))
         deviations(X, rows, self.starts, self.weights, scale, D, means)
         return D, means
 
@@ -224,34 +226,29 @@ class LabelledGraph(SortedRows):
         of_class = means_of_runs(D, self.weights, self.class_starts) if self.excludes_ties else None
         D *= column(self.scale, D)
         if of_class is not None:
-            of_class *= column(np.repeat(r2, np.diff(self.query_classes)) - r1, D)
-            D += repeated(of_class, np.diff(self.class_starts)) * column(root, D)
+            of_class *= column(np.repeat(r2, self.n_classes) - r1, D)
+            D += repeated(of_class, self.class_lengths) * column(root, D)
         if self.e3 and means is not None:
-            D += repeated(float(np.sqrt(self.e3)) * means, np.diff(self.starts)) * column(root, D)
+            D += repeated(float(np.sqrt(self.e3)) * means, self.lengths) * column(root, D)
         return D
 
-    def factor_rows(self, X: Any) -> Array:
+    def factor_rows(self, X: Any) -> Any:
         """``F X``, (m, n)."""
-        return self.factor_rows_and_means(X)[0]
-
-    def factor_rows_and_means(self, X: Any) -> tuple[Any, Any]:
-        """``F X``, (m, n), and the means of the queries, (q, n)."""
         if self.excludes_ties or self.e3:
-            D, means = self.read(X)
-            return self.factor(D, means), means
-        return self._read(X, self.scale)
+            return self.factor(*self.read(X))
+        return self.read(X, self.scale)[0]
 
     @property
     def scale(self) -> Array:
         """What F multiplies deviations by at least, (m,)."""
-        return np.asarray(self._roots[0] * np.repeat(self._roots[1], np.diff(self.class_starts)))
+        return np.asarray(self._roots[0] * np.repeat(self._roots[1], self.class_lengths))
 
     def unfactor(self, P: Array) -> Array:
         """Deviations from the query means, (..., m), given ``F f``, (..., m); 0 for :attr:`unseen` items."""
         root, r1, r2 = self._roots
         inverse = [np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in (r1, r2)]
         if not (self.excludes_ties or self.e3):
-            return np.asarray(P * (np.repeat(inverse[0], np.diff(self.starts)) / root))
+            return np.asarray(P * (np.repeat(inverse[0], self.lengths) / root))
         return self._levels(P / root, inverse[0], inverse[1], 0.0)
 
     def laplacian(self, f: Array) -> Array:
@@ -276,16 +273,13 @@ class LabelledGraph(SortedRows):
     @property
     def unseen(self) -> NDArray[np.bool_]:
         """Items whose scores cannot be read from ``F f``: they are compared with nothing, or weigh next to nothing."""
-        lengths = np.diff(self.starts)
-        size = self.weights * np.repeat(self.e1, np.diff(self.class_starts))
-        return np.asarray((size <= self.faint) & (np.repeat(lengths, lengths) > 1))
+        size = self.weights * np.repeat(self.e1, self.class_lengths)
+        return np.asarray((size <= self.faint) & (np.repeat(self.lengths, self.lengths) > 1))
 
     @property
     def n_observations(self) -> int:
         """Rank of L: independent observations."""
-        inside = np.diff(self.class_starts) - 1
-        between = np.diff(self.query_classes) - 1
-        count = inside[self.e1 > 0.0].sum() + between[self.e2 > 0.0].sum()
+        count = (self.class_lengths - 1)[self.e1 > 0.0].sum() + (self.n_classes - 1)[self.e2 > 0.0].sum()
         return int(count) + (len(self.e2) if self.e3 else 0)
 
     @cached_property
@@ -293,20 +287,28 @@ class LabelledGraph(SortedRows):
         """``sqrt(w)`` of the items, ``sqrt(e1)`` of the classes, ``sqrt(e2)`` of the queries."""
         return np.sqrt(self.weights), np.sqrt(self.e1), np.sqrt(self.e2)
 
+    @property
+    def levels(self) -> tuple[Array, list[tuple[Index, Array]]]:
+        """``L`` as a diagonal d, (m,), and means over runs of rows, of weights c: z'Lz = sum d z^2 + sum c mean^2."""
+        beyond = np.repeat(self.e2, self.n_classes) if self.excludes_ties else self.e3
+        runs = [(self.class_starts, beyond - self.e1)]
+        if self.excludes_ties:
+            runs.append((self.starts, self.e3 - self.e2))
+        means = [(starts, change * group_sums(self.weights, starts)) for starts, change in runs]
+        return np.repeat(self.e1, self.class_lengths) * self.weights, means
+
     def _levels(self, z: Array, k1: Array, k2: Array, k3: float) -> Array:
         """``k1 (z - zc) + k2 (zc - zq) + k3 zq`` along the last axis."""
-        lengths = np.diff(self.starts)
         first = z[..., self.starts[:-1]]
-        d = z - np.repeat(first, lengths, axis=-1)
+        d = z - np.repeat(first, self.lengths, axis=-1)
         mean = group_means(d, self.weights, self.starts)
-        d -= np.repeat(mean, lengths, axis=-1)
-        inside = np.diff(self.class_starts)
-        out = d * np.repeat(k1, inside)
+        d -= np.repeat(mean, self.lengths, axis=-1)
+        out = d * np.repeat(k1, self.class_lengths)
         if self.excludes_ties:
             of_class = group_means(d, self.weights, self.class_starts)
-            out += np.repeat(of_class * (np.repeat(k2, np.diff(self.query_classes)) - k1), inside, axis=-1)
+            out += np.repeat(of_class * (np.repeat(k2, self.n_classes) - k1), self.class_lengths, axis=-1)
         if k3:
-            out += np.repeat(k3 * (first + mean), lengths, axis=-1)
+            out += np.repeat(k3 * (first + mean), self.lengths, axis=-1)
         return np.asarray(out)
 
 
@@ -402,25 +404,25 @@ class PreferenceGraph(SortedRows):
         """What F multiplies differences by, (p,)."""
         return np.sqrt(self.weights)
 
+    @cached_property
+    def incidence(self) -> sparse.csr_array:
+        """1 for the winner and -1 for the loser of each preference, (p, items)."""
+        ends = np.column_stack((self.winners, self.losers)).ravel()
+        shape = self.n_rows, self.n_items
+        return sparse.csr_array((np.tile([1.0, -1.0], self.n_rows), ends, 2 * np.arange(self.n_rows + 1)), shape=shape)
+
     def laplacian(self, f: Array) -> Array:
         """``L f`` for f of shape (items,) or (items, columns)."""
-        c = self.weights if f.ndim == 1 else self.weights[:, None]
-        return self._scatter(c * (f[self.winners] - f[self.losers]))
+        return np.asarray(self.incidence.T @ ((self.incidence @ f).T * self.weights).T)
 
     def transposed(self, u: Array) -> Array:
         """``F'u`` for u of shape (p,) or (p, columns): (items,) or (items, columns)."""
-        return self._scatter(u * (np.sqrt(self.weights) if u.ndim == 1 else np.sqrt(self.weights)[:, None]))
-
-    def _scatter(self, a: Array) -> Array:
-        ones, numbers, shape = np.ones(self.n_rows), np.arange(self.n_rows), (self.n_items, self.n_rows)
-        plus = sparse.csr_array((ones, (self.winners, numbers)), shape=shape)
-        minus = sparse.csr_array((ones, (self.losers, numbers)), shape=shape)
-        return np.asarray((plus - minus) @ a)
+        return np.asarray(self.incidence.T @ (u.T * self.scale).T)
 
     @cached_property
     def target(self) -> Array:
         """``sqrt(c) s``, (p, 1)."""
-        return (np.sqrt(self.weights) * self.strength)[:, None]
+        return (self.scale * self.strength)[:, None]
 
     @property
     def unseen(self) -> NDArray[np.bool_]:
@@ -435,16 +437,13 @@ class PreferenceGraph(SortedRows):
     @cached_property
     def components(self) -> Index:
         """An item of the connected component of each item, (items,)."""
-        edges = sparse.coo_array((np.ones(self.n_rows), (self.winners, self.losers)), shape=(self.n_items,) * 2)
-        _, labels = csgraph.connected_components(edges, directed=False)
+        _, labels = csgraph.connected_components(self.matrix, directed=False)
         return np.unique(labels, return_index=True)[1][labels].astype(np.intp)
 
     @cached_property
     def matrix(self) -> sparse.csr_array:
         """``L`` itself, (items, items): at most as many entries as preferences and items."""
-        c, i, j = self.weights, self.winners, self.losers
-        entries = (np.concatenate((c, c, -c, -c)), (np.concatenate((i, j, i, j)), np.concatenate((i, j, j, i))))
-        return sparse.csr_array(sparse.coo_array(entries, shape=(self.n_items,) * 2))
+        return sparse.csr_array(self.incidence.T @ sparse.diags_array(self.weights) @ self.incidence)
 
 
 Graph: TypeAlias = LabelledGraph | PreferenceGraph

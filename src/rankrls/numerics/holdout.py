@@ -25,12 +25,12 @@ from rankrls._arrays import (
     to_host,
 )
 from rankrls._compiled import stream_threads
-from rankrls.numerics import device_units
+from rankrls.numerics import batches
 from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_means
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother, centred_items, regresses
-from rankrls.numerics.units import LARGE, predictions, solve, without_own
+from rankrls.numerics.units import predictions
 
 R = TypeVar("R")
 
@@ -39,10 +39,6 @@ _CHUNK = 1 << 19
 _DUAL_ROWS = 256
 _LARGE_ALPHA = 1e-2
 """Of the largest eigenvalue: scores of a larger alpha are found from H, of a smaller one from I - H."""
-
-_FEW_ITEMS = 8
-"""Pairs of items for each preference, up to which products of all items cost less than differences."""
-_JUDGED_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +106,7 @@ def hold_out(
     if isinstance(smoother, DualSmoother):
         return _hold_out_dual(smoother, graph, alphas, bounds, means)
     deviations, centres = graph.read(X)
-    predict = device_units.predictions if on_device(deviations) else predictions
+    predict = batches.predictions if on_device(deviations) else predictions
     Z = whole = deviations if rotated else deviations @ smoother.directions
     if centres is not None:
         centres = centres @ smoother.directions
@@ -174,12 +170,6 @@ def hold_out_chunks(
         # features of a kernel's items are rounded as they are, not as they are where they are measured from
         size = np.linalg.norm(X if isinstance(smoother, ItemSmoother) else items, axis=1)
         size, X = size[graph.winners] + size[graph.losers], items
-        if len(bounds) > graph.n_rows and graph.n_items**2 <= _FEW_ITEMS * graph.n_rows:
-            held = _among_few_items(smoother, graph, X, size, alphas)
-            return (
-                judge(graph.part(a, b), replace(held, scores=held.scores[:, :, a:b], sizes=size[a:b]))
-                for a, b in chunks(graph.starts, _JUDGED_ROWS)
-            )
 
     def run(chunk: tuple[int, int]) -> R:
         own = bounds[chunk[0] : chunk[1] + 1]
@@ -192,37 +182,6 @@ def hold_out_chunks(
     if device:  # a chunk is judged while the next one is computed
         return stream_threads(run, chunks(graph.starts[bounds], rows), threads=2)
     return map_chunks(run, chunks(graph.starts[bounds], rows))
-
-
-def _among_few_items(smoother: Smoother, graph: PreferenceGraph, items: Array, size: Array, alphas: Array) -> HeldOut:
-    """Single preferences between few items, whose rows are given times the smoother's directions.
-
-    Influences are read from the products of all items, so that a preference costs a few numbers.
-    O(items^2 k + preferences) for each alpha.
-    """
-    i, j, c, D = graph.winners, graph.losers, graph.weights, smoother.inverse(alphas)
-    out, large = np.zeros((1, len(alphas), graph.n_rows)), np.zeros(graph.n_rows, dtype=bool)
-
-    def margins(k: int) -> None:
-        Y = items * np.sqrt(D[:, k])
-        M, scores = Y @ Y.T, items @ (D[:, k] * smoother.right[:, 0])
-        own = M.diagonal()
-        influence = c * (own[i] + own[j] - 2.0 * M[i, j])
-        rest, left = scores[i] - scores[j] - influence * graph.strength, 1.0 - influence
-        np.divide(rest, left, out=out[0, k], where=left != 0.0)
-        if k == alphas.argmin():
-            large[:] = influence > LARGE
-
-    for _ in map_chunks(margins, range(len(alphas))):
-        pass
-    if large.any():
-        i, j, root = i[large], j[large], np.sqrt(c[large])
-        Z = root[:, None] * (items[i] - items[j])
-        P = (out[0, :, large] * root[:, None])[:, :, None]
-        inverse = smoother.inverse(np.zeros(1))[:, 0]
-        P = without_own(P, Z[:, None], graph.target[large], D, smoother.right[:, 0], inverse)
-        out[0, :, large] = P[:, :, 0] / root[:, None]
-    return HeldOut(out, size, np.sqrt((smoother.right**2).T @ D**2))
 
 
 def _with_levels(sizes: Array, graph: Graph) -> Array:
@@ -262,23 +221,10 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     t, V, D = graph.target, s.directions[graph.first_row : graph.first_row + graph.n_rows, ...], s.inverse(alphas)
     total = s.values[:, None] + alphas
     rest = np.divide(alphas, total, out=np.ones_like(total), where=total > 0.0)  # I - H is V diag(rest) V'
-    large, targets = alphas > _LARGE_ALPHA * s.top, t.shape[1]
-    P = np.empty((targets, len(alphas), len(t)))
-    levels = np.zeros_like(P)
+    large = alphas > _LARGE_ALPHA * s.top
     query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
-    centres = None if s.means is None or not means else s.means[graph.first_query :, ...]
-    if on_device(V):
-        asked = None if centres is None else (centres, query)
-        P, levels = device_units.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large, asked)
-    for r in () if on_device(V) else _slices(bounds):
-        own = np.ascontiguousarray(V[r])
-        others = s.right - own.T @ t[r]
-        for k in range(len(alphas)):
-            scaled = own * np.sqrt(rest[:, k]) if rest[:, k].min() >= 0.0 else None
-            A = (own * rest[:, k]) @ own.T if scaled is None else scaled @ scaled.T
-            right = (s.values * D[:, k])[:, None] * others if large[k] else rest[:, k, None] * s.right
-            found = solve(A, own @ right)
-            P[:, k, r] = (found if large[k] else t[r] - found).T
+    centres = None if s.means is None or not means else (s.means[graph.first_query :, ...], query)
+    P, levels = batches.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large, centres)
     unseen = graph.unseen
     first = int(np.count_nonzero(s.graph.unseen[: graph.first_row]))
     deviations = to_host(s.unseen[first : first + int(unseen.sum()), ...])
@@ -286,9 +232,6 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     for k, scores in enumerate(out):
         weights = partial(_weights, V, t[:, k] - P[k], D, s.right[:, k])
         _add_unseen(scores, graph, bounds, deviations, weights)
-        if centres is not None and not on_device(V):
-            for r in _slices(bounds):
-                levels[k][:, r] = weights(r) @ centres[query[r]].T
     values = np.abs(s.values)
     sizes = np.sqrt(to_host(V * V @ moved(values, V))) / np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
     sizes[unseen] = sizes.max(initial=0.0)

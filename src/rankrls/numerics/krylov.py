@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,6 @@ from rankrls.numerics.products import LaplacianProduct
 _PRECISION = 4.0 * EPS
 """Where the recurrence's residual has fallen to this, it says nothing about the true one any more."""
 _INVARIANT = 1e-8
-_STEPS = 16
 
 
 class Status(StrEnum):
@@ -48,24 +47,6 @@ class Status(StrEnum):
     MAX_ITER = "max_iter"
     BREAKDOWN = "breakdown"
     STAGNATED = "stagnated"
-
-
-class System(Protocol):
-    """A symmetric positive semidefinite matrix A, known by its products, and what is evaluated beside them."""
-
-    @property
-    def size(self) -> int:
-        """Rows of A."""
-        ...
-
-    @property
-    def n_watched(self) -> int:
-        """Items whose scores are evaluated in each iteration."""
-        ...
-
-    def apply(self, p: Array) -> tuple[Array, Array | None]:
-        """``A p``, and the scores of the watched items under the coefficients p, (n_watched,) or None."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -138,50 +119,8 @@ class KernelSystem:
         return self.graph.factor_rows(f[:, None])[:, 0], scores
 
 
-class _Iterates:
-    """The x and p of every shift as combinations of the last vectors: moved on once for many steps, each x if asked."""
-
-    def __init__(self, size: int, shifts: int) -> None:
-        self.x, self.p = np.zeros((size, shifts)), np.zeros((size, shifts))
-        self.vectors, self.steps = np.empty((_STEPS, size)), list[tuple[Array, Array, Array]]()
-
-    def push(self, v: Array, zeta: Array, beta: Array, gamma: Array) -> None:
-        """``p <- zeta v + beta p`` and ``x <- x + gamma p``; shifts beyond those given have ended."""
-        if len(self.steps) == _STEPS:
-            self.flush()
-        self.vectors[len(self.steps)] = v
-        full = np.zeros((3, self.x.shape[1]))
-        full[1, len(beta) :] = 1.0
-        for row, given in zip(full, (zeta, beta, gamma), strict=True):
-            row[: len(given)] = given
-        self.steps.append((full[0], full[1], full[2]))
-
-    def _weights(self) -> tuple[Array, Array, Array, Array]:
-        """``p = p0 pp + v'pv`` and ``x = x0 + p0 cp + v'cv``."""
-        k, count = self.x.shape[1], len(self.steps)
-        pv, pp, cv, cp = np.zeros((count, k)), np.ones(k), np.zeros((count, k)), np.zeros(k)
-        for t, (zeta, beta, gamma) in enumerate(self.steps):
-            pv *= beta
-            pp = pp * beta
-            pv[t] += zeta
-            cv += gamma * pv
-            cp += gamma * pp
-        return pv, pp, cv, cp
-
-    def flush(self) -> None:
-        """Move all shifts on."""
-        pv, pp, cv, cp = self._weights()
-        v = self.vectors[: len(self.steps)].T
-        self.x += self.p * cp
-        self.x += v @ cv
-        self.p *= pp
-        self.p += v @ pv
-        self.steps.clear()
-
-    def column(self, k: int) -> Array:
-        """The x of one shift."""
-        _, _, cv, cp = self._weights()
-        return np.asarray(self.x[:, k] + self.p[:, k] * cp[k] + cv[:, k] @ self.vectors[: len(self.steps)])
+System: TypeAlias = FeatureSystem | KernelSystem
+"""A positive semidefinite matrix A of ``size`` rows, known by its products, and ``n_watched`` scores beside them."""
 
 
 class KrylovRun:
@@ -193,6 +132,8 @@ class KrylovRun:
     ----------
     iteration : int
         Iterations done.
+    marked : ndarray of shape (size,) or None
+        The iterate that was marked last.
     """
 
     def __init__(self, system: System, right: Array, alphas: Array) -> None:
@@ -204,13 +145,13 @@ class KrylovRun:
         self.r, self.p = right.copy(), right.copy()
         self.squared, self.beta, self.gamma = self.right_norm**2, 0.0, 1.0
         self.zeta, self.rho, self.shift_beta = np.ones(count), np.ones(count), np.zeros(count)
-        self.iterates = _Iterates(system.size, count)
-        self.watched = np.zeros((2, system.n_watched, count))  # x and p
+        self.x, self.directions = np.zeros((2, system.size, count))
+        self.watched = np.zeros((2, system.n_watched, count))  # scores by x and by the directions
         self.watched_p: Array | None = None
         self.iteration, self.active = 0, count
         self.iterations_sorted = np.zeros(count, dtype=np.intp)
         self.status_sorted = [Status.RUNNING] * count
-        self._marked: tuple[int, int] | Array | None = None
+        self.marked: Array | None = None
 
     @property
     def done(self) -> bool:
@@ -244,22 +185,12 @@ class KrylovRun:
         return self.watched[0][:, self._place[which]]
 
     def mark(self, k: int) -> None:
-        """Remember the present iterate of alpha number k, in place of the last one marked."""
-        self._marked = int(self._place[k]), self.iteration
-
-    def settle(self) -> None:
-        """Make the marked iterate before another step is taken from it."""
-        if isinstance(self._marked, tuple):
-            self._marked = self.iterates.column(self._marked[0])
-
-    def marked(self) -> Array | None:
-        """The iterate that was marked, (size,)."""
-        self.settle()
-        return self._marked  # type: ignore[return-value]
+        """Keep the present iterate of alpha number k as ``marked``."""
+        self.marked = self.solution(k)
 
     def solution(self, k: int) -> Array:
         """The present iterate of alpha number k, (size,)."""
-        return self.iterates.column(int(self._place[k]))
+        return self.x[:, self._place[k]].copy()
 
     def true_residual(self, alpha: float, x: Array) -> float:
         """``||b - (A + alpha I) x|| / ||b||``, at the price of one product."""
@@ -315,12 +246,11 @@ class MultiShiftCG:
         if not (curvature > 0.0 and np.isfinite(curvature) and np.isfinite(run.squared / curvature)):
             self._end(run, Status.BREAKDOWN, 0)
             return run
-        run.settle()
         gamma = run.squared / curvature
         shifts = run.alphas[:active] - seed
         rho = 1.0 / (1.0 + shifts * gamma + (gamma * run.beta / run.gamma) * (1.0 - run.rho[:active]))
         zeta, shift_beta, shift_gamma = run.zeta[:active], run.shift_beta[:active], gamma * rho
-        run.iterates.push(run.r, zeta, shift_beta, shift_gamma)
+        _advance(run.r, zeta, shift_beta, shift_gamma, run.directions, run.x)
         if watched is not None:
             # r_k = p_k - beta_{k-1} p_{k-1}, and so for all that is linear in them
             of_r = watched if run.watched_p is None else watched - run.beta * run.watched_p

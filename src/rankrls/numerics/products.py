@@ -20,7 +20,7 @@ from rankrls._compiled import compiled, map_threads, n_threads, one_blas_thread
 from rankrls._rows import offset_columns, shift_columns
 from rankrls.numerics.chunks import CHUNK_VALUES
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
-from rankrls.numerics.runs import group_means, group_sums
+from rankrls.numerics.runs import averaging, group_means
 
 _FEW = 0.3
 """Mean rows that hold less than this share of the entries of X are few."""
@@ -107,11 +107,11 @@ class LaplacianProduct:
         self.n_features = int(features.shape[1])
         self._one_pass: _OnePass | None = None
         if isinstance(graph, PreferenceGraph):
-            self._rows = np.unique(np.concatenate((graph.winners, graph.losers)))
+            self._rows = self._order = np.unique(np.concatenate((graph.winners, graph.losers)))
             self._matrix = graph.matrix[self._rows][:, self._rows]
             return
-        self._rows = np.sort(graph.rows)
-        self._place = np.searchsorted(self._rows, graph.rows)
+        self._order = np.argsort(graph.rows)
+        self._rows, self._place = graph.rows[self._order], np.argsort(self._order)
         if features.sparse:
             one = _OnePass(features, graph)
             self._one_pass = one if one.pays else None
@@ -120,23 +120,13 @@ class LaplacianProduct:
         if self._one_pass is not None:
             return self._one_pass(p)
         f = self.features.scores(self._rows, p)
-        return self.features.combine(self._rows, self._laplacian(f))
-
-    def _laplacian(self, f: Array) -> Array:
         if isinstance(self.graph, PreferenceGraph):
-            return np.asarray(self._matrix @ (f - f.mean()))
-        out = np.empty_like(f)
-        out[self._place] = self.graph.laplacian(f[self._place])
-        return out
+            return self.features.combine(self._rows, self._matrix @ (f - f.mean()))
+        return self.features.combine(self._rows, self.graph.laplacian(f[self._place])[self._order])
 
     def right_side(self, target: Array) -> Array:
         """``X'F't`` for a target t, (n,)."""
-        t = self.graph.transposed(target)
-        if isinstance(self.graph, PreferenceGraph):
-            return self.features.combine(self._rows, t[self._rows])
-        out = np.empty_like(t)
-        out[self._place] = t
-        return self.features.combine(self._rows, out)
+        return self.features.combine(self._rows, self.graph.transposed(target)[self._order])
 
 
 class _OnePass:
@@ -144,38 +134,28 @@ class _OnePass:
 
     def __init__(self, features: FeatureProducts, graph: LabelledGraph) -> None:
         self.features, X = features, features.X
-        inside = np.diff(graph.class_starts)
         # rows of a class in the order in which they stand in X
-        order = np.lexsort((graph.rows, np.repeat(np.arange(len(inside)), inside)))
-        self.rows = rows = np.ascontiguousarray(graph.rows[order])
-        self.weights = w = graph.weights[order]
-        self.diagonal = w * np.repeat(graph.e1, inside)
-        gap = float(np.median(np.abs(np.diff(rows)))) if len(rows) > 1 else 0.0
-        near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
-        self.columns, self.shift = np.zeros(0, dtype=np.intp), np.zeros(0)
+        order = np.lexsort((graph.rows, np.repeat(np.arange(len(graph.class_lengths)), graph.class_lengths)))
+        self.rows, self.weights = np.ascontiguousarray(graph.rows[order]), graph.weights[order]
+        diagonal, levels = graph.levels
+        self.diagonal, self.columns, self.shift = diagonal[order], np.zeros(0, dtype=np.intp), np.zeros(0)
         if not graph.e3:
             self.columns, self.shift = offset_columns(X)
-        beyond = np.repeat(graph.e2, np.diff(graph.query_classes)) if graph.excludes_ties else graph.e3
-        levels = [(graph.class_starts, beyond - graph.e1)]
-        if graph.excludes_ties:
-            levels.append((graph.starts, graph.e3 - graph.e2))
+        gap = float(np.median(np.abs(np.diff(self.rows)))) if len(self.rows) > 1 else 0.0
+        near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
+        # mean rows have at least as many entries as a row of X: too many are seen before they are made
+        entries = sum(len(change) for _, change in levels) * (X.nnz // max(1, X.shape[0]))
         self.means: list[tuple[Any, Array, Index]] = []
-        self.pays, entries = bool(near), 0
-        for starts, change in levels:
-            # at least as many entries as the longest row of each group: too many is seen before they are made
-            entries += (len(starts) - 1) * (X.nnz // max(1, X.shape[0]))
-            if not self.pays or entries > _FEW * X.nnz:
-                self.pays = False
-                return
-            share = w / np.repeat(group_sums(w, starts), np.diff(starts))
-            if len(starts) - 1 <= _FEW_GROUPS:
+        self.pays = near and entries <= _FEW * X.nnz
+        for starts, change in levels if self.pays else ():
+            share = averaging(self.weights, starts).data
+            if len(change) <= _FEW_GROUPS:
                 runs = (slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True))
-                M = np.stack([features.combine(rows[run], share[run]) for run in runs])
+                M = np.stack([features.combine(self.rows[run], share[run]) for run in runs])
             else:
-                M = sparse.csr_array((share, rows, starts), shape=(len(starts) - 1, X.shape[0])) @ X
-            M = shift_columns(sparse.csr_array(M), self.columns, self.shift)
-            self.means.append((M, change * group_sums(w, starts), starts))
-        self.pays = sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
+                M = sparse.csr_array((share, self.rows, starts), shape=(len(change), X.shape[0])) @ X
+            self.means.append((shift_columns(sparse.csr_array(M), self.columns, self.shift), change, starts))
+        self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
 
     def __call__(self, p: Array) -> Array:
         f, shift = np.empty(len(self.rows)), float(self.shift @ p[self.columns])

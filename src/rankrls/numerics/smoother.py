@@ -35,7 +35,7 @@ from rankrls._rows import offset_columns, shift_columns
 from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks, pieces
 from rankrls.numerics.eigen import EPS, check_semidefinite, cholesky_solution, jacobi_eigen, symmetric_eigen
 from rankrls.numerics.graph import Array, Graph, LabelledGraph, PreferenceGraph
-from rankrls.numerics.runs import averaging, dense_rows, group_sums
+from rankrls.numerics.runs import averaging, dense_rows
 
 JACOBI = 300
 """Up to so many features eigenvectors are found by Jacobi rotations (85 ms)."""
@@ -159,8 +159,8 @@ def _in_pieces(graph: Any, X: Any, rows: int, several: Any) -> Iterator[Equation
     """The equations of the pieces of a long query, and those of the pieces' means."""
 
     def equations(piece: LabelledGraph) -> tuple[Equations, Any]:
-        Z, mean = piece.factor_rows_and_means(X)
-        return Equations.of_factored(piece, Z), mean
+        D, mean = piece.read(X)
+        return Equations.of_factored(piece, piece.factor(D, mean)), mean
 
     means = []
     parts, between = pieces(graph, rows)
@@ -437,10 +437,9 @@ def _sparse_products(graph: Graph, X: Any) -> tuple[Array, Array]:
     x = X[graph.rows].astype(np.float64)
     if not graph.e3:
         x = shift_columns(x, *offset_columns(x))
-    runs, levels = graph.class_starts, graph.e1
-    gram = x.T @ sparse.diags_array(np.repeat(levels, np.diff(runs)) * graph.weights) @ x
-    beyond = np.repeat(graph.e2, np.diff(graph.query_classes)) if graph.excludes_ties else graph.e3
-    for starts, change in ((runs, beyond - levels), (graph.starts, graph.e3 - graph.e2))[: 1 + graph.excludes_ties]:
+    diagonal, levels = graph.levels
+    gram = x.T @ sparse.diags_array(diagonal) @ x
+    for starts, weights in levels:
         M = averaging(graph.weights, starts) @ x
-        gram = gram + M.T @ sparse.diags_array(change * group_sums(graph.weights, starts)) @ M
+        gram = gram + M.T @ sparse.diags_array(weights) @ M
     return gram.toarray(), np.asarray(x.T @ graph.transposed(graph.target))

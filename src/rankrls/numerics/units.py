@@ -60,10 +60,8 @@ def predictions(
     _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
-        if long[k]:
-            out[:, r] = _large(Z[r], t[r], D, right)
-        for a in np.flatnonzero(still[k]):
-            out[a, r] = _direct(Z[r], t[r], D[:, a], right)
+        if len(late := np.flatnonzero(still[k] | long[k])):
+            out[late, r] = _direct(Z[r], t[r], D[:, late], right)
         if long[k] or traces[k] > LARGE:
             out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
     levels = np.empty_like(out)
@@ -212,24 +210,18 @@ def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: i
                 levels[alpha, r] = found[alpha, query[r] - first]
 
 
-def _direct(Z: Array, t: Array, d: Array, right: Array) -> Array:
-    """One unit and alpha by the smaller of its two Gram matrices."""
-    root = np.sqrt(d)
-    B = Z * root
-    few = Z.shape[0] <= Z.shape[1]
-    rest = -(B @ B.T if few else B.T @ B)
-    rest.flat[:: len(rest) + 1] += 1.0
-    x = root * (right - t @ Z)
-    return np.asarray(B @ (x + B.T @ solve(rest, B @ x) if few else solve(rest, x)))
-
-
-def _large(Z: Array, t: Array, D: Array, right: Array) -> Array:
-    """A unit of more rows than features: the normal equations less its own, for each alpha, (alphas, rows)."""
-    own, left, w = Z.T @ Z, right - t @ Z, np.empty((D.shape[1], Z.shape[1]))
+def _direct(Z: Array, t: Array, D: Array, right: Array) -> Array:
+    """One unit for some alphas, (alphas, rows), by the smaller of its two Gram matrices."""
+    left, w = right - t @ Z, np.empty((D.shape[1], Z.shape[1]))
+    own = Z.T @ Z if Z.shape[0] > Z.shape[1] else None
     for k, root in enumerate(np.sqrt(D.T)):
-        rest = own * -root * root[:, None]
-        rest.flat[:: len(rest) + 1] += 1.0
-        w[k] = root * solve(rest, root * left)
+        x = root * left
+        if own is None:
+            B = Z * root
+            x += B.T @ solve(np.eye(len(B)) - B @ B.T, B @ x)
+        else:
+            x = solve(np.eye(len(x)) - own * root * root[:, None], x)
+        w[k] = root * x
     return w @ Z.T
 
 

@@ -191,7 +191,7 @@ class Surface:
 
     def solutions(self) -> list[NDArray[np.float64]]:
         """The best entry's coefficients, one array a target."""
-        found = [run.marked() for run in self.final]
+        found = [run.marked for run in self.final]
         return [np.zeros(run.system.size) if x is None else x for run, x in zip(self.final, found, strict=True)]
 
     def table(self) -> NDArray[np.float64]:

@@ -1,7 +1,8 @@
-r"""The scores of held-out units on a device, for all units of about one length at once.
+r"""The scores of held-out units for all units of about one length at once, as large as a chunk.
 
-The small systems are those of :mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`, in batches as large as
-a chunk and in one precision; what settles late, or has no solution but for rounding, is solved directly.
+In the dual, and in the primal on a device in one precision. The small systems are those of
+:mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`; what settles late, or has no solution but for
+rounding, is solved directly.
 """
 
 from __future__ import annotations
