@@ -354,8 +354,8 @@ class RankSVMProblem:
             columns = basis.features(X)[:]
             X = columns if basis.whitening is None else columns @ basis.whitening
         self._X = centred(X)
-        labelled = isinstance(self.graph, LabelledGraph)
-        self.pairs: Pairs = LabelPairs(self.graph) if labelled else PreferencePairs(self.graph)
+        graph = self.graph
+        self.pairs: Pairs = LabelPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
