@@ -1,4 +1,4 @@
-"""Model files taken apart, changed and put together again with checksums that are right."""
+"""Model files taken apart, changed and put together again."""
 
 from __future__ import annotations
 
@@ -11,8 +11,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from rankrls.persistence._format import checksum
 
 DOCUMENT = "model.json"
 
@@ -46,7 +44,7 @@ def header(descr: str = "'<f8'", order: str = "False", shape: str = "(2,)", data
 
 
 class Changed:
-    """A model file whose document and arrays can be changed; ``content`` makes the checksums right again."""
+    """A model file whose document and arrays can be changed."""
 
     def __init__(self, content: bytes) -> None:
         self.parts = members(content)
@@ -64,8 +62,6 @@ class Changed:
 
     def content(self) -> bytes:
         """The file."""
-        with zipfile.ZipFile(io.BytesIO(archived(self.parts))) as archive:
-            self.document["sha256"] = checksum(self.document, archive.infolist())
         return archived({**self.parts, DOCUMENT: json.dumps(self.document).encode()})
 
 

@@ -1,4 +1,4 @@
-"""Model files: flipped, cut, and rebuilt with hostile trees and right checksums.
+"""Model files: flipped, cut, and rebuilt with hostile trees.
 
 A changed file is refused with one InputError, or it is a model that predicts finite numbers, can be saved again and
 then predicts the same.

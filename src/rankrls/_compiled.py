@@ -33,26 +33,20 @@ R = TypeVar("R")
 _WORTH = 1 << 26
 _LIMIT: ContextVar[int | None] = ContextVar("rankrls_threads", default=None)
 
-on_first_use: Callable[[], None] | None = None
-"""Called before a loop is compiled, which takes seconds."""
-
 
 class _Cache(FunctionCache):
     """A cache that costs time if its files are damaged or cannot be written, and never a result."""
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        found = None
         try:
             # numba's own method first loads what only compiling needs, which takes longer than the commands' loops
             rtsys.initialize(context)
             with self._guard_against_spurious_io_errors():
-                found = self._load_overload(signature, context)
+                return self._load_overload(signature, context)
         except Exception:  # a damaged pickle raises whatever its bytes happen to say
             with suppress(OSError):
                 self.flush()
-        if found is None and on_first_use is not None:
-            on_first_use()
-        return found
+        return None
 
     def save_overload(self, signature: Any, result: Any) -> None:
         with suppress(Exception):

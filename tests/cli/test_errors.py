@@ -28,7 +28,7 @@ FIT = "fit train.txt -m m.rankrls"
         ("fit train.txt -m nowhere/m.rankrls", Refusal("There is no folder", kind=OSError)),
         ("fit train.txt -m train.txt", Refusal("would be overwritten", file="train.txt")),
         ("cv train.txt --method rankboost", Refusal("validation data", parameter="vali")),
-        ("cv train.txt --leave-pair-out --method ranksvm", Refusal(parameter="cv")),
+        ("cv train.txt --cv leave_pair_out --method ranksvm", Refusal(parameter="cv")),
         ("predict train.txt train.txt", Refusal("train.txt")),
         ("evaluate --scores short.txt test.txt", Refusal("1 scores", "96 rows")),
         ("evaluate test.txt", Refusal("MODEL and DATA", parameter="scores")),
@@ -97,9 +97,13 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     refused("predict", "m.rankrls", "wide.txt", Refusal("5 features", parameter="n_features"))
     refused("rank", "m.rankrls", "flat.txt", Refusal("every line needs a qid"))
     refused("rank", "m.rankrls", "test.txt", "--global", Refusal("different queries"))
-    refused("explain", "m.rankrls", "test.txt", "0", "0", "--ids", "row", Refusal("itself"))
-    refused("explain", "m.rankrls", "test.txt", "d900", Refusal("no row has the id 'd900'", "--ids row", "'d0'"))
-    refused("explain", "m.rankrls", "test.txt", "96", "--ids", "row", Refusal("from 0 to 95", "(--id)"))
+    letor(files / "rows.txt", X, y, qid)
+    refused("explain", "m.rankrls", "rows.txt", "0", "0", Refusal("itself"))
+    refused("explain", "m.rankrls", "test.txt", "d900", Refusal("no row has the id 'd900'", "'d0'"))
+    refused("explain", "m.rankrls", "rows.txt", "96", Refusal("from 0 to 95", "(--id)"))
+    twice = (files / "test.txt").read_text().replace("d9\n", "d0\n")
+    (files / "twice.txt").write_text(twice)
+    refused("explain", "m.rankrls", "twice.txt", "d0", Refusal("2 rows have the id 'd0'", "(--query)"))
     refused("export", "m.rankrls", "m.json", "--format", "solr", Refusal("without names"))
     refused("export", "m.rankrls", "m.json", "--format", "opensearch", "--store", "x", Refusal(parameter="store"))
     refused("export", "m.rankrls", "m.json", "--format", "solr", "--offset", "x", Refusal(parameter="offset"))

@@ -84,7 +84,7 @@ def test_missing_and_unseen_cells_are_counted_at_every_prediction(tables, works)
 
 def test_models_of_tables_are_explained_and_exported(tables, works):
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto", "--ignore", "title")
-    assert "price" in works("explain", "m.rankrls", "test.csv", "P000", "P003", "--ids", "docid").out
+    assert "price" in works("explain", "m.rankrls", "test.csv", "P000", "P003").out
     works("export", "m.rankrls", "model.json", "--format", "solr")
     assert "brand" in (tables / "features.json").read_text()
 
@@ -208,11 +208,11 @@ def test_censored_times(patients, works, refused):
 
 
 def test_one_small_ranking_by_leave_pair_out(patients, works):
-    given = ("patients.csv", "--label", "time", "--ignore", "event", "--global", "--leave-pair-out", "--alphas", "1,10")
-    result = works("cv", *given)
+    given = ("patients.csv", "--label", "time", "--ignore", "event", "--global", "--alphas", "1,10")
+    result = works("cv", *given, "--cv", "leave_pair_out")
     assert "C-index by" in result.out
     assert "95 % interval" in result.out
-    curve = works("cv", *given, "--json").json["curve"]
+    curve = works("cv", *given, "--cv", "leave_pair_out", "--json").json["curve"]
     assert all(entry["low"] < entry["mean_score"] < entry["high"] for entry in curve)
 
 
@@ -308,7 +308,7 @@ def test_votes_between_ids_and_their_probabilities(files, works, refused):
     np.testing.assert_allclose(table["probability"], 1.0 / (1.0 + np.exp(-ranker[-1].win_slope_ * lead)), rtol=1e-9)
 
     items[["docid"]].to_csv("ids.csv", index=False)
-    refused("fit", "ids.csv", "--pairs", "votes.csv", "-m", "m", Refusal("Fit the votes alone", parameter="features"))
+    refused("fit", "ids.csv", "--pairs", "votes.csv", "-m", "m", Refusal(parameter="features"))
     (files / "others.csv").write_text("winner,loser\ni0,none\n")
     refused(
         "predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("has no item 'none'", parameter="pairs")

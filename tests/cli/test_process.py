@@ -120,7 +120,7 @@ def test_long_work_tells_that_it_goes_on(monkeypatch, capsys):
     report = Report()
     with report.watched():
         for k in range(4):  # many short steps are long work too
-            with report.working("scoring", f"scoring part {k}"):
+            with report.working("scoring", f"part {k}"):
                 time.sleep(0.85)
     assert capsys.readouterr().err == "rankrls: scoring part 3: 3 s\n"
 

@@ -93,19 +93,14 @@ def test_attributes_that_no_model_has(name, content, folder):
         refuse(folder, changed.content(), "not an attribute")
 
 
-@pytest.mark.parametrize("part", ["format_version", "created", "versions", "given", "model", "sha256", "format"])
-def test_a_document_without_one_of_its_parts(part, content, folder):
+@pytest.mark.parametrize("part", ["format_version", "created", "versions", "given", "model", "format"])
+def test_a_document_with_a_part_that_is_missing_or_something_else(part, content, folder):
     changed = Changed(content)
+    changed.document[part] = [1]
+    if part not in ("created", "versions"):  # which are only shown
+        refuse(folder, changed.content())
     del changed.document[part]
-    refuse(folder, changed.content() if part != "sha256" else archived(members(content) | {DOCUMENT: b"{}"}))
-
-
-@pytest.mark.parametrize("before", ["2", "grade", "best", "leave-query-out"])
-def test_a_document_that_was_changed(before, content, folder):
-    parts = members(content)
-    changed = parts[DOCUMENT].replace(before.encode(), before.upper().encode() if before != "2" else b"3", 1)
-    assert changed != parts[DOCUMENT]
-    refuse(folder, archived(parts | {DOCUMENT: changed}))
+    refuse(folder, changed.content())
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, '{"a":' * 5000, "9" * 5000, '"\\ud8"', "NaN", "1e999", "null", ""])
@@ -118,9 +113,6 @@ def test_every_array_is_named_once(content, folder):
     node = changed.state["dual_coef_"]
     changed.state["more"] = node
     refuse(folder, changed.content())
-    changed = Changed(content)
-    changed.parts[f"{len(changed.parts)}.npy"] = npy(np.ones(3))
-    refuse(folder, changed.content(), "names the array")
 
 
 @pytest.mark.parametrize(
@@ -170,7 +162,7 @@ def test_what_compiled_loops_read_is_checked(content, folder):
 def test_what_is_no_archive(content, folder):
     refuse(folder, b"")
     refuse(folder, b"text")
-    refuse(folder, pickle.dumps({"a": 1}), "pickle")
+    refuse(folder, pickle.dumps({"a": 1}))
     for size in (10, 500, len(content) // 2, len(content) - 1):
         refuse(folder, content[:size])
     refuse(folder, archived(members(content), zipfile.ZIP_DEFLATED), "compressed")

@@ -20,6 +20,7 @@ from tests.refusals import Refusal
 
 import rankrls
 from rankrls import Items, load, save
+from rankrls.cli import main
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.persistence._format import VALUES, class_of
@@ -242,6 +243,15 @@ def test_what_a_file_says(data, tmp_path):
     with zipfile.ZipFile(path) as archive:
         assert archive.testzip() is None
         assert all(m.compress_type == zipfile.ZIP_STORED for m in archive.infolist())
+
+
+def test_what_is_given_may_be_called_as_what_the_model_says(data, tmp_path, capsys):
+    X, y, qid = data
+    path = str(tmp_path / "m.rankrls")
+    save(rankrls.RankRLS().fit(X, y, qid=qid), path, provenance={"feature_names": 5, "alpha": [1], "steps": {"a": 1}})
+    assert read_info(path)["given"]["feature_names"] == 5
+    assert main(["info", path]) == 0
+    assert "alpha            1\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("given", [{"a": object()}, {"a": float("nan")}, [1, 2], "text"])

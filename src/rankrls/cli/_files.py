@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
-from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes, open_dataset
+from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes
 from rankrls.io.data import ReadOptions, Rows
 from rankrls.io.items import read_scores
 from rankrls.io.opened import table_format
@@ -34,7 +34,7 @@ _IN_MEMORY = (
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
     """Rows of a file, with the features of a model if one is given; "-" is standard input."""
     source = sys.stdin.buffer if str(path) == "-" else None
-    with report.working("reading", f"reading {path}"):
+    with report.working("reading", path):
         if model is not None:
             return model.read(path, reading, report.note, source=source)
         return reading.read(path, report.note, source=source)
@@ -53,12 +53,6 @@ def check_streamed(options: Options, path: Path) -> None:
             raise InputError(
                 f"--{what} needs all rows in memory, so {path} cannot be a folder or a pattern.", parameter=name
             )
-
-
-def open_shards(path: Path, options: Options, report: Report) -> Any:
-    """A data set of Parquet shards."""
-    with report.working("opening", f"opening {path}"):
-        return open_dataset(path, **options.roles)
 
 
 def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
@@ -83,13 +77,13 @@ def joined(tables: Sequence[Any], path: Path) -> Any:
 
 def load_model(path: Path, report: Report) -> StoredModel:
     """Load a model file."""
-    with report.working("loading", f"loading {path}"):
+    with report.working("loading", path):
         return stored_model(path)
 
 
 def scored(stored: StoredModel, table: Rows, report: Report) -> NDArray[np.float64]:
     """A model's scores of rows."""
-    with report.working("scoring", f"scoring with {stored.path}"):
+    with report.working("scoring", stored.path):
         return stored.scores(table)
 
 
@@ -140,7 +134,7 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
     ``encoder`` is that of the training votes, if these are others.
     """
     group = None if options.group is None else str(options.group)
-    with report.working("reading", f"reading {path}"):
+    with report.working("reading", path):
         votes = load_votes(path, left=options.left, right=options.right, preferred=options.preferred, group=group)
     if votes.n_left_out:
         report.note(f"{path}: {votes.n_left_out} votes between equal items are left out.")
@@ -187,7 +181,7 @@ def written(
     text = chain((head,), map(lines, parts))
     if output == "-":
         return Result(text=text)
-    with report.working("writing", f"writing {output}"):
+    with report.working("writing", output):
         if columns is not None and table_format(output) is not None:
             names = [name for name, values in columns(first).items() if values is not None]
             write_blocks(output, names, ([columns(part)[name] for name in names] for part in parts))

@@ -6,7 +6,8 @@ import csv
 import json
 import math
 from ast import literal_eval
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -55,13 +56,13 @@ class Options(SimpleNamespace):
         roles = {name: getattr(self, name) for name in ("label", "qid", "id", "features")}
         return roles | {"ignore": self.ignore or ()}
 
-    def reading(self, **how: Any) -> Any:
-        """How files of rows are read."""
+    def reading(self, *, queries: Any = "optional", labels: Any = "ignored", **how: Any) -> Any:
+        """How files of rows are read; by default as a model needs them."""
         from rankrls.io.data import ReadOptions
 
         sizes = None if self.votes else self.group
         shown = {name: getattr(self, name) for name in ("event", "position", "impressions")}
-        return ReadOptions(**self.roles, **shown, sizes=sizes, **how)
+        return ReadOptions(**self.roles, **shown, sizes=sizes, queries=queries, labels=labels, **how)
 
 
 class GroupedOption(click.Option):
@@ -106,18 +107,11 @@ def assignment(text: str) -> tuple[str, Any]:
 def literal(text: str) -> Any:
     """A value of JSON or Python; a tuple of several between commas; anything else is text."""
     for read in (json.loads, literal_eval):
-        try:
+        with suppress(ValueError, SyntaxError, MemoryError, RecursionError):
             return read(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
     if "," in text and text[0] not in "[({\"'":
         return tuple(literal(part.strip()) for part in text.split(","))
     return text
-
-
-def one_or_several(values: Sequence[Any] | None) -> Any:
-    """A value if there is one, and a tuple of several."""
-    return values if values is None else values[0] if len(values) == 1 else tuple(values)
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -187,7 +181,6 @@ MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those 
 PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
 TARGET = data("K", "--target", "Number of the target, from 0, if the model has several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
-IDS = data(["row", "docid"], "--ids", "row or docid.")
 FORCE = output("", "--force", "Write into a folder that is not empty.")
 SIDES = together(
     data("COLUMN", "--left", "Votes: column of one side."),
@@ -207,6 +200,7 @@ METHODS = {
     "rankboost": "RankBoost",
 }
 SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all"]
+_SCALING = "minmax and standard scale within each query, minmax-all and standard-all over all rows."
 LEARNING = together(
     data("FILE", "--vali", "Validation data that select the model; by default held-out queries do."),
     data("FILE", "--test", "Evaluate the model on these data."),
@@ -227,7 +221,7 @@ LEARNING = together(
     model("NAME,...", "--kernel", "Kernel, or several to choose from; linear by default. An unknown name lists all."),
     model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
     model("DEVICE", "--device", "Device for torch: cuda, cpu, ...; by default numpy is used."),
-    model(SCALES, "--scale", "minmax and standard scale within each query, minmax-all and standard-all over all rows."),
+    model(SCALES, "--scale", _SCALING, default="none"),
     model("NAME=VALUE", "--set", "Any parameter of the estimator or TableEncoder.", "parameters", multiple=True),
     choice(
         "NAME,...",

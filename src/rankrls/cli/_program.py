@@ -77,14 +77,12 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> None:
         """Run the command and show its result."""
-        import rankrls._compiled as compiled
         from rankrls._compiled import limited_threads
         from rankrls.io.inputs import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         found = Options(**every | ctx.params)
         report = Report(bool(found.as_json), found.quiet)
-        compiled.on_first_use = report.compiles
         written = [*_OUTPUTS, "folder"]
         outputs = [path for key in _OUTPUTS if (path := ctx.params.get(key)) is not None]
         if found.rows_per_file is not None:
@@ -125,7 +123,6 @@ def fit() -> None:
 @command(module="fit")
 @click.argument("train", type=FILE)
 @options.LEARNING
-@choice("", "--leave-pair-out", "The same as --cv leave_pair_out, for small studies.")
 @choice("", "--nested", "Also evaluate the whole choice: repeat it without each of 5 folds, and evaluate on that fold.")
 @choice("N", "--permutations", "Test against N permutations of the labels, with the choice repeated in each.")
 def cv() -> None:
@@ -157,7 +154,6 @@ def predict() -> None:
 @output(["tsv", "trec"], "--format", "tsv or trec.", "layout", default="tsv")
 @output("NAME", "--run", "Name of the run, in trec lines.", default="rankrls")
 @options.OUTPUT
-@options.IDS
 @options.GLOBAL
 @options.TARGET
 def rank() -> None:
@@ -174,7 +170,6 @@ def rank() -> None:
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
 @output("N", "--top", "Show N features; 0 shows all.", "-k", type=click.IntRange(0), default=10)
-@options.IDS
 @data("QID", "--query", "Query of the items.")
 @options.TARGET
 @options.NAMES
@@ -185,7 +180,7 @@ def explain() -> None:
     Lists what each feature adds to the difference of the scores of a linear model; without B, to the difference to
     the mean of A's query.
 
-    Example: rankrls explain m.rankrls test.txt --ids docid --query 3 doc12 doc7
+    Example: rankrls explain m.rankrls test.txt --query 3 doc12 doc7
     """
 
 
@@ -193,7 +188,6 @@ def explain() -> None:
 @click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
 @data("FILE", "--scores", "File of scores, instead of a model.")
 @options.PAIRS
-@options.IDS
 @options.COLUMNS
 @options.EVENT
 @options.GLOBAL

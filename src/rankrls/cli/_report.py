@@ -9,7 +9,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from threading import Event, Thread
 from time import perf_counter
 from typing import Any
@@ -51,7 +50,6 @@ class Report:
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     doing: str = "working"
-    once: str = ""
     spinner: Any = None
     display: Any = None
 
@@ -66,9 +64,8 @@ class Report:
             from rich.spinner import Spinner
 
             self.spinner = Spinner("dots", self.doing)
-            with Live(
-                self.spinner, console=Console(stderr=True), transient=True, redirect_stdout=False
-            ) as self.display:
+            how: Any = {"transient": True, "redirect_stdout": False}
+            with Live(self.spinner, console=Console(stderr=True), **how) as self.display:
                 yield
         else:
             ended, start = Event(), perf_counter()
@@ -76,7 +73,7 @@ class Report:
             def tell() -> None:
                 pause = 3.0
                 while not ended.wait(pause):
-                    say(f"{self.doing}{self.once}: {perf_counter() - start:.0f} s")
+                    say(f"{self.doing}: {perf_counter() - start:.0f} s")
                     pause = 5.0
 
             thread = Thread(target=tell, daemon=True)
@@ -88,10 +85,10 @@ class Report:
                 thread.join()
 
     @contextmanager
-    def working(self, part: str, what: str, *, bars: bool = False) -> Iterator[None]:
-        """Say what is being done, and add its seconds to ``part``; where estimators show ``bars``, no spinner does."""
+    def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
+        """Show which part of a command is at work on what, and add up its seconds; an estimator shows its own bars."""
         start, before = perf_counter(), self.doing
-        self._do(what, spins=not bars)
+        self._do(f"{part} {what}".strip(), spins=not bars)
         try:
             yield
         finally:
@@ -101,14 +98,8 @@ class Report:
     def _do(self, what: str, *, spins: bool = True) -> None:
         self.doing = what
         if self.display is not None:
-            self.spinner.update(text=printable(what + self.once))
+            self.spinner.update(text=printable(what))
             (self.display.start if spins else self.display.stop)()
-
-    def compiles(self) -> None:
-        """Show why the first command after an installation takes longer."""
-        self.once = " (compiling, only after an installation or update)"
-        if self.display is not None:
-            self.spinner.update(text=printable(self.doing + self.once))
 
     def note(self, text: str) -> None:
         """Tell something that is not an error, once."""
@@ -183,12 +174,7 @@ def cell(value: Any, digits: int = 4, none: str = "") -> str:
 
 def file_rows(parts: Mapping[str, Mapping[str, Any]], *names: str) -> list[list[str]]:
     """Rows of a table of files: the role, the path, and some of what is known."""
-    shown = []
-    for role, part in parts.items():
-        path = Path(str(part["path"]))
-        short = str(Path("...", *path.parts[-2:])) if len(str(path)) > 40 and len(path.parts) > 2 else str(path)
-        shown.append([role, short, *(cell(part.get(name), none="-") for name in names)])
-    return shown
+    return [[role, *(cell(part.get(name), none="-") for name in ("path", *names))] for role, part in parts.items()]
 
 
 def labels_shown(found: Mapping[str, Any]) -> str:

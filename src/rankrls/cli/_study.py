@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,28 +12,19 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn import config_context
-from sklearn import preprocessing as of_rows
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankrls
-from rankrls import preprocessing as of_queries
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError, did_you_mean
-from rankrls.cli._files import (
-    check_streamed,
-    comparable_pairs,
-    is_dataset,
-    joined,
-    open_shards,
-    read,
-    read_votes,
-)
-from rankrls.cli._options import METHODS, Options, given, one_or_several
+from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, joined, read, read_votes
+from rankrls.cli._options import METHODS, Options, given
 from rankrls.cli._report import Report
 from rankrls.clicks import corrected_clicks
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.suspicious import suspicious_features
-from rankrls.io import PairTable
+from rankrls.io import PairTable, open_dataset
 from rankrls.io._rows import few
 from rankrls.io.data import Rows, feature_columns, how_read, stacked
 from rankrls.io.inputs import positions_beside
@@ -42,12 +32,18 @@ from rankrls.io.items import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error
-from rankrls.preprocessing import TableEncoder
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from rankrls.selection.search import ends_of_grids
 from rankrls.streaming.fitting import fit_scaler, scaled
 
 _UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 _COLUMNS = ("columns", "categorical", "dates", "text")
+_SCALERS = {
+    "minmax": QueryMinMaxScaler,
+    "standard": QueryStandardScaler,
+    "minmax-all": MinMaxScaler,
+    "standard-all": StandardScaler,
+}
 _FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
 _EXCLUSIVE = {
     "preferred": (
@@ -92,24 +88,34 @@ class Study:
         steps = [(name, step) for name, step in steps if step is not None]
         return self.estimator if len(steps) == 1 else Pipeline(steps)
 
+    @property
+    def measure(self) -> str:
+        """What the measure that chooses is called."""
+        return self.options.called(self.options.measures[0])
+
+    @property
+    def protocol(self) -> str:
+        """How the model was chosen; the groups of preferences of censored times are events."""
+        how = str(getattr(self.estimator, "selection_", ""))
+        return how if self.options.event is None else how.replace("groups of preferences", "events")
+
 
 def study(options: Options, report: Report) -> Study:
     """Check the options, read, choose, fit and evaluate."""
     _check_together(options)
-    if options.leave_pair_out:
-        options.cv = "leave_pair_out"
-    parameters = {**dict(options.parameters)}
-    of_columns = {name for name in inspect.signature(TableEncoder).parameters if name in parameters}
+    parameters = dict(options.parameters)
+    of_columns = [name for name in inspect.signature(TableEncoder).parameters if name in parameters]
     encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
     scoring, *_ = [resolve_measure(name, options.convention) for name in options.measures]
     estimator = _estimator(options, parameters, scoring)
-    found = Study(options, report, estimator, _scaler(options.scale), _encoder(given(encoding), options.scale))
+    scaler = None if options.scale == "none" else _SCALERS[options.scale]()
+    found = Study(options, report, estimator, scaler, _encoder(given(encoding), scaler))
     if is_dataset(options.train):
-        _fit_shards(found)
+        _open(found)
     else:
         _read(found)
-        with report.working("fitting", "choosing and fitting", bars=options.method != "rankboost"):
-            _fit(found)
+    with report.working("fitting", bars=options.method != "rankboost"):
+        _fit(found)
     for name, end in ends_of_grids(estimator).items():
         value = f"{estimator.best_params_[name]:.3g}"
         report.note(f"the chosen {name}, {value}, is the {end} of its grid. Try a wider grid.")
@@ -117,7 +123,7 @@ def study(options: Options, report: Report) -> Study:
     if feature_names is not None and found.encoder is None:  # arrays went in; names are stored as if data frames had
         vars(estimator).pop("feature_names_in_", None)
         (found.scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
-    with report.working("evaluating", "evaluating"):
+    with report.working("evaluating"):
         roles = {"held out": "train", "validation": "validation", "test": "test"}
         found.judged = {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
     return found
@@ -140,15 +146,13 @@ def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> An
     cls = getattr(rankrls, METHODS[options.method])
     known = inspect.signature(cls).parameters
     cv = int(options.cv) if options.cv is not None and options.cv.isdecimal() else options.cv
-    parameters = given({"kernel": one_or_several(options.kernel), "alphas": options.alphas, "cv": cv}) | parameters
+    kernel = options.kernel[0] if options.kernel and len(options.kernel) == 1 else options.kernel
+    parameters = given({"kernel": kernel, "alphas": options.alphas, "cv": cv}) | parameters
     for name in parameters:
         if name not in known:
-            has = (
-                f"it has {', '.join(known)}.{did_you_mean(name, [*known, *inspect.signature(TableEncoder).parameters])}"
-            )
-            raise InputError(f"{cls.__name__} has no parameter {name!r}; {has}", parameter=name)
-    if options.method in ("pursuit", "co-pursuit") and parameters.get("kernel", "linear") == "linear":
-        parameters.setdefault("dictionary", "features")
+            near = did_you_mean(name, [*known, *inspect.signature(TableEncoder).parameters])
+            problem = f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}."
+            raise InputError(problem + near, parameter=name)
     if "scoring" in known:
         parameters["scoring"] = scoring
     estimator = cls(**parameters)
@@ -161,21 +165,13 @@ def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> An
     return estimator
 
 
-def _scaler(word: str | None) -> Any:
-    """A scaler of each query, or of all training rows; or None."""
-    if word in (None, "none"):
-        return None
-    name = {"minmax": "MinMaxScaler", "standard": "StandardScaler"}[word.removesuffix("-all")]
-    return getattr(of_rows, name)() if word.endswith("-all") else getattr(of_queries, f"Query{name}")()
-
-
-def _encoder(parameters: dict[str, Any], scale: str | None) -> Any:
+def _encoder(parameters: dict[str, Any], scaler: Any) -> Any:
     """The encoder of tables that the options ask for, or None."""
     if not parameters:
         return None
     if parameters.setdefault("columns", "named") == "named":
         parameters.setdefault("impute", None)
-    parameters.setdefault("sparse_output", "auto" if scale in (None, "none") else False)
+    parameters.setdefault("sparse_output", "auto" if scaler is None else False)
     return TableEncoder(**parameters)
 
 
@@ -194,19 +190,15 @@ def _read(found: Study) -> None:
             try:
                 table = read(path, replace(reading, labels=_labels(role, options)), report)
             except InputError as error:
-                if options.pairs is not None and error.parameter == "features":
-                    problem = "the items have no features. Fit the votes alone, with --left, --right and --preferred."
-                    raise error.replace(message=problem) from error
                 raise in_one_error(error, reading, path) if first else error from error
         if role == "unlabelled":
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has labels
         if encoder is not None:
-            with report.working("encoding", f"encoding {path}"):
-                table = (
-                    encoder_fitted(encoder, table, by_query=not options.by_pairs)
-                    if first
-                    else encoded_rows(encoder, table, report.note)
-                )
+            with report.working("encoding", path):
+                if first:
+                    table = encoder_fitted(encoder, table, by_query=not options.by_pairs)
+                else:
+                    table = encoded_rows(encoder, table, report.note)
         if options.event is not None:
             found.pairs[role] = comparable_pairs(table)
         if first:
@@ -217,15 +209,15 @@ def _read(found: Study) -> None:
         elif not options.by_pairs and table.sha256 == found.training.sha256:
             report.note(f"{path} has the same data as {options.train}, so its measures are too good.")
         if scaler is not None:
-            with report.working("scaling", f"scaling {path}"):
+            with report.working("scaling", path):
                 scale = scaler.fit_transform if first else scaler.transform
-                by_query = {"qid": table.qid} if scaler.__module__.startswith("rankrls.") else {}
+                by_query = {} if options.scale.endswith("-all") else {"qid": table.qid}
                 table = replace(table, X=scale(table.X, **by_query))
         found.tables[role] = table
     found.about = how_read(found.training)
     if options.pairs is not None:
-        with report.working("reading", f"reading {options.pairs}"):
-            found.pairs["train"] = read_pairs(options.pairs, found.training, None, report.note)
+        with report.working("reading", options.pairs):
+            found.pairs["train"] = read_pairs(options.pairs, found.training, report.note)
 
 
 def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
@@ -234,10 +226,8 @@ def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
     if not found.options.by_pairs and "position" not in shown:
         shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
     if shown and "position" not in inspect.signature(found.estimator.fit).parameters:
-        raise InputError(
-            f"{type(found.estimator).__name__} cannot be fitted on clicks. Leave the positions out (position).",
-            parameter="position",
-        )
+        problem = f"{type(found.estimator).__name__} cannot be fitted on clicks. Leave the positions out (position)."
+        raise InputError(problem, parameter="position")
     return shown
 
 
@@ -252,10 +242,8 @@ def _note_suspicious(table: Rows, report: Report) -> None:
     """Note features that look like ids, or that give the labels away."""
     if not isinstance(table.X, np.ndarray):
         return
-    found, names = (
-        suspicious_features(table.X, table.y, table.qid, feature_names=table.feature_names),
-        table.feature_ids,
-    )
+    found = suspicious_features(table.X, table.y, table.qid, feature_names=table.feature_names)
+    names = table.feature_ids
     if ids := [names[k] for k in found.ids]:
         out = f"leave it out with --ignore {','.join(ids[:3])}"
         report.note(f"{few(ids)}: a different whole number in each row looks like an id; {out}.")
@@ -264,15 +252,23 @@ def _note_suspicious(table: Rows, report: Report) -> None:
 
 
 def _fit(found: Study) -> None:
-    """Fit the estimator to the rows; errors name the file of a row that is wrong."""
-    estimator, table, validation = found.estimator, found.training, found.tables.get("validation")
+    """Fit the estimator to the rows, or to shards chunk by chunk; errors name the file of a row that is wrong."""
+    options, estimator, table, validation = (
+        found.options,
+        found.estimator,
+        found.training,
+        found.tables.get("validation"),
+    )
+    if is_dataset(options.train):
+        estimator.fit_dataset(table, **given({"validation": validation}))
+        return
     positive = getattr(estimator, "positive", None)
     words = (positive,) if isinstance(positive, str) else positive
     if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
         estimator.positive = dict.fromkeys(feature_columns(words, table, "positive"), 1)
-    extra: dict[str, Any] = {}
+    put, extra = _put(options.device), dict[str, Any]()
     try:
-        with _computing_on(found.options.device) as put:
+        with config_context(array_api_dispatch=options.device is not None):
             if validation is not None:
                 extra = {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
             if "train" in found.pairs:
@@ -291,24 +287,18 @@ def _fit(found: Study) -> None:
             setattr(estimator, name, to_host(value))
 
 
-def _as_they_are(X: Any) -> Any:
-    return X
-
-
-@contextmanager
-def _computing_on(device: str | None) -> Iterator[Callable[[Any], Any]]:
+def _put(device: str | None) -> Callable[[Any], Any]:
     """What moves features to a device of torch, on which estimators then compute; nothing moves without one."""
     if device is None:
-        yield _as_they_are
-        return
+        return lambda X: X
+    os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
     try:
         import torch
 
         torch.empty(0, device=device)
     except ImportError:
-        raise InputError(
-            "--device needs torch, which is not installed: pip install torch.", parameter="device"
-        ) from None
+        problem = "--device needs torch, which is not installed: pip install torch."
+        raise InputError(problem, parameter="device") from None
     except (AssertionError, RuntimeError) as error:
         problem = f"torch has no device {device!r} here: {str(error).splitlines()[0]}"
         raise InputError(problem, parameter="device") from None
@@ -318,9 +308,7 @@ def _computing_on(device: str | None) -> Iterator[Callable[[Any], Any]]:
             raise InputError("--device needs dense features, but these are sparse.", parameter="device")
         return torch.asarray(X, device=device)
 
-    os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
-    with config_context(array_api_dispatch=True):
-        yield put
+    return put
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
@@ -334,21 +322,20 @@ def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     return error.replace(file=table.path, row=row, column=column)
 
 
-def _fit_shards(found: Study) -> None:
-    """Fit on Parquet shards, chunk by chunk."""
+def _open(found: Study) -> None:
+    """Open Parquet shards, and scale them."""
     options, report = found.options, found.report
     check_streamed(options, options.train)
     if found.encoder is not None:
         raise InputError(f"--columns needs all rows in memory, and {options.train} is a folder or a pattern.")
-    found.tables = {role: open_shards(path, options, report) for role, path in found.files.items()}
+    with report.working("opening", options.train):
+        found.tables = {role: open_dataset(path, **options.roles) for role, path in found.files.items()}
     if found.scaler is not None:
-        with report.working("scaling", f"scaling {options.train}"):
+        with report.working("scaling", options.train):
             fit_scaler(found.scaler, found.training)
         found.tables = {role: scaled(data, found.scaler) for role, data in found.tables.items()}
     roles = given({"label": options.label, "qid": options.qid, "id": options.id})
     found.about = {"columns": roles, "parts": len(found.training.parts)}
-    with report.working("fitting", "choosing and fitting", bars=options.method != "rankboost"):
-        found.estimator.fit_dataset(found.training, **given({"validation": found.tables.get("validation")}))
 
 
 def _judged(role: str, found: Study) -> dict[str, Judgement] | None:

@@ -1,4 +1,4 @@
-"""What names an item of a table, its number or its id; scores of rows from files; rankings of items as text."""
+"""The row of an item, by its id or number; scores of rows from files; rankings of items as text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import number
-from rankrls._errors import InputError, spelled
+from rankrls._errors import InputError
 from rankrls.io._rows import quoted
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.data import ReadOptions, Rows
@@ -25,61 +25,36 @@ from rankrls.io.tables import read_table
 from rankrls.ranking import Ranking, rank_scores
 
 
-def item_names(table: Rows, ids: str | None = None) -> list[str] | None:
-    """What names each row.
-
-    Parameters
-    ----------
-    table : LetorTable or ColumnTable
-    ids : {"row", "docid"}, optional
-        Its number, counted from 0, for which None is returned; or its id (in LETOR text what stands behind "docid =" in
-        its comment). By default its id, or its number if the rows have no ids.
-
-    Raises
-    ------
-    InputError
-        If the rows have no such names.
-    """
-    names = None if ids == "row" else table.docids
-    if names is None and ids == "docid":
-        where = "'docid = NAME' in the comment of every line"
-        needed = where if table.feature_names is None else "a column of ids. Name it (id)"
-        settings = {"ids": ids}
-        raise InputError(f"{spelled('ids', ids)} needs {needed}.", parameter="ids", file=table.path, settings=settings)
-    return None if names is None else [*names]
-
-
-def row_of(item: str, table: Rows, ids: str | None, query: str | None = None) -> int:
-    """The row that an item's name means, in one query if that is given.
+def row_of(item: str, table: Rows, query: str | None = None) -> int:
+    """The row of an item, in one query if that is given; items are named by their ids, or by row numbers without ids.
 
     Raises
     ------
     InputError
         If there is no such row, or more than one.
     """
-    known = item_names(table, ids)
-    names = known or [*map(str, range(table.n_rows))]
+    names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids
     inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
     found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
     if len(found) != 1:
         where = "" if query is None else f" of query {query}"
         count = f"{len(found)} rows{where} have" if found else f"no row{where} has"
-        if known is None:
+        if table.docids is None:
             message = f"{count} the number {item!r}; rows have numbers from 0 to {table.n_rows - 1}."
             raise InputError(f"{message} For ids, name their column (id).", file=table.path)
         column = repr(table.id_name) if table.feature_names is not None else "'docid = ' in comments"
-        message = f"{count} the id {item!r}; ids are those of {column}, such as {names[0]!r}."
-        remedy = f"Add the query, or use row numbers with {spelled('ids', 'row')}."
-        raise InputError(f"{message} {remedy}", file=table.path, settings={"ids": "row"})
+        message = f"{count} the id {item!r}; ids are those of {column}, such as {str(names[0])!r}."
+        raise InputError(message + " Add the query (query)." * (len(found) > 1), file=table.path)
     return found[0]
 
 
-def read_pairs(path: Source, table: Rows, ids: str | None, note: Callable[[str], Any]) -> PairTable:
-    """The preferences of a file between the rows of a table, whose items are named as :func:`item_names` says.
+def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTable:
+    """The preferences of a file between the rows of a table, named by their ids, or by row numbers without ids.
 
     ``note`` is told of columns that are not read.
     """
-    pairs = load_pairs(path, n_items=table.n_rows, ids=item_names(table, ids))
+    ids: Any = table.docids
+    pairs = load_pairs(path, n_items=table.n_rows, ids=ids)
     if pairs.ignored:
         known = "winner, loser, strength, weight and group"
         note(f"{path}: columns that are not read: {', '.join(map(repr, pairs.ignored))}; those that are: {known}.")

@@ -20,12 +20,10 @@ from sklearn.utils.validation import check_is_fitted
 import rankrls
 from rankrls._errors import InputError
 from rankrls.kernels import kernel_parameters
-from rankrls.metrics import Measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.selected import selected_features, selects_features
 from rankrls.persistence._format import decoded, encoded, is_listed, opened, write
 from rankrls.preprocessing import TableEncoder
-from rankrls.selection.search import choices_at_edges
 
 PathLike = str | os.PathLike[str]
 _UPDATES = "_update_state"
@@ -98,8 +96,8 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
 def load(path: PathLike) -> Any:
     """Read a model that :func:`save` wrote.
 
-    Nothing that the file says is run: it names classes of a fixed list only. A file that was changed or damaged is
-    refused, and so is a model that does not predict finite numbers for rows of zeros and ones.
+    Nothing that the file says is run: it names classes of a fixed list only. A damaged file is refused, and so is a
+    model that does not predict finite numbers for rows of zeros and ones.
 
     Parameters
     ----------
@@ -113,7 +111,7 @@ def load(path: PathLike) -> Any:
     Raises
     ------
     InputError
-        For a file that is no model file, is damaged, cut short or changed, or is of a newer format.
+        For a file that is no model file, is damaged or cut short, or is of a newer format.
     OSError
         If the file cannot be read.
     """
@@ -149,17 +147,22 @@ def read_info(path: PathLike) -> dict[str, Any]:
 def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:
     """A model, and what its file says beside it: ``format_version``, ``created``, ``versions`` and ``given``."""
     with opened(path) as archive:
-        about = {name: archive.document[name] for name in ("format_version", "created", "versions", "given")}
+        about = {name: archive.document[name] for name in ("format_version", "created", "versions")}
+        about["given"] = {**archive.document["given"]}
         model = decoded(archive.document["model"], archive.array)
-        archive.check_all_read()
         _check_predicts(model, archive.size)
         _described(model)
     return model, about
 
 
+def steps_of(model: Any) -> list[Any]:
+    """The steps of a pipeline, or a model alone."""
+    return [step for _, step in model.steps if step != "passthrough"] if isinstance(model, Pipeline) else [model]
+
+
 def _ranker(model: Any) -> Any:
     """A model, or the last step of a pipeline."""
-    final = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    final = steps_of(model)[-1]
     if not (is_listed(final) and type(final).__name__ in rankrls.__all__ and hasattr(final, "predict")):
         what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
         problem = f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}."
@@ -170,12 +173,11 @@ def _ranker(model: Any) -> Any:
 def _check_predicts(model: Any, size: int) -> None:
     """Refuse a model, in so many bytes, that does not give finite scores to rows of zeros and ones."""
     _ranker(model)
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    X: Any
-    if isinstance(steps[0], TableEncoder):
-        X = steps[0].example()
+    first = steps_of(model)[0]
+    if isinstance(first, TableEncoder):
+        X: Any = first.example()
     else:
-        n = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
+        n = first.n_features_in_
         if n > max(_WIDEST, size):
             raise InputError(f"The model claims to have {n} features.", parameter="model")
         X = np.array([np.zeros(n), np.ones(n)])
@@ -188,16 +190,16 @@ def _check_predicts(model: Any, size: int) -> None:
 
 def _described(model: Any) -> dict[str, Any]:
     """What a model says of itself; see :func:`read_info`."""
-    final, first = _ranker(model), model.steps[0][1] if isinstance(model, Pipeline) else model
-    names = getattr(final, "feature_names_in_", getattr(first, "feature_names_in_", None))
-    if isinstance(first, TableEncoder):
-        names = first.get_feature_names_out()
+    *before, final = steps_of(model)
+    first = [*before, final][0]
+    encodes = isinstance(first, TableEncoder)
+    names = first.get_feature_names_out() if encodes else getattr(first, "feature_names_in_", None)
     primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
     coefficients = dual if primal is None else primal.T  # one column a target
     kernel = getattr(final, "_kernel_", None)
     found = {
         "estimator": type(final).__name__,
-        "steps": [type(step).__name__ for _, step in model.steps[:-1]] if model is not final else [],
+        "steps": [type(step).__name__ for step in before],
         "parameters": final.get_params(deep=False),
         "alpha": getattr(final, "alpha_", None),
         "kernel": kernel
@@ -217,7 +219,6 @@ def _described(model: Any) -> dict[str, Any]:
             "standard_error": final.best_score_error_,
             "rule": getattr(final, "rule", None),
             "chosen": final.best_params_,
-            **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(final).items()},
         }
     if selects_features(final):
         found["selected_features"] = selected_features(model).records
@@ -225,15 +226,11 @@ def _described(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold: numbers, words and lists of them as they are, anything else as its repr."""
+    """A value that JSON can hold: numbers, words and lists of them as they are, anything else as its text."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):
         return {str(name): _plain(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(part) for part in value] if len(value) <= _LONGEST else f"{len(value)} values"
-    if isinstance(value, Measure):
-        return str(value)
-    if value is None or isinstance(value, bool | int | str) or (isinstance(value, float) and np.isfinite(value)):
-        return value
-    return repr(value)
+    return value if value is None or isinstance(value, bool | int | float | str) else str(value)

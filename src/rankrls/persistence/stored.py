@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls.io import open_dataset
@@ -18,7 +17,7 @@ from rankrls.io.data import ReadOptions, Rows
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.models.inputs.encoded import encoded_rows
-from rankrls.persistence._files import read_model
+from rankrls.persistence._files import read_model, steps_of
 
 
 @dataclass(frozen=True)
@@ -54,13 +53,7 @@ class StoredModel:
     @property
     def by_query(self) -> bool:
         """Whether its scores can be compared inside a query only."""
-        final = self.model[-1] if isinstance(self.model, Pipeline) else self.model
-        return bool(getattr(final, "_fitted_with_qid", False))
-
-    @property
-    def scales_by_query(self) -> bool:
-        """Whether it cannot score a row without the others of its query."""
-        return scales_by_query(self.model)
+        return bool(getattr(steps_of(self.model)[-1], "_fitted_with_qid", False))
 
     def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """A file's rows, with the features that the model was fitted on.
@@ -128,12 +121,12 @@ class StoredModel:
 
     def check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids if the scores mean something inside a query only."""
-        if table.qid is None and (self.by_query or self.scales_by_query):
+        if table.qid is None and (self.by_query or scales_by_query(self.model)):
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
     def scores(self, table: Rows) -> NDArray[np.float64]:
         """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
-        if self.scales_by_query:
+        if scales_by_query(self.model):
             self.check_queries(table)
         return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
@@ -144,12 +137,10 @@ def stored_model(path: Path) -> StoredModel:
     given, whole, encoder = about["given"], model, table_encoder(model)
     if encoder is not None:
         model = model[1:]
-    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    n_features = next(step.n_features_in_ for step in steps if hasattr(step, "n_features_in_"))
-    names = getattr(steps[0], "feature_names_in_", None)
-    usual = given.get("columns")
-    usual = usual if isinstance(usual, dict) else {}
-    usual = {k: v for k, v in usual.items() if isinstance(v, str)}
-    names = None if names is None else tuple(str(name) for name in names)
-    zero_based = given.get("zero_based", "auto")
-    return StoredModel(path, model, int(n_features), zero_based, names, usual, whole, encoder)
+    first, usual = steps_of(model)[0], given.get("columns")
+    names = getattr(first, "feature_names_in_", None)
+    names = None if names is None else tuple(map(str, names))
+    usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
+    return StoredModel(
+        path, model, int(first.n_features_in_), given.get("zero_based", "auto"), names, usual, whole, encoder
+    )

@@ -28,19 +28,14 @@ _LEAST = 1e-11
 """No value is evaluated that is smaller than this share of the largest: rounding would decide it."""
 
 
-def choices_at_edges(estimator: Any) -> dict[str, bool]:
-    """Whether each parameter of ``best_params_`` that was chosen from a grid is at an edge of it."""
-    flags = [name for name in vars(estimator) if name.endswith("_at_edge_")]
-    return {name.removesuffix("_at_edge_"): bool(getattr(estimator, name)) for name in flags}
-
-
 def ends_of_grids(estimator: Any) -> dict[str, str]:
     """Whether each parameter that was chosen at an edge of its grid is the "largest" or the "smallest" value.
 
     The ends are those of all combinations: an automatic grid is each one's own, and the nearer end then counts.
     """
     out = {}
-    for name in (name for name, at_edge in choices_at_edges(estimator).items() if at_edge):
+    for flag in [name for name in vars(estimator) if name.endswith("_at_edge_") and getattr(estimator, name)]:
+        name = flag.removesuffix("_at_edge_")
         value = estimator.best_params_[name]
         tried = [v for v in estimator.cv_results_[name].tolist() if v is not None]  # other kernels may not have it
         low, high = min(tried), max(tried)

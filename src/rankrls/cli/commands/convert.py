@@ -29,7 +29,7 @@ def convert(options: Options, report: Report) -> Result:
         if options.group is not None:
             raise InputError("shards need a column of query ids (qid), not --group.", parameter="group")
         how: Any = {"rows_per_file": options.rows_per_file, "float32": options.float32, "force": options.force}
-        with report.working("writing", f"writing to {options.out}"):
+        with report.working("writing", options.out):
             found = write_shards(options.data, options.out, feature_names=names, **how, **options.roles)
         rows, queries, features, files = (found[name] for name in ("rows", "queries", "features", "files"))
         report.note(f"{rows} rows of {queries} queries with {features} features are in {files} files in {options.out}.")
@@ -40,7 +40,7 @@ def convert(options: Options, report: Report) -> Result:
         raise InputError(problem, parameter="names")
     labels: Any = "required" if to_letor else "optional"
     table = read(options.data, options.reading(queries="optional", labels=labels), report)
-    with report.working("writing", f"writing {options.out}"):
+    with report.working("writing", options.out):
         write_rows(options.out, table, names, report.note)
     return Result()
 
@@ -49,7 +49,7 @@ def split(options: Options, report: Report) -> Result:
     """Split a file into parts of whole queries."""
     data, folder = options.data, options.folder
     shares = _shares(options.parts)
-    with report.working("reading", f"reading {data}"):
+    with report.working("reading", data):
         records = read_records(data, options.reading(), report.note)
     qid = records.qid
     if qid is None:
@@ -63,7 +63,7 @@ def split(options: Options, report: Report) -> Result:
     names = {part: f"{part}{records.ending}" for part in parts}
     ids = np.unique([str(query) for query in qid], return_inverse=True)[1]
     found = {}
-    with report.working("writing", f"writing to {folder}"), new_folder(folder, _OURS, force=options.force) as new:
+    with report.working("writing", folder), new_folder(folder, _OURS, force=options.force) as new:
         for part, rows in parts.items():
             (new / part).parent.mkdir(exist_ok=True)
             records.write(new / names[part], rows.tolist())

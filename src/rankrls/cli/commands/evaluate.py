@@ -39,7 +39,7 @@ def evaluate(options: Options, report: Report) -> Result:
     ((path, scores),) = found.items()
     about: dict[str, Any] = {"convention": options.convention}
     title, by = f"{path} on {data.path}, {options.convention} measures", ("mean", "queries")
-    with report.working("evaluating", "evaluating"):
+    with report.working("evaluating"):
         if options.by_pairs:
             pairs = comparable_pairs(data) if options.event is not None else _pairs(options, data, stored, report)
             qid = data.qid if stored and stored[0].by_query else None
@@ -70,29 +70,24 @@ def _pairs(options: Options, table: Any, models: list[Any], report: Report) -> P
     for stored in models:
         if stored.by_query:
             stored.check_queries(table)
-    with report.working("reading", f"reading {options.pairs}"):
-        return read_pairs(options.pairs, table, options.ids, report.note)
+    with report.working("reading", options.pairs):
+        return read_pairs(options.pairs, table, report.note)
 
 
 def compare(options: Options, report: Report) -> Result:
     """Compare rankings of one file."""
     for name in options.metrics or ():
         resolve_measure(name, options.convention)
-    paths = [*options.models]
-    if options.baseline is not None and options.baseline not in paths:
-        paths.append(options.baseline)
+    paths = [*dict.fromkeys([*options.models, *([] if options.baseline is None else [options.baseline])])]
     if len(paths) < 2:
         raise InputError("compare needs DATA and two or more models or files of scores.", parameter="models")
-    again = next((path for k, path in enumerate(paths) if path in paths[:k]), None)
-    if again is not None:
-        raise InputError(f"{again} is named twice.", parameter="models")
     names = {path: printable(path.stem) for path in paths}
     if len(set(names.values())) < len(paths):
         names = {path: printable(str(path)) for path in paths}
     models = [load_model(path, report) for path in paths if _is_model(path)]
     files = [path for path in paths if path not in [stored.path for stored in models]]
-    data, scores = scores_of(options, models, files, options.reading(), report)
-    with report.working("comparing", "comparing"):
+    data, scores = scores_of(options, models, files, options.reading(queries="required", labels="required"), report)
+    with report.working("comparing"):
         found = compare_rankings(
             data.y,
             {names[path]: scores[path] for path in paths},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,16 +13,15 @@ from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
 from rankrls.cli._study import Study, study
-from rankrls.inspection import Leaderboard, leaderboard, selected_features
+from rankrls.inspection import leaderboard, selected_features
 from rankrls.io._rows import few
 from rankrls.model_selection import nested_estimate, permutation_test
 from rankrls.models.selected import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
-from rankrls.selection.search import choices_at_edges
 
 _REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
-"""Fitted attributes that say what an estimator came to, beside what it chose."""
+"""Fitted attributes that are shown beside what was chosen."""
 _SAVED = ("data", "pairs", "method", "scale", "measures")
 _SCORES = ("mean_score", "standard_error", "low", "high")
 _SHOWN = 10
@@ -33,32 +33,26 @@ def fit(options: Options, report: Report) -> Result:
     result = _as_dict("fit", found) | {"model": str(options.save)}
     provenance = {name: result[name] for name in _SAVED if name in result} | found.about
     provenance["columns_used"] = {use.pop("name"): use for use in map(dict, result.get("columns_used", ()))}
-    with report.working("saving", f"saving {options.save}"):
+    with report.working("saving", options.save):
         save(found.model, options.save, provenance=plain_json(provenance))
-    tables = [*_model_table(found), _choice_table(found)]
+    tables = [_choice_table(found)]
+    if "models" in result:
+        tables.insert(0, _models_table(found, result["models"]))
     if selects_features(found.estimator):
         chosen = selected_features(found.model)
         result["selected_features"] = chosen.records
         tables.append(Table("Features, in the order of selection", chosen.head, chosen.rows, left=2))
-    if board := _board(found):
-        columns = {name: values.tolist() for name, values in board.columns.items()}
-        result["leaderboard"] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-        result["leaderboard_confidence"] = board.confidence
-        m = len(board.rows)
-        title = "Leaderboard" if m <= _SHOWN else f"Leaderboard, the best {_SHOWN} of {m} (--json has all)"
+    if options.votes and found.encoder.categorical == "item":
+        votes: Any = found.pairs["train"]
+        about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
+        board = leaderboard(votes.winners, votes.losers, names=votes.items, **about)
+        result |= {"leaderboard": _records(board.columns), "leaderboard_confidence": board.confidence}
+        title = f"Leaderboard, the best {_SHOWN} of {len(board.rows)} (--json has all)"
+        title = "Leaderboard" if len(board.rows) <= _SHOWN else title
         tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    text = [*_examination(found), *_bias(found), f"Saved {options.save}   ({took})\n"]
+    text = [*_text(found), f"Saved {options.save}   ({took})\n"]
     return Result(result, _tables(result, *tables), text, optional=True)
-
-
-def _board(found: Study) -> Leaderboard | None:
-    """The leaderboard of the names that votes are about."""
-    if not found.options.votes or found.encoder is None or found.encoder.categorical != "item":
-        return None
-    votes: Any = found.pairs["train"]
-    about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
-    return leaderboard(votes.winners, votes.losers, names=votes.items, **about)
 
 
 def cv(options: Options, report: Report) -> Result:
@@ -66,28 +60,31 @@ def cv(options: Options, report: Report) -> Result:
     if options.method == "rankboost" and options.vali is None:
         raise InputError("RankBoost needs validation data (vali).", parameter="vali")
     found = study(options, report)
-    estimator = found.estimator
-    columns = {name: values.tolist() for name, values in estimator.cv_results_.items()}
-    curve = [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-    index = getattr(estimator, "best_index_", None)
-    best = columns["alpha"].index(estimator.alpha_) if index is None else int(index)
-    result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
-    text = [*_examination(found), *_bias(found)]
+    estimator, curve = found.estimator, _records(found.estimator.cv_results_)
+    best = getattr(estimator, "best_index_", None)
+    if best is None:
+        best = [entry["alpha"] for entry in curve].index(estimator.alpha_)
+    result, text = _as_dict("cv", found) | {"curve": curve, "best_index": best}, _text(found)
     if options.nested:
-        with report.working("nested", "choosing without each fold", bars=True):
-            nested = replace(nested_estimate(**_rows(found, "nested")), measure=_measure(found))
+        with report.working("nested", "choice", bars=True):
+            nested = replace(nested_estimate(**_rows(found, "nested")), measure=found.measure)
         result["nested"] = vars(nested)
         text.append(f"{nested}\n")
     if options.permutations is not None:
-        with report.working("permuting", "fitting permutations", bars=True):
+        with report.working("permuting", "labels", bars=True):
             test = permutation_test(**_rows(found, "permutations"), n_permutations=options.permutations)
         result["permutation_test"] = vars(test)
         text.append(f"{test}\n")
-    if "low" in columns:
+    if "low" in curve[0]:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
-    table = _curve_table(_measure(found), _protocol(found), curve, best)
-    return Result(result, _tables(result, table, _choice_table(found)), text)
+    return Result(result, _tables(result, _curve_table(found, curve, best), _choice_table(found)), text)
+
+
+def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A table by columns as one dictionary a row."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _rows(found: Study, parameter: str) -> dict[str, Any]:
@@ -103,7 +100,7 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
     """Everything, for --json."""
-    estimator, options, report = found.estimator, found.options, found.report
+    estimator, options = found.estimator, found.options
     score, bias = _held_out(found)
     out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in found.tables.items()}}
     if found.pairs:
@@ -112,12 +109,11 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         out["columns_used"] = [vars(use) for use in found.encoder.columns_]
     out |= {
         "method": options.method,
-        "scale": options.scale or "none",
+        "scale": options.scale,
         "chosen": _chosen(estimator),
-        **{f"{name}_at_edge": at_edge for name, at_edge in choices_at_edges(estimator).items()},
         "selection": {
-            "how": _protocol(found) or None,
-            "measure": _measure(found),
+            "how": found.protocol or None,
+            "measure": found.measure,
             "convention": options.convention,
             "rule": getattr(estimator, "rule", None),
             "value": score,
@@ -128,14 +124,13 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
             role.replace(" ", "_"): {name: each.as_dict() for name, each in judged.items()}
             for role, judged in found.judged.items()
         },
-        "seconds": report.seconds,
-        "notes": report.notes,
+        "seconds": found.report.seconds,
+        "notes": found.report.notes,
     }
     if hasattr(estimator, "propensities_"):
         out["examination"] = estimator.propensities_.as_dict()
     if hasattr(estimator, "results_"):
-        out["models"] = _results(estimator)
-        out["skipped"] = estimator.skipped_
+        out |= {"models": _records(estimator.results_), "skipped": estimator.skipped_}
     return out
 
 
@@ -152,21 +147,16 @@ def _held_out(found: Study) -> tuple[float, float]:
     return score - bias if greater else score + bias, bias
 
 
-def _bias(found: Study) -> list[str]:
-    """What there is to say about the printed score: that a bias was subtracted, or that one is left."""
-    bias, options = _held_out(found)[1], found.options
-    text = [f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n"]
-    if options.event is not None and options.cv != "leave_pair_out":
-        text.append(
-            "It is still too good: items of a held-out event are in other pairs. cv --nested holds out items.\n"
-        )
-    return [] if np.isnan(bias) else text
-
-
-def _examination(found: Study) -> list[str]:
-    """How often each position is examined, if labels are clicks."""
-    known = getattr(found.estimator, "propensities_", None)
-    return [] if known is None else [f"Examination by position\n{known}\n\n"]
+def _text(found: Study) -> list[str]:
+    """What follows the tables: the examination of positions if labels are clicks, and what the printed score is."""
+    known, bias, options = getattr(found.estimator, "propensities_", None), _held_out(found)[1], found.options
+    text = [] if known is None else [f"Examination by position\n{known}\n\n"]
+    if not np.isnan(bias):
+        text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n")
+        if options.event is not None and options.cv != "leave_pair_out":
+            problem = "It is still too good: items of a held-out event are in other pairs."
+            text.append(f"{problem} cv --nested holds out items.\n")
+    return text
 
 
 def _chosen(estimator: Any) -> dict[str, Any]:
@@ -176,19 +166,8 @@ def _chosen(estimator: Any) -> dict[str, Any]:
     return chosen | reached | chosen
 
 
-def _measure(found: Study) -> str:
-    """What the measure that chooses is called."""
-    return found.options.called(found.options.measures[0])
-
-
-def _protocol(found: Study) -> str:
-    """How the model was chosen; the groups of preferences of censored times are events."""
-    how = str(getattr(found.estimator, "selection_", ""))
-    return how if found.options.event is None else how.replace("groups of preferences", "events")
-
-
 def _tables(result: dict[str, Any], *middle: Table) -> list[Table]:
-    """What was read, what a command has to say, and the measures."""
+    """The data, the tables of one command, and the measures."""
     data = {
         role: part
         | {
@@ -202,10 +181,8 @@ def _tables(result: dict[str, Any], *middle: Table) -> list[Table]:
     names = [*counted, "rows", "queries", "features"]
     out = [Table("Data", ["", "file", *names], file_rows(data, *names), left=2 + len(counted))]
     if "pairs" in result:
-        columns = ["", "file", "number", "ties", "items compared", "groups"]
-        out.append(
-            Table("Preferences", columns, file_rows(result["pairs"], "preferences", "ties", "items", "groups"), 2)
-        )
+        rows = file_rows(result["pairs"], "preferences", "ties", "items", "groups")
+        out.append(Table("Preferences", ["", "file", "number", "ties", "items compared", "groups"], rows, left=2))
     if uses := result.get("columns_used"):
         rows = [[use[name] for name in ("name", "kind", "reason", "n_missing", "n_features")] for use in uses]
         out.append(Table("Columns", ["", "used as", "because", "missing", "features"], rows, left=3))
@@ -223,27 +200,20 @@ def _measure_table(measures: dict[str, dict[str, dict[str, Any]]]) -> list[Table
     return [Table(title, ["", *(role.replace("_", " ") for role in measures)], rows)] if measures else []
 
 
-def _model_table(found: Study) -> list[Table]:
+def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
     """What each model reached that AutoRankRLS chose among."""
-    if not hasattr(found.estimator, "results_"):
-        return []
-    names = ["", "model", "scale", _measure(found), "behind", "seconds", "export"]
+    names = ["", "model", "scale", found.measure, "behind", "seconds", "export"]
     rows = [
         ["chosen" if of["chosen"] else "", of["model"], of["scale"], show(of["mean_score"], of["standard_error"])]
         + [show(of["behind"], of["behind_error"]), f"{of['seconds']:.1f}", of["export"]]
-        for of in _results(found.estimator)
+        for of in models
     ]
-    return [Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)]
-
-
-def _results(estimator: Any) -> list[dict[str, Any]]:
-    columns = (column.tolist() for column in estimator.results_.values())
-    return [dict(zip(estimator.results_, row, strict=True)) for row in zip(*columns, strict=True)]
+    return Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)
 
 
 def _choice_table(found: Study) -> Table:
     """What was chosen, from which candidates, and its held-out score."""
-    estimator, scale, names = found.estimator, found.options.scale or "none", found.training.feature_names
+    estimator, scale, names = found.estimator, found.options.scale, found.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
     rows += [[name.replace("_", " "), cell(value, 6)] for name, value in _chosen(estimator).items()]
     if scale != "none":
@@ -252,12 +222,12 @@ def _choice_table(found: Study) -> Table:
     score = _held_out(found)[0]
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([f"held-out {_measure(found)}", show(score, getattr(estimator, "best_score_error_", None))])
-    title = f"Chosen by {_protocol(found)}, from {len(estimator.cv_results_['mean_score'])} candidates"
+    rows.append([f"held-out {found.measure}", show(score, getattr(estimator, "best_score_error_", None))])
+    title = f"Chosen by {found.protocol}, from {len(estimator.cv_results_['mean_score'])} candidates"
     return Table(title, ["", ""], rows, left=2)
 
 
-def _curve_table(metric: str, how: str, curve: list[dict[str, Any]], best: int) -> Table:
+def _curve_table(found: Study, curve: list[dict[str, Any]], best: int) -> Table:
     """Every candidate; what all have in common is in the title."""
     names = [name for name in curve[0] if name not in _SCORES]
     several = [name for name in names if len({str(entry[name]) for entry in curve}) > 1 or name == "alpha"]
@@ -268,5 +238,5 @@ def _curve_table(metric: str, how: str, curve: list[dict[str, Any]], best: int) 
         rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
     fixed = ", ".join(f"{name} {cell(curve[0][name])}" for name in names if name not in several)
     interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
-    title = f"{metric} by {how}" + (f" ({fixed})" if fixed else "")
-    return Table(title, ["", *several, metric, "std. error", *interval], rows)
+    title = f"{found.measure} by {found.protocol}" + (f" ({fixed})" if fixed else "")
+    return Table(title, ["", *several, found.measure, "std. error", *interval], rows)

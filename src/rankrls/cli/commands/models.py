@@ -15,7 +15,7 @@ from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result, Table, cell
 from rankrls.io._rows import few
 from rankrls.io.data import read_names
-from rankrls.io.items import item_names, row_of
+from rankrls.io.items import row_of
 from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 
@@ -26,13 +26,13 @@ _SELECTED = ("name", "weight", "held_out", "gain")
 def explain(options: Options, report: Report) -> Result:
     """Say why item A is ranked above item B."""
     stored = load_model(options.model, report)
-    table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
+    table = read(options.data, options.reading(), report, stored)
     stored.check_queries(table)
     names = None if options.names is None else read_names(options.names)
     if names is None and stored.names is None:
         names = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
-    rows = [row_of(item, table, options.ids, options.query) for item in items]
+    rows = [row_of(item, table, options.query) for item in items]
     explained = inspection.explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
     try:
         pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
@@ -40,7 +40,7 @@ def explain(options: Options, report: Report) -> Result:
         raise error.replace(file=str(options.data)) from error
     if pair.units != "as given":
         report.note(f"features {pair.units}.")
-    called = (None, None) if item_names(table, options.ids) is None else (options.first, options.second)
+    called = (None, None) if table.docids is None else (options.first, options.second)
     top = options.top or None
     found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
     columns = ["", "contribution", called[0] or f"row {pair.a}"]
@@ -82,7 +82,7 @@ def _offset(options: Options, stored: StoredModel, report: Report) -> float | No
     if options.offset is None:
         return None
     if options.offset.exists():
-        table = read(options.offset, options.reading(queries="optional", labels="ignored"), report, stored)
+        table = read(options.offset, options.reading(), report, stored)
         return engines.positive_offset(stored.model, table.X)
     try:
         value = float(str(options.offset))
@@ -97,7 +97,7 @@ def _offset(options: Options, stored: StoredModel, report: Report) -> float | No
 def info(options: Options, report: Report) -> Result:
     """Show a model's metadata."""
     found = read_info(options.about)
-    values = {**found, **found["given"]}
+    values = {**found, **found["given"], **found}
     del values["given"]
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
     values["feature_names"] = few(values["feature_names"] or [], _NAMES)

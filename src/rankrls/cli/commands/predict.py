@@ -15,7 +15,7 @@ from rankrls.cli._files import chunks, load_model, read, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
-from rankrls.io.items import item_names, tab_lines, trec_ranking, trec_rows
+from rankrls.io.items import tab_lines, trec_ranking, trec_rows
 from rankrls.io.preferences import load_sides
 from rankrls.models._pipelines import check_target, fitted_ranker
 from rankrls.ranking import rank_scores
@@ -46,25 +46,24 @@ def _probabilities(options: Options, report: Report) -> Result:
         problem = "has no win probabilities. Fit the model on votes, with held-out votes."
         raise InputError(problem, parameter="model", file=str(options.model))
     path = options.data if options.pairs is None else options.pairs
-    with report.working("reading", f"reading {path}"):
+    with report.working("reading", path):
         sides = np.stack(load_sides(path, options.left, options.right))
+    items, rows = np.unique(sides, return_inverse=True)
     if options.pairs is None:
         if stored.encoder is None or [*stored.encoder.columns_needed_] != ["item"]:
             raise InputError(
                 "--left and --right are names or texts, but the model needs features. Use --pairs.", parameter="left"
             )
-        items, rows = np.unique(sides, return_inverse=True)
         if unseen := stored.encoder.count_unusual({"item": items}):
             report.note(f"{path} has items without training votes: {sum(unseen['item'].values())}.")
         scores = stored.whole.predict({"item": items})
     else:
-        table = read(options.data, options.reading(queries="optional", labels="ignored"), report, stored)
-        scores, names = scored(stored, table, report), item_names(table) or [*map(str, range(table.n_rows))]
-        row_of = {name: row for row, name in enumerate(names)}
-        for item in sides.ravel().tolist():
-            if item not in row_of:
-                raise InputError(f"{options.data} has no item {item!r}.", parameter="pairs", file=str(path))
-        rows = np.array([row_of[item] for item in sides.ravel().tolist()])
+        table = read(options.data, options.reading(), report, stored)
+        names = map(str, range(table.n_rows)) if table.docids is None else table.docids
+        score_of = dict(zip(names, scored(stored, table, report), strict=True))
+        if missing := [item for item in items.tolist() if item not in score_of]:
+            raise InputError(f"{options.data} has no item {missing[0]!r}.", parameter="pairs", file=str(path))
+        scores = np.array([score_of[item] for item in items.tolist()])
     first, second = scores[rows.reshape(2, -1)]
     found = {"left": sides[0], "right": sides[1], "difference": first - second}
     found["probability"] = expit(slope * found["difference"])
@@ -78,7 +77,7 @@ def _probabilities(options: Options, report: Report) -> Result:
 def _scores(options: Options, report: Report) -> Iterator[Any]:
     """Rows and their scores (rows, targets), chunk by chunk."""
     stored = load_model(options.model, report)
-    for table in chunks(options, options.reading(queries="optional", labels="ignored"), report, stored):
+    for table in chunks(options, options.reading(), report, stored):
         yield table, scored(stored, table, report).reshape(table.n_rows, -1)
 
 
@@ -101,14 +100,13 @@ def rank(options: Options, report: Report) -> Result:
 def _rankings(options: Options, report: Report) -> Iterator[Any]:
     """The ranking of each chunk of rows, with the ids of its items."""
     stored = load_model(options.model, report)
-    queries: Any = "ignored" if options.everything else "optional"
-    first = 0
-    for table in chunks(options, options.reading(queries=queries, labels="ignored"), report, stored):
+    reading, first = options.reading(queries="ignored" if options.everything else "optional"), 0
+    for table in chunks(options, reading, report, stored):
         if stored.by_query:
             stored.check_queries(table)
         scores = scored(stored, table, report).reshape(table.n_rows, -1)
         scores = scores[:, check_target(options.target, scores.shape[1])]
-        names = item_names(table, options.ids) or [str(first + row) for row in range(table.n_rows)]
+        names: Any = [str(first + row) for row in range(table.n_rows)] if table.docids is None else table.docids
         if options.layout == "trec":
             found = trec_ranking(scores, table.qid, names, options.top)
         else:
