@@ -66,6 +66,21 @@ def test_every_pair_is_scored_as_by_the_refit_without_it(seed, lengths, n, weigh
         np.testing.assert_allclose(error, np.linalg.norm(influence, axis=0) / weight.sum(), atol=1e-12)
 
 
+@pytest.mark.parametrize("lengths", [[8], [8, 7]])
+def test_a_small_eigenvalue_is_not_taken_for_an_intercept(lengths):
+    """An eigenvector of an eigenvalue next to 0 is found mixed with those of the intercepts, which are left out."""
+    for seed in range(10):
+        X, y, q, _ = problem(seed, lengths, sum(lengths), False)
+        X *= np.geomspace(1.0, 1e-6, X.shape[1])
+        case = Case(X, y, q, None, {"ties": "include", "balance": "examples", "regression_weight": 0.0})
+        dual = DualEquations.of_kernel(X @ X.T, case.graph).smoother()
+        i, j = np.array([(a, b) for a in range(len(y)) for b in range(a) if q[a] == q[b] and y[a] != y[b]]).T
+        alpha = 1e-8 * dual.top
+        margins = held_out_margins(dual, case.graph, X, np.array([alpha]), i, j)[:, 0]
+        wanted = by_refits(case, i, j, alpha)
+        np.testing.assert_allclose(margins, wanted, atol=1e-6 * (np.abs(y).max() + np.abs(wanted).max()))
+
+
 @pytest.mark.parametrize("balance", ["pairs", "queries"])
 def test_a_pair_without_which_all_labels_are_equal_is_a_tie(balance):
     """What remains has no differences, so its model is 0, however small alpha is."""

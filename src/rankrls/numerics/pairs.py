@@ -175,7 +175,7 @@ class _Plan:
             check_semidefinite(s.values)
             # If F's null space is that of K too, its eigenvectors are those of the intercepts, which are left out.
             alone = np.count_nonzero(s.values == 0.0) == len(lengths) and bool(free.all())
-            Z = s.directions[:, s.values != 0.0] if alone else s.directions
+            Z = _without_means(s.directions[:, s.values != 0.0], u, graph.starts) if alone else s.directions
             return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, 1.0, 0.0 if alone else 1.0)
         D, means = graph.read(X)
         Z = graph.factor(D @ s.directions, None if means is None else means @ s.directions)
@@ -223,6 +223,16 @@ class _Plan:
                     _count(block, a, begin, self.first_equal, *known, sums[begin:most])
                     sums[a:b] += block @ w[begin:most]
         return sums
+
+
+def _without_means(V: Array, u: Array, starts: Index) -> Array:
+    """Eigenvectors made orthogonal to the intercepts again: they turn into those where an eigenvalue is next to 0.
+
+    The last ones, of the largest eigenvalues, are turned least.
+    """
+    means = np.add.reduceat(u[:, None] * V, starts[:-1], axis=0)
+    V = V - u[:, None] * np.repeat(means, np.diff(starts), axis=0)
+    return np.linalg.qr(V[:, ::-1])[0][:, ::-1]
 
 
 @compiled
