@@ -68,6 +68,15 @@ def test_scores_of_new_queries_and_new_items_are_those_of_the_dense_system(seed,
         np.testing.assert_allclose(centred(found), centred(expected), atol=1e-7 * max(1.0, np.abs(expected).max()))
 
 
+def test_items_in_which_one_direction_is_next_to_nothing():
+    """Its eigenvector is found mixed with the items' mean, which must not reach the scores."""
+    X, Z, Y = made(5)
+    wide = lambda A, B: gaussian(A, B, 0.003)
+    found = ConditionalRankRLS(1e-3, item_kernel="rbf", item_gamma=0.003).fit(X, Y, items=Items(Z)).predict(X)
+    expected = dense_scores(X, Z, Y, 1e-3, KERNELS["linear"], wide, X, Z)
+    np.testing.assert_allclose(centred(found), centred(expected), atol=1e-8)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "precomputed"])
 @pytest.mark.parametrize(
     ("item_kernel", "fit_intercept"),

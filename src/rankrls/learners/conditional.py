@@ -141,7 +141,9 @@ class ConditionalRanking:
         """Coefficients ``a`` (q, d) with ``f = K a G``, and the items' intercepts, (d,). O(q d (q + d))."""
         c = self._coefficients(alpha)
         if self.items is not None:
-            return c @ self.items.vectors.T, np.zeros(self.Y.shape[1])
+            a = c @ self.items.vectors.T
+            # A direction of the items whose eigenvalue is next to 0 is found mixed with that of the mean.
+            return a - a.mean(axis=1, keepdims=True), np.zeros(self.Y.shape[1])
         if not self.fit_intercept:
             return c, np.zeros(c.shape[1])
         ones, _, level = self._levels(alpha)
