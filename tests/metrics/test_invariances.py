@@ -10,7 +10,7 @@ from rankrls.metrics import Measure, resolve_measure
 
 MEASURES = [
     *(resolve_measure(name) for name in ("disagreement", "pair_accuracy", "tau")),
-    Measure("disagreement", tied_labels="half", average="pair"),
+    Measure("disagreement", tied_labels="half"),
     *(
         resolve_measure(name, convention)
         for name in ("ndcg@3", "map", "p@2", "mrr", "err", "rprec")
@@ -32,15 +32,14 @@ def judged_scores(draw, distinct=False):
 
 def judge(measure, y, f, qid, **options):
     layout = query_layout(qid, len(y))
-    values, average = measure.judge(y, f.reshape(len(y), -1), layout, **options)
-    return dict(zip(layout.ids.tolist(), values.tolist(), strict=True)), average
+    values = measure.judge(y, f.reshape(len(y), -1), layout, **options)
+    return dict(zip(layout.ids.tolist(), values.tolist(), strict=True))
 
 
 def same(one, other):
-    assert one[0].keys() == other[0].keys()
-    for q, values in one[0].items():
-        np.testing.assert_allclose(other[0][q], values, atol=1e-13)
-    np.testing.assert_allclose(other[1], one[1], atol=1e-13)
+    assert one.keys() == other.keys()
+    for q, values in one.items():
+        np.testing.assert_allclose(other[q], values, atol=1e-13)
 
 
 @by_name
@@ -71,7 +70,7 @@ def test_label_shift_moves_no_pair(case, shift):
 def test_reversing_the_scores_reverses_the_pairs(case):
     y, f, qid = case
     for name, total in (("disagreement", 1.0), ("pair_accuracy", 1.0), ("tau", 0.0)):
-        forward, backward = (judge(resolve_measure(name), y, s, qid)[0] for s in (f, -f))
+        forward, backward = (judge(resolve_measure(name), y, s, qid) for s in (f, -f))
         for q, value in forward.items():
             np.testing.assert_allclose(value[0] + backward[q][0], total if np.isfinite(value[0]) else np.nan)
 
@@ -82,7 +81,7 @@ def test_the_labels_themselves_are_a_perfect_ranking(case):
     for measure in MEASURES:
         if measure.name in ("precision", "err"):
             continue
-        for q, (value,) in judge(measure, y, y, qid)[0].items():
+        for q, (value,) in judge(measure, y, y, qid).items():
             nothing = not (y[qid == q] >= 1).any()
             if np.isfinite(value) and not nothing:
                 assert value == pytest.approx(float(measure.greater_is_better), abs=1e-12)

@@ -62,8 +62,9 @@ def test_stages_and_importances():
         stages = list(model.staged_predict(given))
         assert len(stages) == model.n_estimators_ == ROUNDS
         np.testing.assert_allclose(stages[-1], model.predict(X), atol=1e-12)
+    better, worse = np.nonzero((qid[:, None] == qid) & (y[:, None] > y))
     for stage, loss in zip(stages, model.train_loss_, strict=True):
-        assert Measure("disagreement", average="pair")(y, stage, qid=qid) <= loss
+        assert 1.0 - preference_accuracy(stage, better, worse) <= loss
     np.testing.assert_allclose(
         stages[0] > 0, (X[:, model.features_[0]] > model.thresholds_[0]) & (model.weights_[0] > 0)
     )

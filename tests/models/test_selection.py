@@ -186,7 +186,6 @@ def test_validation_data(qid):
         ("map", Measure("average_precision")),
         ("tau", Measure("kendall_tau")),
         (Measure("ndcg", k=2, convention="trec"), lambda y, f, **o: Measure("ndcg", k=2, convention="trec")(y, f, **o)),
-        (Measure("disagreement", average="pair"), lambda y, f, **o: Measure("disagreement", average="pair")(y, f, **o)),
         (
             Measure("disagreement", tied_labels="half"),
             lambda y, f, **o: Measure("disagreement", tied_labels="half")(y, f, **o),

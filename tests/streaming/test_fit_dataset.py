@@ -9,7 +9,6 @@ import pytest
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, SparseRankRLSCV
-from rankrls.metrics import Measure
 from rankrls.preprocessing import QueryStandardScaler
 from rankrls.streaming.fitting import fit_scaler, scaled
 from tests.oracles import explicit_laplacian, ridge
@@ -134,7 +133,6 @@ def test_a_basis_is_that_of_all_rows(cuts):
         (RankRLS(solver="dual"), "solver"),
         (RankRLSCV(positive=True), "positive"),
         (RankRLSCV(cv=3), "cv"),
-        (RankRLSCV(scoring=Measure("disagreement", average="pair")), "scoring"),
         (SparseRankRLS(basis="kmeans"), "basis"),
         (SparseRankRLS(basis_indices=[0]), "basis_indices"),
         (SparseRankRLS(kernel="precomputed"), "kernel"),

@@ -89,10 +89,10 @@ def judge(
     out = {}
     for name in names:
         measure = resolve_measure(name, convention)
-        values, average = measure.judge(y, scores[:, None], layout, weights, docno)
+        values = measure.judge(y, scores[:, None], layout, weights, docno)
         known = int((~np.isnan(values)).sum())
-        error = float(mean_and_error(values)[1][0])
-        out[str(name)] = Judgement(float(average[0]), error, known, values[:, 0])
+        mean, error = (float(each[0]) for each in mean_and_error(values))
+        out[str(name)] = Judgement(mean, error, known, values[:, 0])
         if must_judge and not known:
             raise InputError(f"{name} is not defined for any query of these data. Check the labels.", file=table.path)
     return out

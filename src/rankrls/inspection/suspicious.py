@@ -14,6 +14,7 @@ from rankrls._checks import numbers_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics import resolve_measure
+from rankrls.metrics._values import mean_of_judged
 
 _ROWS = 50  # fewer may be as they are by chance
 _PAIRS = 200
@@ -111,7 +112,7 @@ def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], lay
         inside = query_layout(layout.codes[rows], len(rows))
         enough = len(columns) > 0 and _n_pairs(y[rows], inside) >= _PAIRS
         if enough:
-            errors = measure.judge(y[rows], X[np.ix_(known[rows], columns)], inside)[1]
+            errors = mean_of_judged(measure.judge(y[rows], X[np.ix_(known[rows], columns)], inside))
             columns = columns[(errors == 0.0) | (errors == 1.0)]
     return tuple(columns.tolist()) if enough else ()
 

@@ -14,6 +14,7 @@ from rankrls._compiled import map_threads, n_threads
 from rankrls._errors import needed
 from rankrls._queries import QueryLayout, label_varies
 from rankrls.metrics import Measure
+from rankrls.metrics._values import mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 
 Array = NDArray[np.float64]
@@ -214,8 +215,7 @@ def grown(loss: str, setting: tuple[int, float], data: Labelled, measure: Measur
 
     def judged(f: Array, _: Any) -> tuple[str, float, bool]:
         values = measure.values(f[None], watched.y, watched.starts, weights=watched.weights)
-        mean = measure.mean_of(values, watched.y, watched.starts, watched.weights)[0]
-        return "measure", float(np.nan_to_num(mean)), measure.greater_is_better
+        return "measure", float(np.nan_to_num(mean_of_judged(values)[0])), measure.greater_is_better
 
     stop = package.early_stopping(_PATIENCE, verbose=False)
     found = boosted(first, _MOST_TREES, valid_sets=[watched.dataset()], feval=judged, callbacks=[stop])

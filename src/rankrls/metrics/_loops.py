@@ -212,11 +212,11 @@ class PairCounts:
     apart: Array
 
 
-def count_pairs(chunk: Chunk, *, same: bool, longest: int | None = None) -> PairCounts:
+def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
     """Count the pairs of each query of a chunk; ``same`` asks for pairs with equal labels too.
 
-    O(u^2) for a query of u <= ``longest`` rows (by default where that is fastest), else O(u log u), for each column.
-    Two scores are tied if they differ by no more than both may be off.
+    O(u^2) for a query of u rows where that is fastest, else O(u log u), for each column. Two scores are tied if they
+    differ by no more than both may be off.
     """
     chunk = chunk.in_order(chunk.y)
     y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape
@@ -226,8 +226,8 @@ def count_pairs(chunk: Chunk, *, same: bool, longest: int | None = None) -> Pair
         off = chunk.norms[:, None] * chunk.sizes
         low, high = low - off, high + off
     counts, unit = np.zeros((chunk.n_queries, columns, 3)), bool((w == 1.0).all())
-    if longest is None:
-        longest = LONGEST if unit else LONGEST_WEIGHTED
+    longest, pairs = LONGEST if unit else LONGEST_WEIGHTED, np.zeros((2, chunk.n_queries))
+    weigh_pairs(y, w, starts, pairs)
     compare_pairs(low, high, y, w, unit, same, starts, longest, counts)
     for q in np.flatnonzero(np.diff(starts) > longest):
         rows = slice(starts[q], starts[q + 1])
@@ -236,15 +236,7 @@ def count_pairs(chunk: Chunk, *, same: bool, longest: int | None = None) -> Pair
             bottom, top = low[k, rows], high[k, rows]
             counts[q, k] = [w[rows] @ c for c in count_by_rows(bottom, bottom if low is high else top, label, w[rows])]
     counts[..., 2] *= same
-    return PairCounts(*pair_weights(chunk), counts[..., 0], counts[..., 1], counts[..., 2])
-
-
-def pair_weights(chunk: Chunk) -> tuple[Array, Array]:
-    """The weights of the pairs of each query with different labels and with equal ones, (queries,) each."""
-    chunk = chunk.in_order(chunk.y)
-    out = np.zeros((2, chunk.n_queries))
-    weigh_pairs(chunk.y, np.ones(len(chunk.y)) if chunk.weights is None else chunk.weights, chunk.starts, out)
-    return out[0], out[1]
+    return PairCounts(*pairs, *np.moveaxis(counts, -1, 0))
 
 
 def jackknife(scores: Array, y: Array, weights: Array | None) -> Array:

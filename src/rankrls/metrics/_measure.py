@@ -14,7 +14,7 @@ from rankrls._checks import check_count, check_finite, check_word, vector_of
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError, did_you_mean
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.metrics._table import BY_NAME, CONVENTIONS, DEFAULTS, Array, Chunk, Definition, Discount, Gain
+from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Array, Chunk, Definition, Gain
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
@@ -30,7 +30,7 @@ class Measure:
     name                    also          value of a query
     ======================  ============  ==================================================================
     ``disagreement``                      share of the ordered pairs in the wrong order (an error)
-    ``pair_accuracy``       ``accuracy``  1 - disagreement
+    ``pair_accuracy``                     1 - disagreement
     ``auc``                               the same of relevant against other items
     ``kendall_tau``         ``tau``       Kendall's tau-b
     ``pair_squared_error``                mean squared error of score differences over pairs (an error)
@@ -56,8 +56,8 @@ class Measure:
         The evaluation tool whose choices are used; see the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
         NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
-    discount : {"log2", "letor"} or callable, optional
-        NDCG: ``1 / log2(i + 1)``; 1, 1, then ``1 / log2(i)``; or ``discount(positions)``.
+    discount : {"log2", "letor"}, optional
+        NDCG: ``1 / log2(i + 1)``; or 1, 1, then ``1 / log2(i)``.
     empty : float or "skip", optional
         The value of a query that has nothing to find; "skip" leaves it out of the mean.
     ties : {"row", "docno", "average", "threshold"}, optional
@@ -68,14 +68,9 @@ class Measure:
     denominator : {"nominal", "reachable"}, optional
         Precision divides by k, or by min(k, items); average precision at k by the relevant items, or by min(k,
         relevant items).
-    single_scores : bool, optional
-        Round scores to single precision first; what then is equal is tied.
     tied_labels : {"ignore", "half"}, optional
         Disagreement and accuracy. "ignore": pairs with equal labels do not exist. "half": they count too, and one that
         the scores keep apart is half an error (Pahikkala et al. 2007, eq. 3).
-    average : {"query", "pair"}, optional
-        Disagreement and accuracy. "query": the mean over queries that have a pair. "pair": all errors over all pairs,
-        so that long queries count more (Airola et al. 2010, eq. 2, normalised).
     highest : float, optional
         ERR: the highest label there may be, 4 by default.
 
@@ -134,14 +129,12 @@ class Measure:
     k: int | None = None
     convention: str = "letor"
     gain: Gain | None = None
-    discount: Discount | None = None
+    discount: str | None = None
     empty: float | str | None = None
     ties: str | None = None
     relevant: float | None = None
     denominator: str | None = None
-    single_scores: bool | None = None
     tied_labels: str | None = None
-    average: str | None = None
     highest: float | None = None
 
     def __post_init__(self) -> None:
@@ -163,7 +156,7 @@ class Measure:
     @property
     def _definition(self) -> Definition:
         if callable(self.name):
-            return Definition(str(self), self._apply, depth="none", bounds=(-np.inf, np.inf))
+            return Definition(str(self), self._apply, depth="none")
         return BY_NAME[self.name]
 
     def _apply(self, chunk: Chunk) -> Array:
@@ -186,7 +179,7 @@ class Measure:
 
     def _given(self) -> dict[str, Any]:
         """The single choices that were made."""
-        values = {name: getattr(self, name) for name in DEFAULTS}
+        values = {name: getattr(self, name) for name in CHOICES}
         return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
@@ -265,18 +258,8 @@ class Measure:
         if self.choices.single_scores and not self._definition.over_pairs:
             with np.errstate(over="ignore"):
                 scores = scores.astype(np.float32).astype(np.float64)
-        chunk = Chunk(scores, y, weights, starts, places, sizes, tolerance, self.k, self.choices)
+        chunk = Chunk(scores, y, weights, starts, sizes, tolerance, self.k, self.choices)
         return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
-
-    def mean_of(self, values: Array, y: Array, starts: NDArray[np.intp], weights: Array | None = None) -> Array:
-        """The mean (columns,) of the values (queries, columns) of queries; NaN if no query has a value."""
-        if self.choices.average == "query":
-            return mean_of_judged(values)
-        from rankrls.metrics._loops import pair_weights
-
-        chunk = Chunk(y[None], y, weights, starts, None, None, np.zeros(1), None, self.choices)
-        ordered, tied = pair_weights(chunk)
-        return mean_of_judged(values, ordered + (self.choices.tied_labels == "half") * tied)
 
     def jackknife(self, scores: Array, y: Array, weights: Array | None = None) -> Array:
         """Standard errors (columns,) of one ranking with scores (columns, rows), over its items.
@@ -299,8 +282,8 @@ class Measure:
         docno: Any = None,
         *,
         rounded: bool = False,
-    ) -> tuple[Array, Array]:
-        """Each query's values (q, columns), and their average (columns,), for scores (m, columns) of rows in any order.
+    ) -> Array:
+        """Each query's values (q, columns), for scores (m, columns) of rows in any order.
 
         Document ids order equal scores if the convention says so. If scores are computed ones (``rounded``), those that
         differ by at most 64 eps of the column's largest are tied. On all threads.
@@ -319,8 +302,7 @@ class Measure:
             return self.values(given, y[rows], queries - queries[0], weights=own, sizes=size, norms=norms)
 
         blocks = balanced_blocks(starts, 4 * n_threads())
-        values = np.concatenate([np.empty((0, len(columns))), *map_threads(run, blocks)])
-        return values, self.mean_of(values, y, starts, weights)
+        return np.concatenate([np.empty((0, len(columns))), *map_threads(run, blocks)])
 
     def __call__(
         self,
@@ -369,9 +351,10 @@ class Measure:
         scores, weights = check_scores(y_score, len(y)), check_weights(sample_weight, len(y))
         layout = query_layout(qid, len(y))
         matrix = scores if scores.ndim == 2 else scores[:, None]
-        values, average = self.judge(y, matrix, layout, weights, docno)
+        values = self.judge(y, matrix, layout, weights, docno)
         if per_query:
             return values if scores.ndim == 2 else values[:, 0]
+        average = mean_of_judged(values)
         if np.isnan(average).all():
             raise InputError(f"{self} is not defined for these data: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,22 +16,36 @@ from rankrls.metrics._values import ratio
 
 Array = NDArray[np.float64]
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
-Discount = str | Callable[[Array], Any]
 
 
-DEFAULTS: dict[str, Any] = {
-    "gain": "exp2",
-    "discount": "log2",
-    "empty": 0.0,
-    "ties": "row",
-    "relevant": 1.0,
-    "denominator": "nominal",
-    "single_scores": False,
-    "tied_labels": "ignore",
-    "average": "query",
-    "highest": 4.0,
+class Choice(NamedTuple):
+    """What a measure leaves open: its default, the words for it, and what else it may be."""
+
+    default: Any
+    words: tuple[str, ...] = ()
+    other: str = ""
+    allows: Callable[[Any], bool] | None = None
+
+
+def _is_gain(value: Any) -> bool:
+    return callable(value) or isinstance(value, tuple)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+CHOICES = {
+    "gain": Choice("exp2", ("exp2", "linear", "positive"), "a tuple of gains or a function", _is_gain),
+    "discount": Choice("log2", ("log2", "letor")),
+    "empty": Choice(0.0, ("skip",), "a finite number", _is_number),
+    "ties": Choice("row"),
+    "relevant": Choice(1.0, (), "a finite label", _is_number),
+    "denominator": Choice("nominal", ("nominal", "reachable")),
+    "tied_labels": Choice("ignore", ("ignore", "half")),
+    "highest": Choice(4.0, (), "a finite label", _is_number),
 }
-"""The choices that a measure leaves open, which :class:`rankrls.metrics.Measure` explains."""
+"""The choices that :class:`rankrls.metrics.Measure` explains."""
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "letor": {"discount": "letor"},
@@ -42,15 +56,6 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "ranklib": {"denominator": "reachable"},
 }
 """What each evaluation tool means by its measures, where that is not the default."""
-
-_WORDS = {
-    "gain": ("exp2", "linear", "positive"),
-    "discount": ("log2", "letor"),
-    "empty": ("skip",),
-    "denominator": ("nominal", "reachable"),
-    "tied_labels": ("ignore", "half"),
-    "average": ("query", "pair"),
-}
 
 
 def gains_of(gain: Gain, y: Array) -> Array:
@@ -80,17 +85,10 @@ def _check_labels(good: NDArray[np.bool_], y: Array, problem: str) -> None:
         raise InputError(f"the label {y[np.argmin(good)]:g} {problem}.", parameter="gain")
 
 
-def discounts_of(discount: Discount, depth: int) -> Array:
+def discounts_of(discount: str, depth: int) -> Array:
     """What positions 1 to ``depth`` are worth."""
     positions = np.arange(1, depth + 1, dtype=np.float64)
-    if isinstance(discount, str):
-        return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
-    values = np.asarray(discount(positions), dtype=np.float64)
-    if values.shape != positions.shape or not (np.isfinite(values) & (values >= 0)).all():
-        raise InputError(
-            "discount(positions) must return one finite number, not negative, for each position.", parameter="discount"
-        )
-    return values
+    return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,21 +101,18 @@ class Chunk:
     y, weights : ndarray of shape (rows,)
     starts : ndarray of shape (queries + 1,)
         The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
-    places : ndarray of shape (rows,), or None
-        In which order the rows with equal scores come; None for the order that they are in.
     sizes : ndarray of shape (rows,), or None
         By how much each score may be off, for a column of norm 1.
     norms : ndarray of shape (columns,)
     k : int or None
     choices : namespace
-        Every choice of :data:`~rankrls.metrics._table.DEFAULTS`.
+        Every choice of :data:`~rankrls.metrics._table.CHOICES`.
     """
 
     scores: Array
     y: Array
     weights: Array | None
     starts: NDArray[np.intp]
-    places: NDArray[Any] | None
     sizes: Array | None
     norms: Array
     k: int | None
@@ -141,7 +136,6 @@ class Chunk:
             y=self.y[order],
             weights=None if self.weights is None else self.weights[order],
             sizes=None if self.sizes is None else self.sizes[order],
-            places=None,
         )
 
     def sums(self, values: Array) -> Array:
@@ -198,7 +192,6 @@ class Definition:
         What a caller may choose.
     short : str
         How the measure is printed; empty for its name. It can be used as a name.
-    aliases : tuple of str
     own : mapping of str to mapping
         Choices in which this measure differs from what a convention says of all, by the convention's name; "" is every
         convention.
@@ -209,52 +202,34 @@ class Definition:
     greater_is_better : bool
     depth : {"any", "needed", "none"}
         Whether k may be given.
-    bounds : tuple of two floats
-        The smallest and the largest value there can be.
     """
 
     name: str
     compute: Callable[[Chunk], Array]
     choices: tuple[str, ...] = ()
     short: str = ""
-    aliases: tuple[str, ...] = ()
     own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     ties: tuple[str, ...] = ("row", "docno", "average")
     over_pairs: bool = False
     greater_is_better: bool = True
     depth: str = "any"
-    bounds: tuple[float, float] = (0.0, 1.0)
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """All names that it goes by."""
-        return tuple(name for name in (self.name, self.short, *self.aliases) if name)
 
     def check(self, name: str, value: Any) -> None:
         """Refuse a choice that the measure does not have, and a value that the choice cannot have."""
         if name not in self.choices:
             has = ", ".join(self.choices) or "none"
             raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
-        number = isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
-        words = self.ties if name == "ties" else _WORDS.get(name, ())
-        low, high = self.bounds
-        others = {
-            "gain": ("a tuple of gains or a function", callable(value) or isinstance(value, tuple)),
-            "discount": ("a function", callable(value)),
-            "empty": (f"a number from {low:g} to {high:g}", number and low <= value <= high),
-            "relevant": ("a finite label", number),
-            "highest": ("a finite label", number),
-            "single_scores": ("True or False", isinstance(value, bool | np.bool_)),
-        }
-        other, allowed = others.get(name, ("", False))
-        if not allowed and not (isinstance(value, str) and value in words):
-            listed = " or ".join(filter(None, (", ".join(map(repr, words)), other)))
+        choice = CHOICES[name]
+        words = self.ties if name == "ties" else choice.words
+        if not ((isinstance(value, str) and value in words) or (choice.allows and choice.allows(value))):
+            listed = " or ".join(filter(None, (", ".join(map(repr, words)), choice.other)))
             raise InputError(f"{name} of {self.name} must be {listed}; got {value!r}.", parameter=name)
 
     def chosen(self, convention: str, given: dict[str, Any]) -> SimpleNamespace:
         """The choices of a convention, with single ones overridden."""
         own = self.own.get("", {}) | self.own.get(convention, {})
-        return SimpleNamespace(**DEFAULTS | CONVENTIONS[convention] | own | given)
+        defaults = {name: choice.default for name, choice in CHOICES.items()} | {"single_scores": False}
+        return SimpleNamespace(**defaults | CONVENTIONS[convention] | own | given)
 
 
 def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:
@@ -358,45 +333,28 @@ def _pair_squared_error(chunk: Chunk) -> Array:
     return values.T
 
 
-_OF_POSITIONS = ("empty", "ties", "single_scores")
+_OF_POSITIONS = ("empty", "ties")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
 _NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
 _PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none"}
-_ERROR = ("tied_labels", "average")
 
 MEASURES = (
-    Definition("disagreement", disagreement, _ERROR, "", ("disagreement_error",), greater_is_better=False, **_PAIRS),
-    Definition("pair_accuracy", pair_accuracy, _ERROR, aliases=("accuracy",), **_PAIRS),
+    Definition("disagreement", disagreement, ("tied_labels",), greater_is_better=False, **_PAIRS),
+    Definition("pair_accuracy", pair_accuracy, ("tied_labels",), **_PAIRS),
     Definition("auc", _auc, ("relevant",), **_PAIRS),
-    Definition(
-        "kendall_tau",
-        _kendall_tau,
-        ("empty",),
-        "tau",
-        ("kendall",),
-        own={"": {"empty": "skip"}},
-        bounds=(-1.0, 1.0),
-        **_PAIRS,
-    ),
-    Definition(
-        "pair_squared_error",
-        _pair_squared_error,
-        greater_is_better=False,
-        bounds=(0.0, np.inf),
-        **_PAIRS,
-    ),
+    Definition("kendall_tau", _kendall_tau, ("empty",), "tau", own={"": {"empty": "skip"}}, **_PAIRS),
+    Definition("pair_squared_error", _pair_squared_error, greater_is_better=False, **_PAIRS),
     Definition("ndcg", _ndcg, (*_OF_POSITIONS, "gain", "discount")),
     Definition(
         "average_precision",
         _average_precision,
         (*_OF_RELEVANCE, "denominator"),
         "map",
-        ("ap",),
         own={"sklearn": {"ties": "threshold"}, "ranklib": {"denominator": "nominal"}},
         ties=("row", "docno", "average", "threshold"),
     ),
     Definition("precision", _precision, (*_OF_RELEVANCE, "denominator"), "p", own=_NOTHING, depth="needed"),
-    Definition("reciprocal_rank", _reciprocal_rank, _OF_RELEVANCE, "mrr", ("rr",)),
+    Definition("reciprocal_rank", _reciprocal_rank, _OF_RELEVANCE, "mrr"),
     Definition("recall", _recall, _OF_RELEVANCE, depth="needed"),
     Definition("success", _success, _OF_RELEVANCE, own=_NOTHING, depth="needed"),
     Definition("r_precision", _r_precision, _OF_RELEVANCE, "rprec", depth="none"),
@@ -404,10 +362,9 @@ MEASURES = (
         "err",
         _expected_reciprocal_rank,
         (*_OF_POSITIONS, "highest"),
-        aliases=("expected_reciprocal_rank",),
         own={"sklearn": {"ties": "row"}},
         ties=("row", "docno"),
     ),
 )
 
-BY_NAME = {name: definition for definition in MEASURES for name in definition.names}
+BY_NAME = {name: definition for definition in MEASURES for name in (definition.name, definition.short) if name}

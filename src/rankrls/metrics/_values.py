@@ -68,11 +68,9 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     return w
 
 
-def mean_of_judged(values: NDArray[np.float64], weights: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+def mean_of_judged(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean of each column of (queries, columns) over the entries that are not NaN; NaN where there are none."""
-    known = ~np.isnan(values)
-    w = known if weights is None else known * weights[:, None]
-    return ratio((np.where(known, values, 0.0) * w).sum(axis=0), w.sum(axis=0))
+    return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
 
 def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rankrls._comparisons import LabelledItems
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
+from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import choosing
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import number, options
@@ -200,15 +201,10 @@ def _of_pairs(plan: Plan, candidate: Any, problem: Any, values: Array, targets: 
 
 def _of_queries(plan: Plan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
     """The same by held-out queries, or folds of them."""
-    (form,), measure = problem.forms, plan.measure
-    (chunks,) = problem.hold_out(values, partial(judge_queries, measure), plan.folds)
-    graph = form.graph if plan.folds is None else form.graph.take(np.concatenate(plan.folds))
-    each = np.concatenate(chunks, axis=1)[targets]
-    means = [
-        measure.mean_of(one, y, graph.starts, graph.weights) for one, y in zip(each, graph.y.T[targets], strict=True)
-    ]
-    known = np.where(problem.unresolved(values), np.nan, np.stack(means)).T
-    return known if plan.greater_is_better else -known
+    (chunks,) = problem.hold_out(values, partial(judge_queries, plan.measure), plan.folds)
+    means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
+    means[problem.unresolved(values)] = np.nan
+    return means if plan.greater_is_better else -means
 
 
 _OF = {"pairs": _of_pairs, "queries": _of_queries}

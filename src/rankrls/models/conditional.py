@@ -16,7 +16,7 @@ from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._values import mean_and_error, mean_of_judged
+from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
 from rankrls.models.inputs.parameters import (
@@ -119,7 +119,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
         error = _each_query(Measure("disagreement"), Y, scores)
-        return 1.0 - float(mean_of_judged(error[:, None], check_weights(sample_weight, len(Y)))[0])
+        weights, known = check_weights(sample_weight, len(Y)), ~np.isnan(error)
+        return 1.0 - float(np.average(error[known], weights=None if weights is None else weights[known]))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_items_")
@@ -217,7 +218,7 @@ def check_items(items: Any) -> Items:
 def _each_query(measure: Measure, Y: Array, scores: Array) -> Array:
     """The measure of each row of Y, NaN if it has none."""
     layout = query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)
-    return measure.judge(Y.ravel(), scores.reshape(-1, 1), layout, rounded=True)[0][:, 0]
+    return measure.judge(Y.ravel(), scores.reshape(-1, 1), layout, rounded=True)[:, 0]
 
 
 @estimator

@@ -36,7 +36,7 @@ from rankrls.selection.least_squares import BasisForm, LeastSquaresProblem, Prim
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 from rankrls.streaming.executors import map_parts
-from rankrls.streaming.fitting import Model, check_streams, held_out_values, sum_equations, validated_values
+from rankrls.streaming.fitting import Model, held_out_values, sum_equations, validated_values
 
 
 def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
@@ -222,7 +222,6 @@ def choose_streamed(model: Any, dataset: Any, validation: Any, executor: Any) ->
     """The search over kernels, graphs and alphas: one pass for each kernel, and one for each kernel and graph."""
     _check(model, dataset)
     measure, alphas = resolve_measure(model.scoring), fitting.alphas_of(model)
-    check_streams(measure)
     data: Any = StreamedData(dataset, executor)
     problems, plan = _problems(model, data, fitting.settings_of(model, data)), streamed_plan(measure, validation)
     results = search(problems, data, plan, model.rule, alphas, int(model.verbose))

@@ -80,7 +80,7 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array, *, error: bool
     weights = data.weights if measure.uses_sample_weight else None
     targets = [(y, scores[:, :, t]) for t, y in enumerate(data.Y.T)]
     found = [measure.judge(y, given, data.layout, weights, rounded=True) for y, given in targets]
-    values, mean = (mean_of_targets(each) for each in zip(*found, strict=True))
+    values, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
     if data.layout.n_queries > 1:
         return Curve(mean, mean_and_error(values)[1], values)
     if not error:
@@ -168,4 +168,4 @@ def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> NDArray[n
 
     A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
     """
-    return ~np.isnan(measure.judge(y, y[:, None], layout)[0][:, 0])
+    return ~np.isnan(measure.judge(y, y[:, None], layout)[:, 0])

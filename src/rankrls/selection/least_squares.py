@@ -27,7 +27,7 @@ from rankrls._rows import offset_columns, shift_columns
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
-from rankrls.metrics._values import mean_and_error
+from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
@@ -387,18 +387,15 @@ class LeastSquaresProblem:
         def judge(part: Any, held: HeldOut) -> tuple[Array, Any]:
             return judge_queries(measure, part, held), (part.rows, held.scores + held.levels) if keeps else None
 
-        found, means, kept = [], [], []
-        for form, chunks in zip(self.forms, self.hold_out(values, judge, folds, means=keeps), strict=True):
+        found, kept = [], []
+        for chunks in self.hold_out(values, judge, folds, means=keeps):
             judged, scores_of_chunks = zip(*chunks, strict=True)
             kept.append(scores_of_chunks)
-            graph: Any = form.graph
-            each = np.full((graph.y.shape[1], n_queries, len(values)), np.nan)
-            each[:, slice(None) if folds is None else np.concatenate(folds)] = np.concatenate(judged, axis=1)
+            of_targets = np.concatenate(judged, axis=1)
+            each = np.full((len(of_targets), n_queries, len(values)), np.nan)
+            each[:, slice(None) if folds is None else np.concatenate(folds)] = of_targets
             found += list(each)
-            means += [
-                measure.mean_of(one, y, graph.starts, graph.weights) for one, y in zip(each, graph.y.T, strict=True)
-            ]
-        each_query, mean = mean_of_targets(found), mean_of_targets(means)
+        each_query, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
         mean[self.unresolved(values)] = np.nan
 
         def scores(k: int) -> Array:

@@ -235,15 +235,5 @@ def validated_values(
     return np.concatenate(list(map_parts(partial(_validated, weights, measure, basis), data.parts, executor)))
 
 
-def check_streams(measure: Measure) -> None:
-    """Refuse a measure that is no mean over queries."""
-    if measure.choices.average == "pair":
-        raise InputError(
-            f"scoring={str(measure)!r} averages over the pairs of all queries, which streaming does not support. "
-            "Use average='query'.",
-            parameter="scoring",
-        )
-
-
 def _features(X: Any, basis: Basis | None) -> Any:
     return X if basis is None else basis.features(X)

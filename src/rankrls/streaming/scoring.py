@@ -17,7 +17,7 @@ from rankrls._queries import query_layout
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.streaming.executors import map_parts
-from rankrls.streaming.fitting import check_streams, query_numbers
+from rankrls.streaming.fitting import query_numbers
 
 _USUAL = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreement")
 
@@ -93,10 +93,8 @@ def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], 
     Raises
     ------
     InputError
-        As :func:`predict`, and for a measure that is no mean over queries.
+        As :func:`predict`.
     """
-    for measure in measures:
-        check_streams(measure)
     found = list(_mapped(partial(_judged, tuple(measures)), models, data, executor))
     return QueryValues(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
@@ -165,7 +163,7 @@ def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -
     ids, weights = (None if column is None else column[rows] for column in (table.ids, table.sample_weight))
     layout = query_layout(query_numbers(qid), len(rows))
     values = [
-        measure.judge(y, scores[rows], layout, weights if measure.uses_sample_weight else None, ids)[0]
+        measure.judge(y, scores[rows], layout, weights if measure.uses_sample_weight else None, ids)
         for measure in measures
     ]
     return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), qid[layout.starts[:-1]]
