@@ -24,7 +24,7 @@ from rankrls.io import atomic_write
 from rankrls.metrics import resolve_measure
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
-_WIDTH = 480  # of a chart
+_WIDTH = 360  # of a chart, as wide as a phone
 
 
 @dataclass(frozen=True)

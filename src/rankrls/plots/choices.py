@@ -188,7 +188,7 @@ class AlphaSelectionDisplay(Display):
                 self._mark(self.chosen, "s", "black", "given")
         self.ax_.set(ylabel=self.measure or "measure", xscale="log")
         self.ax_.set_xlabel(self.parameter if self.values.ndim == 1 else "iterations")
-        self.ax_.legend()
+        self.ax_.legend(fontsize="small")
         return self
 
     def _mark(self, alpha: Any, marker: str, colour: str, rule: str) -> None:
