@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-import sklearn
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.decomposition import PCA
@@ -14,7 +13,6 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from rankrls import RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
-from rankrls.preprocessing import QueryMinMaxScaler
 from tests.refusals import Refusal
 
 RNG = np.random.default_rng(0)
@@ -64,21 +62,6 @@ def test_groups_reach_the_last_step():
     assert model[-1].selection_ == "leave-one-out over 5 groups of preferences"
 
 
-def test_scalers_of_queries():
-    model = make_pipeline(QueryMinMaxScaler(), RankRLS())
-    fit_pairs(model, X, *WITHIN, qid=QID)
-    Z = QueryMinMaxScaler().fit_transform(X, qid=QID)
-    expected = RankRLS().fit_pairs(Z, *WITHIN)
-    np.testing.assert_array_equal(model[-1].coef_, expected.coef_)
-    with sklearn.config_context(enable_metadata_routing=True):
-        np.testing.assert_array_equal(model.predict(X, qid=QID), expected.predict(Z))
-    with Refusal(parameter="qid", remedy="enable_metadata_routing=True"):
-        model.predict(X)
-    together = fit_pairs(make_pipeline(QueryMinMaxScaler(), RankRLS()), X, A, B)
-    one = RankRLS().fit_pairs(QueryMinMaxScaler().fit_transform(X), A, B)
-    np.testing.assert_array_equal(together.predict(X), one.predict(QueryMinMaxScaler().fit_transform(X)))
-
-
 @pytest.mark.parametrize(
     ("model", "change", "refusal"),
     [
@@ -91,16 +74,8 @@ def test_scalers_of_queries():
             Refusal("rows", "39", parameter="winners", row=0),
         ),
         (make_pipeline(StandardScaler(), RankRLS()), {"weight": WEIGHT[1:]}, Refusal("shape", parameter="weight")),
-        (make_pipeline(StandardScaler(), RankRLS()), {"qid": QID}, Refusal("whose features", parameter="qid", row=0)),
-        (RankRLS(), {"qid": QID}, Refusal("query scalers", parameter="qid")),
-        (
-            make_pipeline(QueryMinMaxScaler(), RankRLS()),
-            {"qid": QID},
-            Refusal("whose features", parameter="qid", row=0),
-        ),
-        (make_pipeline(QueryMinMaxScaler(), RankRLS()), {"qid": QID[1:]}, Refusal(parameter="qid")),
     ],
-    ids=range(9),
+    ids=range(5),
 )
 def test_refused_before_anything_is_fitted(model, change, refusal):
     model = model if isinstance(model, type) else clone(model)

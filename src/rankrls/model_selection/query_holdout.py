@@ -14,7 +14,7 @@ from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.models.fitting import check_comparable, labelled, preferred
-from rankrls.models.inputs.parameters import check_alphas, check_parameters
+from rankrls.models.inputs.parameters import check_grid, check_parameters
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes, preference_blocks
@@ -200,7 +200,7 @@ def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[
             parameter="estimator",
         )
     model = clone(estimator)
-    grid = check_alphas([model.alpha] if alphas is None else alphas)
+    grid = check_grid("alphas", [model.alpha] if alphas is None else alphas)
     model.set_params(alpha=float(grid[0]))
     check_parameters(model)
     return model, grid

@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import sklearn
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from rankrls._errors import InputError, spelled
-from rankrls._preferences import PreferenceTable, check_preferences
-from rankrls._queries import query_layout
+from rankrls._preferences import check_preferences
 from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.fitting import check_no_extra_qid
 from rankrls.models.ranker import Ranker
@@ -113,7 +111,6 @@ def fit_pairs(
     *,
     strength: Any = None,
     weight: Any = None,
-    qid: Any = None,
     **options: Any,
 ) -> Any:
     """Fit a pipeline to preferences: its transformers to the items, then its last step to the pairs.
@@ -128,10 +125,6 @@ def fit_pairs(
     X : array-like, sparse matrix or data frame of shape (m, n)
         The items, those in no preference too: transformers learn from all of them.
     winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-    qid : array-like of shape (m,), optional
-        A query id for each item, for scalers that look at one query at a time (:mod:`rankrls.preprocessing`). A
-        preference must then be between items of one query. Without, such a scaler takes all items as one query. To
-        ``predict`` afterwards, call ``sklearn.set_config(enable_metadata_routing=True)`` and give qid there too.
     **options
         Further arguments of the last step's ``fit_pairs``: ``groups``.
 
@@ -143,8 +136,8 @@ def fit_pairs(
     Raises
     ------
     ValueError
-        Where the last step learns no preferences or not with these options; for bad preferences, before anything is
-        fitted; where no step takes the ``qid`` that is given, or a preference is between items of two queries.
+        Where the last step learns no preferences or not with these options; and for bad preferences, before anything is
+        fitted.
 
     Examples
     --------
@@ -166,30 +159,9 @@ def fit_pairs(
         )
     preferences = check_preferences(winners, losers, _num_samples(X), strength, weight)
     if isinstance(model, Pipeline) and len(model.steps) > 1:
-        head, given = model[:-1], {}
-        if qid is not None:
-            _check_inside_queries(preferences, query_layout(qid, _num_samples(X)).codes)
-            given = {"qid": qid}
-        with sklearn.config_context(enable_metadata_routing=qid is not None):
-            X = head.fit_transform(X, **given)
+        head = model[:-1]
+        X = head.fit_transform(X)
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
-    elif qid is not None:
-        raise InputError(
-            "qid is used by query scalers only, and the pipeline has none. Leave out qid.", parameter="qid"
-        )
     given = {"strength": preferences.strength, "weight": preferences.weight}
     final.fit_pairs(X, preferences.winners, preferences.losers, **given, **options)
     return model
-
-
-def _check_inside_queries(preferences: PreferenceTable, codes: NDArray[np.intp]) -> None:
-    """Refuse preferences between items whose features are scaled separately."""
-    apart = codes[preferences.winners] != codes[preferences.losers]
-    if apart.any():
-        e = int(np.argmax(apart))
-        raise InputError(
-            f"Preference {e} compares rows {preferences.winners[e]} and {preferences.losers[e]} of different queries, "
-            "whose features are scaled separately. Leave it out, or use a scaler that looks at all rows.",
-            parameter="qid",
-            row=e,
-        )

@@ -24,16 +24,13 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import fitting
 from rankrls.models.boosted import Found, fitted_blend, fitted_trees
-from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
-    check_level,
+    SelectionParameters,
     check_measure,
     check_parameters,
     check_seed,
-    choice,
     estimator,
     flag,
-    number,
     options,
     parameter,
 )
@@ -44,8 +41,6 @@ from rankrls.preprocessing import QueryStandardScaler
 from rankrls.selection.optimism import ALLOWED, Entries
 from rankrls.selection.plans import Plan, exact_plan, folds_plan
 from rankrls.selection.search import Results, progress, search
-
-__all__ = ["AutoRankRLS"]
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
 """Gaussian widths to try: gamma times the mean squared distance of two items. With n standardised features, where that
@@ -112,7 +107,7 @@ class _Tried:
 
 
 @estimator
-class AutoRankRLS(Ranker):
+class AutoRankRLS(Ranker, SelectionParameters):
     r"""Chooses among linear, degree-2 and Gaussian RankRLS, and if asked boosted trees and their blend with these.
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
@@ -222,12 +217,10 @@ class AutoRankRLS(Ranker):
 
     scoring: Any = parameter(default="ndcg@10", check=check_measure)
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
-    rule: str = parameter(default="half_se", check=choice(*ALLOWED))
+    rule: str = parameter(default="half_se", words=ALLOWED)
     within_query: bool = parameter(default=False, check=flag)
-    n_basis: int = parameter(default=500, check=number(least=1, whole=True))
-    cv: Any = parameter(default=None)
+    n_basis: int = parameter(default=500, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
-    verbose: Any = parameter(default=0, check=check_level)
 
     # With metadata routing enabled, qid reaches predict without being asked for.
     __metadata_request__predict = {"qid": True}  # noqa: RUF012
@@ -295,7 +288,7 @@ class AutoRankRLS(Ranker):
             For a missing ``qid``, and for bad input.
         """
         check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
+        X = fitting.check_matrix(self, X, reset=False)
         if self._scales_by_query and qid is None:
             raise InputError(
                 "The chosen model scales features inside each query, and predict was called without qid. "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from typing import Any, Self, cast
@@ -20,12 +19,10 @@ from rankrls.metrics import Measure
 from rankrls.models import fitting
 from rankrls.models.inputs.parameters import (
     GraphParameters,
-    check_alphas,
+    check_grid,
     check_parameters,
     check_seed,
-    choice,
     estimator,
-    number,
     parameter,
 )
 from rankrls.models.ranker import Chooses
@@ -34,9 +31,6 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import evaluated
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
 from rankrls.selection.plans import Plan, a_fifth
-
-__all__ = ["CGRankRLS"]
-
 
 _REASONS = {
     Status.BREAKDOWN: "rounding, or a kernel that is not positive semidefinite",
@@ -171,11 +165,11 @@ class CGRankRLS(Chooses, GraphParameters):
     _accepts_operators = True
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    selection: str = parameter(default="hybrid", check=choice("hybrid", "tikhonov", "early_stopping"))
-    max_iter: int = parameter(default=500, check=number(least=1, whole=True))
-    tol: float = parameter(default=1e-5, check=number(least=0.0, below=1.0))
-    patience: int = parameter(default=10, check=number(least=1, whole=True))
-    kernel: str = parameter(default="linear", check=choice("linear", "precomputed"))
+    selection: str = parameter(default="hybrid", words=("hybrid", "tikhonov", "early_stopping"))
+    max_iter: int = parameter(default=500, least=1, whole=True)
+    tol: float = parameter(default=1e-5, least=0.0, below=1.0)
+    patience: int = parameter(default=10, least=1, whole=True)
+    kernel: str = parameter(default="linear", words=("linear", "precomputed"))
     random_state: Any = parameter(default=0, check=check_seed)
 
     def _check(self) -> None:
@@ -190,17 +184,17 @@ class CGRankRLS(Chooses, GraphParameters):
 
     def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
-        early = self.selection == "early_stopping"
-        if isinstance(self.alphas, str) and self.alphas == "auto":
-            return np.zeros(1) if early else None
-        alphas = check_alphas(self.alphas)
-        if early and len(alphas) > 1:
+        automatic = isinstance(self.alphas, str) and self.alphas == "auto"
+        alphas = None if automatic else check_grid("alphas", self.alphas)
+        if self.selection != "early_stopping":
+            return alphas
+        if alphas is not None and len(alphas) > 1:
             raise InputError(
                 f"selection='early_stopping' takes one alpha (0 by default); got {len(alphas)}. "
                 "selection='hybrid' chooses among several.",
                 parameter="alphas",
             )
-        return alphas
+        return np.zeros(1) if alphas is None else alphas
 
     def _search(self, data: Comparisons, plan: Any) -> Self:
         fitting.check_square(data.X, self.kernel)
@@ -216,31 +210,17 @@ class CGRankRLS(Chooses, GraphParameters):
             def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
                 return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-            surface = self._surface(cg, grid, plan, start)
+            parts = plan.parts()
+            judge = partial(evaluated, plan.measure)
+            watched = [Watched(start(part.train, part.watched), partial(judge, part.data)) for part in parts]
+            final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
+            every, better = self.selection != "tikhonov", plan.greater_is_better
+            surface = Surface(cg, grid, final, watched, every, int(self.patience), better, int(self.verbose))
             surface.run()
             surface.choose_by(self.rule, start)
             self._keep(surface, data, plan, kernel)
             self._warn(surface)
         return self
-
-    def _surface(
-        self, cg: MultiShiftCG, grid: NDArray[np.float64], plan: Plan, start: Callable[..., list[KrylovRun]]
-    ) -> Surface:
-        """The runs of the parts that a plan holds out, and of all rows."""
-        parts = plan.parts()
-        watched = [
-            Watched(start(part.train, part.watched), partial(evaluated, plan.measure, part.data)) for part in parts
-        ]
-        return Surface(
-            cg=cg,
-            alphas=grid,
-            final=watched[0].runs if len(parts) == 1 and parts[0].train is None else start(),
-            parts=watched,
-            every_iteration=self.selection != "tikhonov",
-            patience=int(self.patience),
-            greater_is_better=plan.greater_is_better,
-            verbose=int(self.verbose),
-        )
 
     def _keep(self, surface: Surface, data: Comparisons, plan: Plan, kernel: Kernel) -> None:
         k, n_iter = surface.best

@@ -18,15 +18,12 @@ from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem
 from rankrls.learners.paths import CoPursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
-    choice,
     combinations,
     estimator,
     flag,
-    number,
     options,
     parameter,
 )
@@ -35,8 +32,6 @@ from rankrls.models.ranker import Candidate
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.selection.plans import few_folds
 from rankrls.selection.search import search
-
-__all__ = ["CoRankingPursuit", "CoRankingPursuitCV"]
 
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
 _LAST = slice(-1, None)
@@ -50,7 +45,7 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
     _single_target = True
 
     views: Any = parameter(default=None)
-    dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
+    dictionary: str = parameter(default="kernel", words=DICTIONARIES)
     disjoint: bool = parameter(default=False, check=flag)
     shared_basis: bool = parameter(default=True, check=flag)
     kernel: Any = parameter(default="rbf", several=True)
@@ -74,7 +69,7 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
 
     def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
         """Scores after some stages, (rows, stages)."""
-        X = check_matrix(self, X, reset=False)
+        X = fitting.check_matrix(self, X, reset=False)
         return np.mean([terms.scores(X, stages) for terms in self._terms_], axis=0)
 
     def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
@@ -146,7 +141,7 @@ class ViewFunction:
         yield from self._staged(X, slice(None)).T
 
     def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
-        return self.model._terms_[self.number].scores(check_matrix(self.model, X, reset=False), stages)
+        return self.model._terms_[self.number].scores(fitting.check_matrix(self.model, X, reset=False), stages)
 
 
 @estimator
@@ -229,8 +224,8 @@ class CoRankingPursuit(ViewPursuer):
     True
     """
 
-    n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
-    nu: float = parameter(default=1.0, check=number(least=0.0))
+    n_basis: int = parameter(default=10, least=1, whole=True, kw_only=False)
+    nu: float = parameter(default=1.0, least=0.0)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         kernel = {name: getattr(self, name) for name in _KERNEL}
@@ -298,8 +293,8 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     ('5 folds of 8 queries', ['balance', 'n_basis', 'nu', 'ties'])
     """
 
-    max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
-    nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), check=number(least=0.0), several=True)
+    max_basis: int = parameter(default=50, least=1, whole=True, kw_only=False)
+    nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), least=0.0, several=True)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         data, most = rows.known, int(self.max_basis)

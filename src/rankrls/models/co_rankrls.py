@@ -18,7 +18,6 @@ from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.paths import select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fitting import check_matrix
 from rankrls.models.inputs.parameters import (
     KernelParameters,
     SelectionParameters,
@@ -33,8 +32,6 @@ from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.plans import exact_plan
 from rankrls.selection.search import search
-
-__all__ = ["CoRankRLS"]
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
@@ -124,7 +121,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     alphas: Any = parameter(default="auto", kw_only=False)
     mu: Any = parameter(default="auto", check=_auto_or_positive, several=True)
     views: Any = parameter(default=None)
-    n_views: int = parameter(default=16, check=number(least=1, whole=True))
+    n_views: int = parameter(default=16, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
 
     def _solve(self, rows: PartlyLabelled) -> None:
@@ -143,7 +140,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        X = check_matrix(self, X, reset=False)
+        X = fitting.check_matrix(self, X, reset=False)
         if hasattr(self, "coef_"):
             return np.asarray(X @ self.coef_)
         parts = self._expansions()

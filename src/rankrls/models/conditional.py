@@ -18,24 +18,18 @@ from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
-from rankrls.models.fitting import check_features, check_labels, check_matrix, check_weights
 from rankrls.models.inputs.parameters import (
+    ChoiceParameters,
     KernelParameters,
-    check_measure,
     check_parameters,
-    choice,
     estimator,
     flag,
-    number,
     parameter,
 )
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.curves import Curve
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import Results
-
-__all__ = ["ConditionalRankRLS", "ConditionalRankRLSCV"]
 
 Array = NDArray[np.float64]
 
@@ -71,7 +65,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             Higher is better; only differences inside a row mean anything.
         """
         check_is_fitted(self)
-        X = check_features(self, X, kernel=self._kernel_.name)
+        X = fitting.check_features(self, X, kernel=self._kernel_.name)
         scores = self._scorer(X)
         if self.items_ is None:
             if items is not None:
@@ -115,11 +109,11 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             What each query counts; the same by default.
         """
         scores = self.predict(X, items=items)
-        Y, _ = check_labels(self, y)
+        Y, _ = fitting.check_labels(self, y)
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
         error = _each_query(Measure("disagreement"), Y, scores)
-        weights, known = check_weights(sample_weight, len(Y)), ~np.isnan(error)
+        weights, known = fitting.check_weights(sample_weight, len(Y)), ~np.isnan(error)
         return 1.0 - float(np.average(error[known], weights=None if weights is None else weights[known]))
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -144,8 +138,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     def _problem(self, X: Any, y: Any, items: Any) -> tuple[ConditionalRanking, Any]:
         """Check what ``fit`` was given; the problem, and the queries."""
         check_parameters(self)
-        Y, _ = check_labels(self, y)
-        X = check_matrix(self, X, reset=True, products=True)
+        Y, _ = fitting.check_labels(self, y)
+        X = fitting.check_matrix(self, X, reset=True, products=True)
         fitting.check_square(X, self.kernel)
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
@@ -283,7 +277,7 @@ class ConditionalRankRLS(ConditionalRanker):
     1.0
     """
 
-    alpha: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
+    alpha: float = parameter(default=1.0, above=0.0, kw_only=False)
 
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
         """Learn from queries and their utilities of the items.
@@ -306,7 +300,7 @@ class ConditionalRankRLS(ConditionalRanker):
 
 
 @estimator
-class ConditionalRankRLSCV(ConditionalRanker):
+class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
     r"""Conditional ranking with alpha chosen by exact leave-query-out.
 
     Minimises what :class:`ConditionalRankRLS` minimises. Every query's scores by the model of all others come from the
@@ -352,8 +346,6 @@ class ConditionalRankRLSCV(ConditionalRanker):
     """
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    scoring: Any = parameter(default="disagreement", check=check_measure)
-    rule: str = parameter(default="best", check=choice(*RULES))
 
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
         """Choose alpha, then learn from all queries.

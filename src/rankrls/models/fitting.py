@@ -32,7 +32,7 @@ from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.inputs.basis import generator, make_basis
-from rankrls.models.inputs.parameters import check_alphas, combinations, options, signs_of
+from rankrls.models.inputs.parameters import check_grid, combinations, options, signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.curves import judged_queries, logistic_slope
@@ -233,13 +233,12 @@ def _check_on_device(model: Any, X: Any, *, reset: bool, products: bool) -> Any:
 
 def _refuse_text(X: Any, error: ValueError) -> None:
     """An error about the first cell that is not a number, if there is one: scikit-learn's names no place."""
-    cells = np.asarray(X, dtype=object)
-    if cells.ndim != 2 or not any(isinstance(value, str) for value in cells.flat):
-        return
-    for (row, number), value in np.ndenumerate(cells):
+    cells = np.asarray(X)
+    for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
         try:
-            float(value)
-        except (TypeError, ValueError):
+            float(value) if isinstance(value, str) else 0.0
+        except ValueError:
+            row, number = place
             column = str(X.columns[number]) if hasattr(X, "columns") else number
             raise InputError(
                 f"Input X holds the text {str(value)!r}: row {row}, column {column}. Features are numbers. "
@@ -352,11 +351,12 @@ def least_squares(model: Any, data: Comparisons) -> Iterator[LeastSquares]:
             yield LeastSquares(kernel=kernel, setting=setting, choices={**choices, **chosen}, **given)
 
 
-def alphas_of(model: Any, *, positive: bool = False) -> NDArray[np.float64] | None:
+def alphas_of(model: Any, name: str = "alphas", *, positive: bool = False) -> NDArray[np.float64] | None:
     """The values to judge, the largest first; None for an automatic grid."""
-    if isinstance(model.alphas, str) and model.alphas == "auto":
+    given = getattr(model, name)
+    if isinstance(given, str) and given == "auto":
         return None
-    return np.sort(check_alphas(model.alphas, positive=positive))[::-1]
+    return np.sort(check_grid(name, given, positive=positive))[::-1]
 
 
 def begin(model: Any, data: Comparisons) -> None:

@@ -17,35 +17,21 @@ from rankrls._errors import InputError
 from rankrls.learners.greedy import GreedyProblem, block_rows
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
-    GraphParameters,
-    SelectionParameters,
-    check_measure,
-    estimator,
-    number,
-    parameter,
-)
+from rankrls.models.inputs.parameters import GraphParameters, check_measure, estimator, parameter
 from rankrls.models.ranker import Candidate, Chooses
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 
-__all__ = ["GreedyRankRLS"]
-
 _DECADES = 6
-_SQUARED_ERROR = "pair_squared_error"
 
 
-def _by_squares(scoring: Any) -> bool:
-    return getattr(scoring, "name", scoring) in ("squared_error", _SQUARED_ERROR)
-
-
-def _squared_error_or_measure(name: str, scoring: Any) -> None:
-    if not _by_squares(scoring):
-        check_measure(name, scoring)
+def _auto_or_count(name: str, value: Any) -> None:
+    if value != "auto":
+        check_count(name, value)
 
 
 @estimator
-class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters):
+class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
     r"""Linear RankRLS on few features, taken one by one by exact leave-query-out.
 
     Minimises, over weights of the features S,
@@ -69,10 +55,9 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
         The largest number to choose from; n if that is less.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of whole queries, or of rows for one global ranking; an int is that many.
-    scoring : str, Measure or callable, default="squared_error"
-        By what the number of features and alpha are chosen; features are always taken by the held-out squared error.
-        "squared_error" is that of pairs (for preferences their disagreement); otherwise any measure of rankings, as in
-        :class:`RankRLSCV`.
+    scoring : str, Measure or callable, default="pair_squared_error"
+        By what the number of features and alpha are chosen, as in :class:`RankRLSCV`; of preferences the default is
+        their disagreement. Features are always taken by the held-out squared error.
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest features whose measure is within one standard error of the best.
     verbose : as in :class:`RankRLSCV`
@@ -129,21 +114,14 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
     kernel = "linear"
     _single_target = True
 
-    n_features_to_select: Any = parameter(default="auto", kw_only=False)
+    n_features_to_select: Any = parameter(default="auto", check=_auto_or_count, kw_only=False)
     alphas: Any = parameter(default="auto")
-    max_features: int = parameter(default=30, check=number(least=1, whole=True))
-    scoring: Any = parameter(default="squared_error", check=_squared_error_or_measure)
-
-    def _check(self) -> None:
-        super()._check()
-        if self.n_features_to_select != "auto":
-            check_count("n_features_to_select", self.n_features_to_select)
-        fitting.alphas_of(self, positive=True)
+    max_features: int = parameter(default=30, least=1, whole=True)
+    scoring: Any = parameter(default="pair_squared_error", check=check_measure)
 
     def _measure(self, *, preferred: bool) -> Measure:
-        if not _by_squares(self.scoring):
-            return resolve_measure(self.scoring)
-        return Measure("disagreement" if preferred else _SQUARED_ERROR)
+        measure = resolve_measure(self.scoring)
+        return Measure("disagreement") if preferred and measure.name == "pair_squared_error" else measure
 
     def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
         return super()._folds(measure, data) if self._chooses else None
@@ -191,7 +169,7 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters, SelectionParameters
                 f"n_features_to_select is {most}, but X has {n} features.", parameter="n_features_to_select"
             )
         for setting, chosen in fitting.settings_of(self, data):
-            alphas = fitting.alphas_of(self)
+            alphas = fitting.alphas_of(self, positive=True)
             if alphas is None:
                 rows = block_rows(data.X, data.numeric_graphs(setting)[0])
                 top = float(rows.squares.sum(axis=0).max(initial=0.0))

@@ -15,7 +15,6 @@ from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models import fitting
-from rankrls.models.fitting import is_precomputed
 from rankrls.models.inputs.parameters import GraphParameters, SelectionParameters, check_parameters, estimator
 from rankrls.models.ranker import Ranker
 
@@ -128,7 +127,7 @@ def _plan(where: str, view: Any, model: Any, kernel: Mapping[str, Any]) -> ViewP
         check_kernel(**given)
     except InputError as error:
         raise InputError(f"{where}: {error}", parameter="views") from None
-    if is_precomputed(given["kernel"]):
+    if fitting.is_precomputed(given["kernel"]):
         raise InputError(f"{where}: views are made of features, and a precomputed kernel has none.", parameter="kernel")
     shape = np.empty((0, model.n_features_in_ if features is None else len(features)))
     name, *numbers = (given[key] for key in _KEYS[1:])

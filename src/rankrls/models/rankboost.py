@@ -13,26 +13,14 @@ from rankrls._comparisons import Comparisons
 from rankrls.learners.rankboost import RankBoostProblem, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.fitting import check_matrix
-from rankrls.models.inputs.parameters import (
-    BALANCES,
-    check_measure,
-    check_parameters,
-    choice,
-    estimator,
-    number,
-    parameter,
-)
+from rankrls.models.inputs.parameters import BALANCES, ChoiceParameters, check_parameters, estimator, parameter
 from rankrls.models.ranker import Fits
 from rankrls.selection.plans import Plan
-from rankrls.selection.rules import RULES
 from rankrls.selection.search import search
-
-__all__ = ["RankBoost"]
 
 
 @estimator
-class RankBoost(Fits):
+class RankBoost(Fits, ChoiceParameters):
     r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
 
     Lowers, one stump at a time, the exponential loss of the pairs,
@@ -120,10 +108,8 @@ class RankBoost(Fits):
     _squared_loss = False
     _multiplies_features = False
 
-    n_estimators: int = parameter(default=300, check=number(least=1, whole=True), kw_only=False)
-    balance: str = parameter(default="examples", check=choice(*BALANCES))
-    scoring: Any = parameter(default="disagreement", check=check_measure)
-    rule: str = parameter(default="best", check=choice(*RULES))
+    n_estimators: int = parameter(default=300, least=1, whole=True, kw_only=False)
+    balance: str = parameter(default="examples", words=BALANCES)
 
     def fit(  # type: ignore[override]
         self,
@@ -168,7 +154,7 @@ class RankBoost(Fits):
         O(m log stumps) for each feature that a stump looks at: the stumps of a feature are one step function.
         """
         check_is_fitted(self)
-        return self.scorer_(check_matrix(self, X, reset=False))
+        return self.scorer_(fitting.check_matrix(self, X, reset=False))
 
     @property
     def scorer_(self) -> Stumps:
@@ -183,7 +169,7 @@ class RankBoost(Fits):
         X : as for :meth:`predict`
         """
         check_is_fitted(self)
-        yield from self.scorer_.staged(check_matrix(self, X, reset=False))
+        yield from self.scorer_.staged(fitting.check_matrix(self, X, reset=False))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

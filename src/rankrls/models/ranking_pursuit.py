@@ -18,21 +18,16 @@ from rankrls.kernels import Kernel
 from rankrls.learners.paths import PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
-from rankrls.models.fitting import check_features
 from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
     SelectionParameters,
-    choice,
     estimator,
     flag,
-    number,
     parameter,
 )
 from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
 from rankrls.selection.search import search
-
-__all__ = ["RankingPursuit", "RankingPursuitCV"]
 
 DICTIONARIES = ("kernel", "features")
 
@@ -43,7 +38,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
 
     _single_target = True
 
-    dictionary: str = parameter(default="kernel", check=choice(*DICTIONARIES))
+    dictionary: str = parameter(default="kernel", words=DICTIONARIES)
     kernel: Any = parameter(default="rbf", several=True)
     backfit: bool = parameter(default=True, check=flag)
 
@@ -59,7 +54,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = check_features(self, X, kernel=self._kernel_.name)
+        X = fitting.check_features(self, X, kernel=self._kernel_.name)
         taken, coefficients = self.path_.merged()
         items = getattr(self, "X_fit_", None)
         of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted, whatever dictionary is now
@@ -182,7 +177,7 @@ class RankingPursuit(Fits, _PathRanker):
     array([ 3., -2.])
     """
 
-    n_basis: int = parameter(default=10, check=number(least=1, whole=True), kw_only=False)
+    n_basis: int = parameter(default=10, least=1, whole=True, kw_only=False)
 
     def _solve(self, data: Comparisons) -> Self:
         candidate = next(self._candidates(data, int(self.n_basis)))
@@ -244,7 +239,7 @@ class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
     ('5 folds of 30 queries', array([11,  3, 30]))
     """
 
-    max_basis: int = parameter(default=50, check=number(least=1, whole=True), kw_only=False)
+    max_basis: int = parameter(default=50, least=1, whole=True, kw_only=False)
 
     def _search(self, data: Comparisons, plan: Any) -> Self:
         most = int(self.max_basis)

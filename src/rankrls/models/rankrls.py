@@ -20,9 +20,7 @@ from rankrls.models.inputs.parameters import (
     GraphParameters,
     KernelParameters,
     check_parameters,
-    choice,
     estimator,
-    number,
     parameter,
     signs_of,
 )
@@ -30,8 +28,6 @@ from rankrls.models.ranker import Chooses, Fits
 from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.plans import Plan, exact_plan
 from rankrls.selection.search import search
-
-__all__ = ["RankRLS", "RankRLSCV"]
 
 SOLVERS = ("auto", "primal", "dual")
 
@@ -42,7 +38,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
 
     _takes_devices = True
 
-    alpha: float = parameter(default=1.0, check=number(least=0.0), kw_only=False)
+    alpha: float = parameter(default=1.0, least=0.0, kw_only=False)
 
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
@@ -284,7 +280,7 @@ class RankRLS(ExactRanker):
     1.0
     """
 
-    solver: str = parameter(default="auto", check=choice(*SOLVERS))
+    solver: str = parameter(default="auto", words=SOLVERS)
     positive: Any = parameter(default=False)
 
 
@@ -373,7 +369,7 @@ class RankRLSCV(ExactChooser):
     (0.13, (60,))
     """
 
-    solver: str = parameter(default="auto", check=choice(*SOLVERS))
+    solver: str = parameter(default="auto", words=SOLVERS)
     positive: Any = parameter(default=False)
 
     def fit(

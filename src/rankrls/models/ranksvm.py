@@ -13,23 +13,10 @@ from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
-from rankrls.models.fitting import NotConverged
 from rankrls.models.inputs.basis import make_basis
-from rankrls.models.inputs.parameters import (
-    BALANCES,
-    BasisParameters,
-    SelectionParameters,
-    check_grid,
-    choice,
-    estimator,
-    number,
-    options,
-    parameter,
-)
+from rankrls.models.inputs.parameters import BALANCES, BasisParameters, estimator, options, parameter
 from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
 from rankrls.selection.search import search
-
-__all__ = ["RankSVM", "RankSVMCV"]
 
 MOST_EXACT = 5000
 """Items whose kernel matrix is decomposed without being asked for."""
@@ -42,9 +29,9 @@ class RankSVMParameters(Ranker, BasisParameters):
     _single_target = True
     _squared_loss = False
 
-    balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
-    tol: float = parameter(default=1e-6, check=number(above=0.0, below=1.0))
-    max_iter: int = parameter(default=100, check=number(least=1, whole=True))
+    balance: Any = parameter(default="examples", words=BALANCES, several=True)
+    tol: float = parameter(default=1e-6, above=0.0, below=1.0)
+    max_iter: int = parameter(default=100, least=1, whole=True)
 
     def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
         """Every kernel with every balance; those of one kernel share its basis."""
@@ -77,7 +64,7 @@ class RankSVMParameters(Ranker, BasisParameters):
             why = f"max_iter={self.max_iter} Newton steps were taken"
             why = why if minimum.status == "max_iter" else "rounding leaves no better step"
             warnings.warn(
-                NotConverged(
+                fitting.NotConverged(
                     f"{type(self).__name__} stopped before tol={self.tol:g} was reached: {why}. The objective is "
                     f"within {minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower "
                     "C, or raise max_iter or tol.",
@@ -186,7 +173,7 @@ class RankSVM(Fits, RankSVMParameters):
     1.0
     """
 
-    C: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
+    C: float = parameter(default=1.0, above=0.0, kw_only=False)
 
     def _solve(self, data: Comparisons) -> Self:
         candidate = next(self._candidates(data))
@@ -195,7 +182,7 @@ class RankSVM(Fits, RankSVMParameters):
 
 
 @estimator
-class RankSVMCV(Chooses, RankSVMParameters, SelectionParameters):
+class RankSVMCV(Chooses, RankSVMParameters):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
     Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: each
@@ -248,9 +235,8 @@ class RankSVMCV(Chooses, RankSVMParameters, SelectionParameters):
     Cs: Any = parameter(default="auto", kw_only=False)
 
     def _search(self, data: Comparisons, plan: Any) -> Self:
-        Cs = None
-        if not (isinstance(self.Cs, str) and self.Cs == "auto"):
-            Cs = np.sort(check_grid("Cs", self.Cs, number(above=0.0)))
+        Cs = fitting.alphas_of(self, "Cs", positive=True)
+        Cs = None if Cs is None else Cs[::-1]
         results = search(self._candidates(data), data, plan, self.rule, Cs, int(self.verbose))
         self._keep(data, results.best_state.candidate, results.best_state.solutions)
         fitting.publish(self, results, plan.description, data)

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.models.inputs.parameters import BasisParameters, estimator, number, parameter
+from rankrls.models.inputs.parameters import BasisParameters, estimator, parameter
 from rankrls.models.rankrls import ExactChooser, ExactRanker
-
-__all__ = ["SparseRankRLS", "SparseRankRLSCV"]
 
 
 @estimator
@@ -86,7 +84,7 @@ class SparseRankRLS(ExactRanker, BasisParameters):
     """
 
     kernel: Any = parameter(default="rbf", several=True)
-    n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
+    n_basis: Any = parameter(default=500, least=1, whole=True)
 
 
 @estimator
@@ -130,4 +128,4 @@ class SparseRankRLSCV(ExactChooser, BasisParameters):
     """
 
     kernel: Any = parameter(default="rbf", several=True)
-    n_basis: Any = parameter(default=500, check=number(least=1, whole=True))
+    n_basis: Any = parameter(default=500, least=1, whole=True)

@@ -14,23 +14,13 @@ from rankrls._errors import InputError
 from rankrls.learners.transductive import TransductiveProblem
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
-    BasisParameters,
-    SelectionParameters,
-    choice,
-    estimator,
-    number,
-    options,
-    parameter,
-)
+from rankrls.models.inputs.parameters import BasisParameters, SelectionParameters, estimator, options, parameter
 from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.folds import query_blocks
 from rankrls.selection.plans import few_folds
 from rankrls.selection.search import search
-
-__all__ = ["TransductiveRankRLS", "TransductiveRankRLSCV"]
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 
@@ -39,10 +29,10 @@ _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 class _Transductive(PartlyLabelledRanker, BasisParameters):
     """Fits queries with labels and queries without; y may have several targets."""
 
-    penalty: Any = parameter(default=1.0, check=number(above=0.0), several=True)
-    solver: str = parameter(default="auto", check=choice("auto", "primal", "dual"))
+    penalty: Any = parameter(default=1.0, above=0.0, several=True)
+    solver: str = parameter(default="auto", words=("auto", "primal", "dual"))
     # which items are compared must not depend on the labels that are sought
-    ties: str = parameter(default="include", check=choice("include"))
+    ties: str = parameter(default="include", words=("include",))
 
     def _candidates(self, rows: PartlyLabelled) -> Iterator[Candidate]:
         """The candidates; ``basis`` of each is the model that is solved on all rows."""
@@ -140,7 +130,7 @@ class TransductiveRankRLS(_Transductive):
     (15,)
     """
 
-    alpha: float = parameter(default=1.0, check=number(above=0.0), kw_only=False)
+    alpha: float = parameter(default=1.0, above=0.0, kw_only=False)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         candidate = next(self._candidates(rows))
@@ -197,7 +187,7 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     """
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    penalty: Any = parameter(default=_PENALTIES, check=number(above=0.0), several=True)
+    penalty: Any = parameter(default=_PENALTIES, above=0.0, several=True)
 
     def _solve(self, rows: PartlyLabelled) -> None:
         alphas, known = fitting.alphas_of(self, positive=True), rows.known

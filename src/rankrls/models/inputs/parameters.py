@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from itertools import product
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
@@ -27,7 +28,15 @@ BALANCES = ("pairs", "examples", "queries")
 _KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 
-def parameter(*, default: Any, check: Check | None = None, several: bool = False, kw_only: bool = True) -> Any:
+def parameter(
+    *,
+    default: Any,
+    check: Check | None = None,
+    words: Iterable[str] = (),
+    several: bool = False,
+    kw_only: bool = True,
+    **bounds: Any,
+) -> Any:
     """A parameter of an estimator.
 
     Parameters
@@ -35,11 +44,19 @@ def parameter(*, default: Any, check: Check | None = None, several: bool = False
     default : object
     check : callable, optional
         Called with the parameter's name and value when the estimator is fitted; raises an :class:`InputError`.
+    words : sequence of str, optional
+        It must be one of these.
     several : bool
         Whether an estimator that chooses may be given a tuple of values.
     kw_only : bool
         Whether it can only be given by name.
+    **bounds
+        It must be a number: the arguments of :func:`number`.
     """
+    if words:
+        check = partial(check_word, words=words)
+    elif bounds:
+        check = number(**bounds)
     return field(default=default, kw_only=kw_only, metadata={"check": check, "several": several})
 
 
@@ -73,11 +90,6 @@ def options(value: Any, name: str = "value") -> tuple[Any, ...]:
     if not value:
         raise InputError("A tuple of values to choose from must not be empty.", parameter=name)
     return tuple(value)
-
-
-def choice(*words: str) -> Check:
-    """One of some words."""
-    return lambda name, value: check_word(name, value, words)
 
 
 def number(
@@ -138,19 +150,15 @@ def check_level(name: str, value: Any) -> None:
         raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
 
 
-def check_alphas(alphas: Any, *, positive: bool = False) -> NDArray[np.float64]:
+def check_grid(name: str, values: Any, *, positive: bool = False) -> NDArray[np.float64]:
     """A grid of regularization values, in the caller's order; ``positive`` for hold-out without refitting."""
-    return check_grid("alphas", alphas, number(above=0.0) if positive else number(least=0.0))
-
-
-def check_grid(name: str, values: Any, check: Check) -> NDArray[np.float64]:
-    """A sequence of at least one number, each of which is checked by the name of the grid without its s."""
     if isinstance(values, str) or np.ndim(values) != 1:
         raise InputError(f"{name} must be 'auto' or a sequence of numbers; got {values!r}.", parameter=name)
     if len(values) == 0:
         raise InputError(f"{name} is empty: at least one value is needed.", parameter=name)
+    check = number(above=0.0) if positive else number(least=0.0)
     for value in values:
-        check(name[:-1], value)
+        check(name.removesuffix("s"), value)
     return np.array(values, dtype=np.float64)
 
 
@@ -169,8 +177,8 @@ class KernelParameters:
 class BasisParameters(KernelParameters):
     """The items that a function expands over."""
 
-    n_basis: Any = parameter(default=None, check=number(least=1, whole=True, none=True))
-    basis: str = parameter(default="random", check=choice("random", "kmeans"))
+    n_basis: Any = parameter(default=None, least=1, whole=True, none=True)
+    basis: str = parameter(default="random", words=("random", "kmeans"))
     basis_indices: Any = parameter(default=None)
     random_state: Any = parameter(default=0, check=check_seed)
 
@@ -179,18 +187,24 @@ class BasisParameters(KernelParameters):
 class GraphParameters:
     """How labels become a graph."""
 
-    ties: Any = parameter(default="include", check=choice(*TIES), several=True)
-    balance: Any = parameter(default="examples", check=choice(*BALANCES), several=True)
-    regression_weight: float = parameter(default=0.0, check=number(least=0.0, most=1.0))
+    ties: Any = parameter(default="include", words=TIES, several=True)
+    balance: Any = parameter(default="examples", words=BALANCES, several=True)
+    regression_weight: float = parameter(default=0.0, least=0.0, most=1.0)
 
 
 @estimator
-class SelectionParameters:
+class ChoiceParameters:
+    """By what an estimator chooses."""
+
+    scoring: Any = parameter(default="disagreement", check=check_measure)
+    rule: str = parameter(default="best", words=RULES)
+
+
+@estimator
+class SelectionParameters(ChoiceParameters):
     """How an estimator chooses."""
 
     cv: Any = parameter(default=None)
-    scoring: Any = parameter(default="disagreement", check=check_measure)
-    rule: str = parameter(default="best", check=choice(*RULES))
     verbose: Any = parameter(default=0, check=check_level)
 
 
