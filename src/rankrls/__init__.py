@@ -38,31 +38,31 @@ __all__ = sorted(name for names in _NAMES.values() for name in names)
 
 if TYPE_CHECKING:
     from rankrls._comparisons import Items as Items
-    from rankrls._errors import InputError as InputError
-    from rankrls._errors import InputWarning as InputWarning
+    from rankrls._errors import InputError as InputError, InputWarning as InputWarning
     from rankrls._queries import group_to_qid as group_to_qid
     from rankrls.models._pipelines import fit_pairs as fit_pairs
     from rankrls.models.auto_rankrls import AutoRankRLS as AutoRankRLS
     from rankrls.models.cg_rankrls import CGRankRLS as CGRankRLS
-    from rankrls.models.co_ranking_pursuit import CoRankingPursuit as CoRankingPursuit
-    from rankrls.models.co_ranking_pursuit import CoRankingPursuitCV as CoRankingPursuitCV
+    from rankrls.models.co_ranking_pursuit import (
+        CoRankingPursuit as CoRankingPursuit,
+        CoRankingPursuitCV as CoRankingPursuitCV,
+    )
     from rankrls.models.co_rankrls import CoRankRLS as CoRankRLS
-    from rankrls.models.conditional import ConditionalRankRLS as ConditionalRankRLS
-    from rankrls.models.conditional import ConditionalRankRLSCV as ConditionalRankRLSCV
+    from rankrls.models.conditional import (
+        ConditionalRankRLS as ConditionalRankRLS,
+        ConditionalRankRLSCV as ConditionalRankRLSCV,
+    )
     from rankrls.models.greedy_rankrls import GreedyRankRLS as GreedyRankRLS
     from rankrls.models.rankboost import RankBoost as RankBoost
-    from rankrls.models.ranking_pursuit import RankingPursuit as RankingPursuit
-    from rankrls.models.ranking_pursuit import RankingPursuitCV as RankingPursuitCV
-    from rankrls.models.rankrls import RankRLS as RankRLS
-    from rankrls.models.rankrls import RankRLSCV as RankRLSCV
-    from rankrls.models.ranksvm import RankSVM as RankSVM
-    from rankrls.models.ranksvm import RankSVMCV as RankSVMCV
-    from rankrls.models.sparse_rankrls import SparseRankRLS as SparseRankRLS
-    from rankrls.models.sparse_rankrls import SparseRankRLSCV as SparseRankRLSCV
-    from rankrls.models.transductive import TransductiveRankRLS as TransductiveRankRLS
-    from rankrls.models.transductive import TransductiveRankRLSCV as TransductiveRankRLSCV
-    from rankrls.persistence import load as load
-    from rankrls.persistence import save as save
+    from rankrls.models.ranking_pursuit import RankingPursuit as RankingPursuit, RankingPursuitCV as RankingPursuitCV
+    from rankrls.models.rankrls import RankRLS as RankRLS, RankRLSCV as RankRLSCV
+    from rankrls.models.ranksvm import RankSVM as RankSVM, RankSVMCV as RankSVMCV
+    from rankrls.models.sparse_rankrls import SparseRankRLS as SparseRankRLS, SparseRankRLSCV as SparseRankRLSCV
+    from rankrls.models.transductive import (
+        TransductiveRankRLS as TransductiveRankRLS,
+        TransductiveRankRLSCV as TransductiveRankRLSCV,
+    )
+    from rankrls.persistence import load as load, save as save
     from rankrls.survival import survival_pairs as survival_pairs
 
 

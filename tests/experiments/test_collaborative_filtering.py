@@ -5,8 +5,7 @@ import gzip
 import numpy as np
 import pytest
 
-from experiments import _collaborative_methods as methods
-from experiments import collaborative_filtering as protocol
+from experiments import _collaborative_methods as methods, collaborative_filtering as protocol
 
 
 def table(n_users=60, n_items=64, seed=0):

@@ -21,8 +21,8 @@ from rankrls import (
     RankingPursuit,
     RankRLS,
     SparseRankRLS,
+    export as formats,
 )
-from rankrls import export as formats
 from rankrls.cli._options import ENGINES
 from rankrls.export import (
     positive_offset,

@@ -1,8 +1,7 @@
 """Positions and lists, against sorting by hand and trec_eval's own order."""
 
 import numpy as np
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from sklearn.pipeline import make_pipeline
 from tests.refusals import Refusal
 

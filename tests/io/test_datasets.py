@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.refusals import Refusal
 
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards

@@ -12,8 +12,7 @@ import pytest
 import scipy.sparse as sp
 from attack.campaign import Refused
 from attack.letor import blocks_of, judge, make
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.refusals import Refusal
 
 from rankrls.io import LetorError, load_letor

@@ -7,8 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankrls import InputError
 from rankrls.io import PairsError, load_votes

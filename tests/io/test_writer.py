@@ -9,12 +9,10 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from tests.refusals import Refusal
 
-from rankrls.io import atomic_write, load_letor, save_letor
-from rankrls.io import writing as writer
+from rankrls.io import atomic_write, load_letor, save_letor, writing as writer
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\v\f\n#\0"), min_size=1, max_size=6)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import sklearn
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy import sparse
 from scipy.stats import kendalltau
 from sklearn.model_selection import GridSearchCV, cross_val_score

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from rankrls import RankRLS, RankRLSCV
 from tests.models.oracles import GRAPHS, centred, graph_id, ranking_data

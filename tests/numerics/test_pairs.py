@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs

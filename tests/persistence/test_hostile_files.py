@@ -11,8 +11,7 @@ import zipfile
 import numpy as np
 import pytest
 from attack.model_files import DOCUMENT, Changed, archived, header, hostile_nodes, members, npy
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from scipy import sparse
 
 from rankrls import InputError, RankBoost, RankRLS, RankRLSCV, load, save

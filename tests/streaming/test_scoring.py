@@ -7,8 +7,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 
 from rankrls import RankRLS
-from rankrls.metrics import Measure
-from rankrls.metrics import evaluate as evaluate_rows
+from rankrls.metrics import Measure, evaluate as evaluate_rows
 from rankrls.preprocessing import QueryStandardScaler
 from rankrls.streaming import evaluate, predict, query_values
 from tests.refusals import Refusal

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import MISSING
-from rankrls._checks import number as number_of
+from rankrls._checks import MISSING, number as number_of
 from rankrls._errors import InputError, did_you_mean, spelled
 from rankrls._queries import QueryLayout
 

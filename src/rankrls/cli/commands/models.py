@@ -7,8 +7,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from rankrls import export as engines
-from rankrls import inspection
+from rankrls import export as engines, inspection
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
