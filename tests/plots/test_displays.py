@@ -40,10 +40,10 @@ def test_the_curve_of_a_choice_with_both_rules(data):
         (best.alpha_, best.best_score_),
         (simplest.alpha_, simplest.best_score_),
     ]
-    assert [m.get_label().endswith(", chosen") for m in display.marks_] == [True, False]
+    assert ["chosen" in m.get_label() for m in display.marks_] == [True, False]
     assert (display.ax_.get_xscale(), display.ax_.get_xlabel()) == ("log", "alpha")
     other = AlphaSelectionDisplay.from_estimator(make_pipeline("passthrough", simplest))
-    assert [m.get_label().endswith(", chosen") for m in other.marks_] == [False, True]
+    assert ["chosen" in m.get_label() for m in other.marks_] == [False, True]
 
 
 def test_only_the_combination_that_was_chosen(data):

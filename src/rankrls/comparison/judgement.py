@@ -46,7 +46,7 @@ class Judgement:
 
     def interval(self) -> tuple[float, float] | None:
         """95 % bootstrap interval over queries, 1.96 standard errors of a share of preferences; None for one."""
-        if self.judged < 2 or np.isnan(self.standard_error):
+        if np.isnan(self.standard_error):
             return None
         if self.unit == "queries":
             found = bootstrap_interval(self.per_query, n_resamples=_DRAWS, random_state=0)

@@ -285,12 +285,7 @@ def compare_rankings(
     >>> [c.qid for c in report.changed("map", "good", "poor", top=1)]
     [3]
     """
-    if not isinstance(scores, Mapping):
-        problem = f"scores must be a mapping from names to scores, {{'new': ..., 'old': ...}}; got {type(scores)}."
-        raise InputError(problem, parameter="scores")
     given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
-    if not given:
-        raise InputError("measures is empty: at least one is needed.", parameter="measures")
     layout = query_layout(qid, len(np.asarray(y_true)))
     if layout.n_queries < 2:
         problem = "Rankings are compared over queries, and there is only one here. Pass qid, one id per row."

@@ -67,15 +67,14 @@ class Interval:
     ----------
     estimate, low, high : float
         The mean and its interval.
-    n_queries, n_dropped : int
-        Queries used, and queries that were NaN.
+    n_queries : int
+        Queries with a value.
     """
 
     estimate: float
     low: float
     high: float
     n_queries: int
-    n_dropped: int
 
 
 def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
@@ -230,14 +229,13 @@ def bootstrap_interval(
         raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}.", parameter="confidence")
     n_resamples = check_count("n_resamples", n_resamples)
     x = _per_query(values, "values")
-    judged = x[~np.isnan(x)]
-    n, dropped = len(judged), len(x) - len(judged)
-    _check_enough(n, dropped)
+    judged = _enough(x[~np.isnan(x)])
+    n = len(judged)
     rng, block = np.random.default_rng(random_state), max(1, _BLOCK // n)
     sizes = [min(block, n_resamples - done) for done in range(0, n_resamples, block)]
     means = np.concatenate([judged[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
     low, high = np.quantile(means, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
-    return Interval(float(judged.mean()), low, high, n, dropped)
+    return Interval(float(judged.mean()), low, high, n)
 
 
 def holm(p_values: ArrayLike) -> NDArray[np.float64]:
@@ -365,7 +363,7 @@ def compare_per_query(
     Raises
     ------
     ValueError
-        For fewer than two rankings, unknown options, and what the tests refuse; the message names the pair.
+        For fewer than two rankings, an unknown baseline, and bad input as in the tests.
 
     Examples
     --------
@@ -377,20 +375,16 @@ def compare_per_query(
     """
     rng = np.random.default_rng(random_state)
     if len(values) < 2:
-        raise InputError(f"at least two rankings are needed for a comparison; got {len(values)}.")
+        raise InputError(f"A comparison needs two rankings or more; got {len(values)}.")
     if baseline is not None:
         check_word("baseline", baseline, values)
     pairs = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
     lines = []
     for first, second in pairs:
         a, b = values[first], values[second]
-        try:
-            test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
-            ranks = paired_wilcoxon(a, b)
-            gap = _per_query(a, "a") - _per_query(b, "b")
-            interval = bootstrap_interval(gap, confidence=confidence, n_resamples=n_resamples, random_state=rng)
-        except InputError as error:
-            raise error.replace(message=f"comparing {first!r} (a) with {second!r} (b): {error.message}") from None
+        test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
+        gap, ranks = _per_query(a, "a") - _per_query(b, "b"), paired_wilcoxon(a, b)
+        interval = bootstrap_interval(gap, confidence=confidence, n_resamples=n_resamples, random_state=rng)
         won, lost = (test.wins, test.losses) if greater_is_better else (test.losses, test.wins)
         p_values = test.p_value, np.nan, ranks.p_value, np.nan, test.at_floor
         counts = won, test.ties, lost, test.n_queries, test.n_dropped
@@ -407,8 +401,7 @@ def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[
         problem = f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}."
         raise InputError(problem, parameter="a")
     both = ~(np.isnan(x) | np.isnan(z))
-    x, z = x[both], z[both]
-    _check_enough(len(x), len(both) - len(x))
+    x, z = _enough(x[both]), z[both]
     unit = _DIGITS * float(np.abs([x, z]).max())
     d = np.round((x - z) / unit) * unit if unit > 0 else np.zeros(len(x))
     counts = {"wins": int((d > 0).sum()), "ties": int((d == 0).sum()), "losses": int((d < 0).sum())}
@@ -423,6 +416,7 @@ def _per_query(values: ArrayLike, name: str) -> NDArray[np.float64]:
     return x
 
 
-def _check_enough(n: int, dropped: int) -> None:
-    if n < 2:
-        raise InputError(f"at least two queries with a value are needed; there are {n} ({dropped} have none).")
+def _enough(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    if len(values) < 2:
+        raise InputError(f"Two queries with a value or more are needed; there are {len(values)}.")
+    return values

@@ -154,7 +154,7 @@ def leaderboard(
             names, numbers = np.unique(np.concatenate([winners, losers]), return_inverse=True)
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
-    model, _ = checked_prior(estimator, None, "marginal", "leaderboard")
+    model, _ = checked_prior(estimator, None, None, "leaderboard")
     number(above=0.0, below=1.0)("confidence", confidence)
     data = preferred(model, X, winners, losers, strength, weight, groups)
     preference_blocks(data)  # refuses what leaves nothing

@@ -33,7 +33,7 @@ def posterior(
     qid: Any = None,
     sample_weight: Any = None,
     alpha: float | str | None = None,
-    noise: float | str = "marginal",
+    noise: float | None = None,
 ) -> Posterior:
     r"""The posterior of a model of labels: means and variances of score differences, and P(A above B).
 
@@ -55,10 +55,9 @@ def posterior(
     alpha : float or "evidence", optional
         The estimator's own by default. "evidence" maximises the marginal density of the labels. An alpha that was
         chosen because it ranks well can give wrong variances: no measure of rankings depends on the size of scores.
-    noise : {"marginal", "residual"} or float, default="marginal"
-        The noise's variance :math:`s^2`: the maximiser of the marginal density, (loss + penalty) / observations; the
-        loss / (observations - degrees of freedom), which trusts the prior less; or a known one. With
-        ``alpha="evidence"`` the two agree.
+    noise : float, optional
+        The noise's variance :math:`s^2`, if it is known. By default the maximiser of the marginal density, (loss +
+        penalty) / observations.
 
     Returns
     -------
@@ -108,7 +107,7 @@ def pair_posterior(
     strength: Any = None,
     weight: Any = None,
     alpha: float | str | None = None,
-    noise: float | str = "marginal",
+    noise: float | None = None,
 ) -> Posterior:
     r"""The posterior of a model of preferences.
 
@@ -253,10 +252,7 @@ def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[An
     if getattr(model, "positive", False) is not False:
         problem = f"{what} is not known for weights with constrained signs. Leave out positive."
         raise InputError(problem, parameter="positive")
-    if isinstance(noise, str):
-        check_word("noise", noise, ("marginal", "residual"))
-    else:
-        number(above=0.0)("noise", noise)
+    number(above=0.0, none=True)("noise", noise)
     if isinstance(alpha, str):
         check_word("alpha", alpha, ("evidence",))
         return model, None
@@ -272,15 +268,7 @@ def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Poster
     evidence = Evidence.of(form.smoother, form.graph)
     alpha = evidence.best_alpha() if alpha is None else alpha
     observations, freedom, answer = evidence.observations, evidence.degrees_of_freedom(alpha), 1.0
-    if noise == "marginal":
-        variance = evidence.objective(alpha) / observations
-    elif noise != "residual":
-        variance = float(noise)
-    elif observations - freedom > 1e-9 * observations:
-        variance = evidence.loss(alpha) / (observations - freedom)
-    else:
-        problem = "The model fits every observation exactly, so the noise cannot be estimated."
-        raise InputError(problem, parameter="noise")
+    variance = evidence.objective(alpha) / observations if noise is None else float(noise)
     if isinstance(form.graph, LabelledGraph):  # the difference of two labels has the noise of both items
         seen = form.graph.e2 > 0.0
         answer = float(2.0 * np.average(1.0 / form.graph.e2[seen], weights=np.diff(form.graph.starts)[seen]))

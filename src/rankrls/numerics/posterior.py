@@ -61,10 +61,6 @@ class Evidence:
         """``||F (y - f)||^2 + alpha ||f||^2`` at its minimum."""
         return float(self.rest + self.shares @ (alpha / (self.values + alpha)))
 
-    def loss(self, alpha: float) -> float:
-        """``||F (y - f)||^2`` there."""
-        return float(self.rest + self.shares @ (alpha / (self.values + alpha)) ** 2)
-
     def degrees_of_freedom(self, alpha: float) -> float:
         """The trace of the smoother: what of the observations the model uses up."""
         return float(np.sum(self.values / (self.values + alpha)))

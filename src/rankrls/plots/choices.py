@@ -180,22 +180,17 @@ class AlphaSelectionDisplay(Display):
             self.lines_ = self.ax_.plot(self.alphas, self.values, **{"color": COLOURS[0], "marker": ".", **line_kw})
             low, high = self.values - self.errors, self.values + self.errors
             self.ax_.fill_between(self.alphas, low, high, alpha=0.2, linewidth=0, color=self.lines_[0].get_color())
-            agree = self.one_se == self.best
-            self._mark(self.best, "o", COLOURS[0], "best and one standard error" if agree else "best")
-            if not (agree or np.isnan(self.one_se)):
-                self._mark(self.one_se, "D", COLOURS[1], "one standard error")
-            if self.chosen not in (None, self.best, self.one_se):
-                self._mark(self.chosen, "s", "black", "given")
+            rules = {"best": self.best, "one standard error": self.one_se, "chosen": self.chosen}
+            marked = [alpha for alpha in dict.fromkeys(rules.values()) if alpha in self.alphas]
+            for alpha, marker, colour in zip(marked, "oDs", (*COLOURS[:2], "black"), strict=False):
+                names = ", ".join(name for name, value in rules.items() if value == alpha)
+                look = {"color": colour, "markersize": 8, "markeredgecolor": "white", "linestyle": "", "zorder": 3}
+                look["label"] = f"{names}: {self.parameter} = {alpha:.3g}"
+                self.marks_ += self.ax_.plot([alpha], self.values[self.alphas == alpha][:1], marker=marker, **look)
         self.ax_.set(ylabel=self.measure or "measure", xscale="log")
         self.ax_.set_xlabel(self.parameter if self.values.ndim == 1 else "iterations")
         self.ax_.legend(fontsize="small")
         return self
-
-    def _mark(self, alpha: Any, marker: str, colour: str, rule: str) -> None:
-        k = int(np.argmax(self.alphas == alpha))
-        label = f"{rule}: {self.parameter} = {alpha:.3g}{', chosen' if self.chosen == alpha else ''}"
-        look = {"color": colour, "markersize": 8, "markeredgecolor": "white", "linestyle": "", "zorder": 3}
-        self.marks_ += self.ax_.plot([alpha], [self.values[k]], marker=marker, label=label, **look)
 
     def _draw_surface(self, line_kw: dict[str, Any]) -> None:
         """A curve over iterations for each alpha, from dark for the smallest to light; alpha = 0 is dashed."""
