@@ -18,7 +18,7 @@ SUM, PRECISIONS, FIRST, CASCADE = 0, 1, 2, 3
 """Sum of value times discount; of the precisions at rows of value 1; discount of the first row of value 1; sum of value
 times discount times the product of one minus the values before."""
 ROW, AVERAGE, THRESHOLD = 0, 1, 2
-"""Equal scores come in the order of the rows; the mean over their orders; all at the end of their group."""
+"""Equal scores come in the order of the rows; the mean over their orders, for a sum; all at the end of their group."""
 LONGEST, LONGEST_WEIGHTED = 1500, 400
 """Up to so many rows of a query all pairs are compared, in a loop without branches; above, scores are sorted. Pairs of
 weight 1 are counted in whole numbers, several at once."""
@@ -65,22 +65,10 @@ def walk_down(kind, ties, scores, order, tolerance, norms, values, discounts, de
                     result += reached * inside * discounts[start]
                     reached *= 1.0 - inside
                 elif kind == PRECISIONS:
-                    if ties == THRESHOLD:
-                        result += inside * (hits + inside) / np.float64(stop)
-                    elif inside > 0.0:
-                        # A relevant item at place i of the group meets (i - 1)(r - 1)/(size - 1) others before it.
-                        slope = (inside - 1.0) / (size - 1.0) if size > 1.0 else 0.0
-                        for i in range(start, end):
-                            before = hits + slope * np.float64(i - start)
-                            result += (inside / size) * (before + 1.0) / np.float64(i + one)
                     hits += inside
+                    result += inside * hits / np.float64(stop)
                 elif inside > 0.0:
-                    # The first of r relevant items among the group's places.
-                    missed = 1.0
-                    for i in range(start, end):
-                        found = min(inside / (size - np.float64(i - start)), 1.0)
-                        result += missed * found * discounts[i]
-                        missed *= 1.0 - found
+                    result = discounts[start]
                     break
                 start = stop
             out[q, column] = result

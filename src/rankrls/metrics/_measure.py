@@ -61,8 +61,8 @@ class Measure:
     empty : float or "skip", optional
         The value of a query that has nothing to find; "skip" leaves it out of the mean.
     ties : {"row", "docno", "average", "threshold"}, optional
-        Equal scores stay in row order; the greater document id comes first; the mean over all their orders; or
-        (average precision without k only) they are retrieved together.
+        Equal scores stay in row order; the greater document id comes first; the mean over all their orders (NDCG,
+        precision, recall, r_precision); or they are retrieved together (average precision without k).
     relevant : float, optional
         Labels from here up are relevant; 1 in every convention.
     denominator : {"nominal", "reachable"}, optional
@@ -105,9 +105,9 @@ class Measure:
     ==========  ===========  ============  =============  ===================  ========  ============
 
     letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... What a tool lacks (scikit-learn a reciprocal rank, say) follows
-    the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group; ERR ranks
-    them in row order. (b) Precision and success count such a query 0. (c) Average precision divides by all relevant
-    items.
+    the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group; reciprocal
+    rank, success and ERR rank them in row order. (b) Precision and success count such a query 0. (c) Average precision
+    divides by all relevant items.
 
     O(m log m) time per column, in compiled code on all threads.
 

@@ -247,7 +247,7 @@ def _ndcg(chunk: Chunk) -> Array:
 def _average_precision(chunk: Chunk) -> Array:
     if chunk.k is not None and chunk.choices.ties == "threshold":
         problem = "average precision that retrieves tied items together has no depth k."
-        raise InputError(f"{problem} Choose ties='average' or ties='row'.", parameter="k")
+        raise InputError(f"{problem} Choose ties='row'.", parameter="k")
     relevant, found = chunk.relevant()
     reachable = np.minimum(found, chunk.depth) if chunk.choices.denominator == "reachable" else found
     return _filled(ratio(chunk.walk("PRECISIONS", relevant), reachable[:, None]), found == 0, chunk)
@@ -336,6 +336,7 @@ def _pair_squared_error(chunk: Chunk) -> Array:
 _OF_POSITIONS = ("empty", "ties")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
 _NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
+_BY_ROW: dict[str, Any] = {"ties": ("row", "docno"), "own": {"sklearn": {"ties": "row"}}}
 _PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none"}
 
 MEASURES = (
@@ -351,20 +352,14 @@ MEASURES = (
         (*_OF_RELEVANCE, "denominator"),
         "map",
         own={"sklearn": {"ties": "threshold"}, "ranklib": {"denominator": "nominal"}},
-        ties=("row", "docno", "average", "threshold"),
+        ties=("row", "docno", "threshold"),
     ),
     Definition("precision", _precision, (*_OF_RELEVANCE, "denominator"), "p", own=_NOTHING, depth="needed"),
-    Definition("reciprocal_rank", _reciprocal_rank, _OF_RELEVANCE, "mrr"),
+    Definition("reciprocal_rank", _reciprocal_rank, _OF_RELEVANCE, "mrr", **_BY_ROW),
     Definition("recall", _recall, _OF_RELEVANCE, depth="needed"),
-    Definition("success", _success, _OF_RELEVANCE, own=_NOTHING, depth="needed"),
+    Definition("success", _success, _OF_RELEVANCE, depth="needed", **_BY_ROW | {"own": _NOTHING | _BY_ROW["own"]}),
     Definition("r_precision", _r_precision, _OF_RELEVANCE, "rprec", depth="none"),
-    Definition(
-        "err",
-        _expected_reciprocal_rank,
-        (*_OF_POSITIONS, "highest"),
-        own={"sklearn": {"ties": "row"}},
-        ties=("row", "docno"),
-    ),
+    Definition("err", _expected_reciprocal_rank, (*_OF_POSITIONS, "highest"), **_BY_ROW),
 )
 
 BY_NAME = {name: definition for definition in MEASURES for name in (definition.name, definition.short) if name}

@@ -12,12 +12,12 @@ from sklearn.base import clone
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
+from rankrls._queries import QueryLayout, query_layout
 from rankrls.models.fitting import check_comparable, labelled, preferred
 from rankrls.models.inputs.parameters import check_grid, check_parameters
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
-from rankrls.selection.folds import check_folds_leave_something, group_blocks, group_codes, preference_blocks
+from rankrls.selection.folds import check_folds_leave_something, preference_blocks
 from rankrls.selection.plans import block_queries
 
 
@@ -97,12 +97,11 @@ def leave_query_out(
     if qid is None:
         raise InputError("leave_query_out needs qid, one query id per row.", parameter="qid")
     data, beta = labelled(model, X, y, qid, sample_weight), float(model.regression_weight)
-    if beta == 1.0 and groups is not None:  # no item is compared with another: any rows can be held out together
-        codes = group_codes(data, groups)
-        data = replace(data, layout=query_layout(codes, len(codes)))
-        blocks = group_blocks(data, None)
-    else:
-        blocks = group_blocks(data, groups)
+    layout = data.layout if groups is None else _layout_of_groups(data, groups)
+    if beta == 1.0:  # no item is compared with another: any rows can be held out together
+        data = replace(data, layout=layout)
+    _check_whole(data, layout)
+    blocks = [layout.rows(q) for q in range(layout.n_queries)]
     check_folds_leave_something(
         data,
         blocks,
@@ -110,13 +109,35 @@ def leave_query_out(
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
-    alone = groups is None or beta == 1.0
+    folds = None if layout is data.layout else block_queries(data, blocks)
     problem = model._candidate(data).problem(data)
-    folds = None if alone else block_queries(data, blocks)
     scores = data.given_rows(problem.held_out_scores(grid, folds))
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores
+
+
+def _layout_of_groups(data: LabelledItems, groups: Any) -> QueryLayout:
+    """The rows of each group."""
+    codes = query_layout(groups, data.n_given, name="groups").codes
+    return query_layout(codes if data.kept is None else codes[data.kept], data.n_rows)
+
+
+def _check_whole(data: LabelledItems, layout: QueryLayout) -> None:
+    """Refuse groups that hold parts of queries, and a single group."""
+    first = data.layout.order[data.layout.starts[:-1]]
+    split = layout.codes[first][data.layout.codes] != layout.codes
+    if split.any():
+        row = int(np.argmax(split))
+        raise InputError(
+            f"Query {data.layout.ids[data.layout.codes[[row]]].tolist()[0]!r} lies in two groups; only whole queries "
+            "can be held out: its items are compared with each other.",
+            parameter="groups",
+            row=int(data.given_numbers(np.array([row]))[0]),
+        )
+    if layout.n_queries < 2:
+        what = "query" if layout is data.layout else "group of queries"
+        raise InputError(f"There is a single {what}: holding it out leaves no data to fit.")
 
 
 def leave_preference_out(

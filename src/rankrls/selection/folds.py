@@ -46,33 +46,6 @@ def query_blocks(layout: QueryLayout) -> list[Any]:
     return [layout.rows(q) for q in range(layout.n_queries)]
 
 
-def group_blocks(data: LabelledItems, groups: Any) -> list[Any]:
-    """Rows of each query, or of each group of whole queries; there must be at least two."""
-    layout = data.layout
-    if groups is not None:
-        layout = query_layout(group_codes(data, groups), data.n_rows)
-        first = data.layout.order[data.layout.starts[:-1]]
-        split = layout.codes[first][data.layout.codes] != layout.codes
-        if split.any():
-            row = int(np.argmax(split))
-            raise InputError(
-                f"Query {data.layout.ids[data.layout.codes[[row]]].tolist()[0]!r} lies in two groups; only whole "
-                "queries can be held out: its items are compared with each other.",
-                parameter="groups",
-                row=int(data.given_numbers(np.array([row]))[0]),
-            )
-    if layout.n_queries < 2:
-        what = "query" if groups is None else "group of queries"
-        raise InputError(f"There is a single {what}: holding it out leaves no data to fit.")
-    return query_blocks(layout)
-
-
-def group_codes(data: LabelledItems, groups: Any) -> Rows:
-    """Group number of each row that is left."""
-    rows = query_layout(groups, data.n_given, name="groups").codes
-    return rows if data.kept is None else rows[data.kept]
-
-
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
     """Refuse leave-query-out with fewer than two queries that have different labels."""
     if varied < 2:

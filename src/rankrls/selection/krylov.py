@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,14 +69,6 @@ class KrylovSystems:
         return out
 
 
-class Column(NamedTuple):
-    """The measure of each alpha after an iteration, its standard error, and the scale of its rounding."""
-
-    mean: NDArray[np.float64]
-    error: NDArray[np.float64]
-    size: NDArray[np.float64]
-
-
 @dataclass(eq=False)
 class Watched:
     """A training part: its runs, one for each target, and the function that evaluates their scores."""
@@ -129,14 +121,14 @@ class Surface:
     patience: int
     greater_is_better: bool
     verbose: int = 0
-    columns: list[Column] = field(default_factory=list)
     best: tuple[int, int] = (-1, 0)  # number of the alpha, iterations
     iteration: int = 0
-    _best_goodness: float = -np.inf
-    _scores: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
         self.sign = 1.0 if self.greater_is_better else -1.0
+        # of each alpha after each iteration: the measure, its standard error, and the scale of its rounding
+        self._means, self._errors, self._sizes = list[Array](), list[Array](), list[Array]()
+        self._best_goodness, self._scores = -np.inf, np.empty((0, 1, 1))
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
         runs = {id(run): run for run in [*self.final, *(run for part in self.parts for run in part.runs)]}
@@ -157,58 +149,55 @@ class Surface:
                 self._record([part.look(moving) for part in self.parts])
             else:
                 self._choose(0)
-        if self._scores is not None:  # an error over the items of one ranking takes longer than the measure
-            self._best_column.error[self.best[0]] = self.parts[0].evaluate(self._scores).error[0]
+        if len(self._scores):  # an error over the items of one ranking takes longer than the measure
+            self._errors[self._best_row][self.best[0]] = self.parts[0].evaluate(self._scores).error[0]
 
     def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
         """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.
 
         The best entry's solution was kept on the way; another one is reached by running as far again.
         """
-        if not self.columns or rule == "best":
+        if not self._means or rule == "best":
             return
-        columns = self.columns if self.every_iteration else self.columns[-1:]
-        order = np.argsort(-self.alphas, kind="stable")
-        mean, error, size = (np.column_stack([column[i] for column in columns])[order] for i in range(3))
-        found = RULES[rule](self.sign * mean.ravel(), error.ravel(), size.ravel())
-        k, column = int(order[found // len(columns)]), found % len(columns)
-        if self.every_iteration and (k, column + 1) != self.best:
+        order, rows = np.argsort(-self.alphas, kind="stable"), slice(None if self.every_iteration else -1, None)
+        every = (np.array(values[rows]).T[order] for values in (self._means, self._errors, self._sizes))
+        mean, error, size = (values.ravel() for values in every)
+        place, row = divmod(RULES[rule](self.sign * mean, error, size), len(mean) // len(order))
+        k = int(order[place])
+        if self.every_iteration and (k, row + 1) != self.best:
             self.final = restart()
-            for _ in range(column + 1):
+            for _ in range(row + 1):
                 for run in self.final:
                     self.cg.step(run)
         self._choose(k)
 
     def at_best(self) -> tuple[float, float]:
         """The measure of the choice and its standard error."""
-        if not self.columns:
+        if not self._means:
             return np.nan, np.nan
-        return float(self._best_column.mean[self.best[0]]), float(self._best_column.error[self.best[0]])
+        k, row = self.best[0], self._best_row
+        return float(self._means[row][k]), float(self._errors[row][k])
 
     @property
-    def _best_column(self) -> Column:
-        return self.columns[max(self.best[1], 1) - 1 if self.every_iteration else -1]
+    def _best_row(self) -> int:
+        return max(self.best[1], 1) - 1 if self.every_iteration else -1
 
     def solutions(self) -> list[NDArray[np.float64]]:
         """The best entry's coefficients, one array a target."""
-        found = [run.marked for run in self.final]
-        return [np.zeros(run.system.size) if x is None else x for run, x in zip(self.final, found, strict=True)]
+        return [np.asarray(run.marked) for run in self.final]
 
     def table(self) -> NDArray[np.float64]:
         """The surface, (alphas, iterations)."""
-        empty = np.empty((len(self.alphas), 0))
-        return np.column_stack([column.mean for column in self.columns]) if self.columns else empty
+        return np.reshape(self._means, (-1, len(self.alphas))).T
 
     def readings(self) -> dict[str, NDArray[Any]]:
         """Of each alpha: its measure, at its best iteration or in the end, the standard error, and the iterations."""
-        count, n_iter = len(self.alphas), self.iterations()
-        read = [Column(*np.full((3, count), np.nan))] * count
-        if self.columns and self.every_iteration:
-            n_iter = np.maximum(self._improved, 1)
-            read = [self.columns[t - 1] for t in n_iter.tolist()]
-        elif self.columns:
-            read = self.columns[-1:] * count
-        mean, error = np.array([(column.mean[k], column.error[k]) for k, column in enumerate(read)]).T
+        every, n_iter = np.arange(len(self.alphas)), self.iterations()
+        mean = error = np.full(len(every), np.nan)
+        if self._means:
+            n_iter = np.maximum(self._improved, 1) if self.every_iteration else n_iter
+            rows = n_iter - 1 if self.every_iteration else -1
+            mean, error = (np.array(values)[rows, every] for values in (self._means, self._errors))
         return {"alpha": self.alphas, "mean_score": mean, "standard_error": error, "n_iter": n_iter}
 
     def iterations(self) -> NDArray[np.intp]:
@@ -235,14 +224,11 @@ class Surface:
             (mean, error), size = mean_and_error(values), scale_of(values)
         check_evaluated(mean)
         goodness = self.sign * mean
-        self.columns.append(Column(mean, error, size))
+        for known, new in ((self._means, mean), (self._errors, error), (self._sizes, size)):
+            known.append(new)
         better = is_better(goodness, self._own_best, size)
         self._improved[better] = self.iteration
         self._own_best[better] = goodness[better]
-        if self.every_iteration:
-            if not better.any():
-                return
-            goodness[~better] = np.nan
         equal = np.flatnonzero(best_within_rounding(goodness, size))
         first = int(equal[self.alphas[equal].argmax()])
         top, least = float(goodness[first]), self._best_goodness

@@ -392,13 +392,11 @@ def check_pairs_can_be_held_out(
     comparable = np.flatnonzero(label_varies(data.Y, data.layout))
     if len(comparable) > 1:
         return
-    y = data.Y[data.layout.codes == comparable[0], 0]
-    values, counts = np.unique(y, return_counts=True)
-    common = values[np.argmax(counts)]
-    others = y[y != common]
-    if len(others) == 1 or (len(others) == 2 and others[0] != others[1]):
+    values, counts = np.unique(data.Y[data.layout.codes == comparable[0], 0], return_counts=True)
+    others = np.delete(counts, np.argmax(counts))
+    if len(others) < 3 and (others == 1).all():
         raise InputError(
-            f"All labels but {len(others)} are {common:g}: holding out a pair leaves only equal labels. "
-            "Use other data or folds (cv).",
+            f"All labels but {len(others)} are {values[np.argmax(counts)]:g}: holding out a pair leaves only equal "
+            "labels. Use other data or folds (cv).",
             parameter="y",
         )
