@@ -121,6 +121,8 @@ def test_features_of_weight_zero_are_left_out():
     exported = to_solr(model)
     assert [f["name"] for f in exported.json()["features"]] == NAMES
     assert any("1 features have weight 0" in note for note in exported.notes)
+    renamed = to_solr(model, feature_names=[*"abcde", "constant"])
+    assert [f["name"] for f in renamed.json()["features"]] == [*"abcde"]
 
 
 def test_one_target_of_several():
@@ -243,7 +245,6 @@ def test_refusals_say_what_to_do():
         (lambda: to_solr(linear), "feature_names", "data frame"),
         (lambda: to_solr(linear, feature_names=NAMES[:4]), "feature_names", "4 names"),
         (lambda: to_solr(linear, feature_names=list("abcda")), "feature_names", "'a'"),
-        (lambda: to_solr(RankRLS().fit(X, y), feature_names=list("abcde")), "feature_names", "fitted with"),
         (lambda: to_solr(linear, offset=np.inf, **given), "offset", "got inf"),
         (lambda: to_solr(linear, offset=1.0, feature_names=[*NAMES[:4], "rankrls_offset"]), "feature_names", "offset"),
         (lambda: to_solr(StandardScaler().fit(X), **given), "model", "StandardScaler"),

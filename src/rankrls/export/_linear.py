@@ -18,17 +18,14 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
 from rankrls.metrics._scorer import unwrapped
-from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, table_encoder
+from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, names_of_features, table_encoder
 from rankrls.models.inputs.parameters import number
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
 Array = NDArray[np.float64]
 OFFSET_FEATURE = "rankrls_offset"
 _EXPORTED = "Fit with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler of scikit-learn."
-_NEVER = {
-    "similarity": "the engine computes TF-IDF differently",
-    "tfidf": "the engine computes TF-IDF differently",
-}
+_NEVER = dict.fromkeys(("similarity", "tfidf"), "the engine computes TF-IDF differently")
 
 
 @dataclass(frozen=True)
@@ -257,22 +254,16 @@ def _affine(step: Any) -> tuple[Any, Any]:
 
 def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """The features' names: one each, none twice."""
-    fitted = fitted_names(model)
-    known = None if fitted is None else [str(name) for name in fitted]
-    names = known if given is None else [str(name) for name in given]
-    if names is None:
+    if given is None and fitted_names(model) is None:
         problem = f"The engine knows features by name, and this model was fitted on {n} columns without names."
         remedy = "Give feature_names, one per column in their order, or fit on a data frame."
         raise InputError(f"{problem} {remedy}", parameter="feature_names")
-    if len(names) != n:
-        raise InputError(
-            f"feature_names has {len(names)} names; the model has {n} features.", parameter="feature_names"
-        )
-    for j, (name, own) in enumerate(zip(names, known or names, strict=True)):
-        if name != own or not name.strip() or name in names[:j]:
-            problem = f"{name!r} cannot name column {j}: names differ, are not empty, and are those that the model was"
-            raise InputError(f"{problem} fitted with (here {own!r}).", parameter="feature_names", column=j)
-    return tuple(names)
+    names = names_of_features(model, given, n)
+    for j, name in enumerate(names):
+        if not name.strip() or name in names[:j]:
+            problem = f"{name!r} cannot name column {j}: names must differ and not be empty."
+            raise InputError(problem, parameter="feature_names", column=j)
+    return names
 
 
 def engine_names(features: Sequence[EncodedFeature]) -> list[str]:
