@@ -154,7 +154,7 @@ def test_order_of_ids(ids, by_id):
 def test_group_sizes_are_runs_of_ids(sizes):
     qid = group_to_qid(sizes)
     assert qid.tolist() == [number for number, size in enumerate(sizes) for _ in range(size)]
-    np.testing.assert_array_equal(group_to_qid(np.array(sizes, dtype=float), n_rows=sum(sizes)), qid)
+    np.testing.assert_array_equal(group_to_qid(np.array(sizes, dtype=float)), qid)
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,6 @@ def test_sizes_that_are_none(sizes, row):
     with pytest.raises(InputError) as error:
         group_to_qid(sizes)
     assert (error.value.parameter, error.value.row) == ("group", row)
-
-
-def test_sizes_that_do_not_add_up_name_both_numbers():
-    with Refusal("5", "6", parameter="group"):
-        group_to_qid([2, 3], n_rows=6)
 
 
 @pytest.mark.parametrize(("ids", "sizes"), [([2, 1], True), ([2, 2], False), (["a", "b"], False)])

@@ -161,7 +161,6 @@ class PreferredItems(_Items):
     """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units."""
 
     graph: PreferenceTable
-    propensities: None = None
 
     @property
     def n_queries(self) -> int:

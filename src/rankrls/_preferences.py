@@ -85,17 +85,13 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
 
 def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
     given = np.asarray(values)
-    if given.ndim != 1:
+    if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
         raise InputError(
-            f"{name} must be one-dimensional, one row number per preference; got shape {given.shape}.", parameter=name
+            f"{name} must hold whole row numbers of X, one per preference; got {given.dtype} of shape {given.shape}.",
+            parameter=name,
         )
-    if len(given) and given.dtype.kind not in "iuf":
-        raise InputError(f"{name} must hold whole row numbers of X; got dtype {given.dtype}.", parameter=name)
-    with np.errstate(invalid="ignore"):
-        broken = ~(np.isfinite(given) & (given == np.floor(given))) if given.dtype.kind == "f" else given != given
-    refuse_where(broken, name, lambda e: f"{name} must hold whole row numbers of X; got {given[e]} in preference {e}.")
     outside = (given < 0) | (given >= m)  # before the cast, in which large numbers would become negative
-    refuse_where(outside, name, lambda e: f"{name}[{e}] is {given[e]:.0f}, but X has rows 0 to {m - 1}.")
+    refuse_where(outside, name, lambda e: f"{name}[{e}] is {given[e]}, but X has rows 0 to {m - 1}.")
     return given.astype(np.intp)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankrls._arrays import to_host
 from rankrls._cached import cached_property
-from rankrls._checks import numbers_of, refuse_where
+from rankrls._checks import refuse_where, vector_of
 from rankrls._errors import InputError
 
 FROM_SIZES = "rankrls.group_to_qid makes them from group sizes."
@@ -138,7 +138,7 @@ def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool
     return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
 
 
-def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
+def group_to_qid(group: Any) -> NDArray[np.intp]:
     """Query ids of rows whose queries are given by their sizes, as LightGBM and XGBoost take them.
 
     The first ``group[0]`` rows are query 0, the next ``group[1]`` rows are query 1, and so on.
@@ -147,8 +147,6 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
     ----------
     group : array-like of shape (q,)
         Rows of each query, in the order of the rows. A size of 0 is a query without rows, whose number is not used.
-    n_rows : int, optional
-        The number of rows, which the sizes must add up to.
 
     Returns
     -------
@@ -157,8 +155,7 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
     Raises
     ------
     InputError
-        For sizes that are no whole numbers or negative, with the position as ``row``; and for a sum other than
-        ``n_rows``.
+        For sizes that are no whole numbers or negative, with the position as ``row``.
 
     Notes
     -----
@@ -170,20 +167,12 @@ def group_to_qid(group: Any, *, n_rows: int | None = None) -> NDArray[np.intp]:
     >>> group_to_qid([3, 1, 2])
     array([0, 0, 0, 1, 2, 2])
     """
-    sizes = numbers_of("group", group)
-    if sizes.ndim != 1:
-        raise InputError(
-            f"group must be one-dimensional, the number of rows of each query; got shape {sizes.shape}.",
-            parameter="group",
-        )
+    sizes = vector_of("group", group, "the number of rows of each query")
     refuse_where(
         ~(np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))),
         "group",
         lambda k: f"group must hold whole numbers that are not negative; the size of query {k} is {sizes[k]:g}.",
     )
-    total = int(sizes.sum())
-    if n_rows is not None and total != n_rows:
-        raise InputError(f"The sizes in group add up to {total}, but there are {n_rows} rows.", parameter="group")
     return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
 
 
@@ -195,8 +184,7 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
     if not isinstance(qid, (list, tuple)):
         return to_host(qid)
     kinds = {type(v) for v in qid}
-    cut = kinds == {str} and any(v.endswith("\0") for v in qid)  # numpy's texts lose NUL at their end
-    if len(kinds) == 1 and kinds <= {str, float, bool} and not cut:
+    if len(kinds) == 1 and kinds <= {str, float, bool}:
         return np.asarray(qid)
     if kinds == {int} or all(issubclass(kind, np.generic) for kind in kinds):
         ids = np.asarray(qid)

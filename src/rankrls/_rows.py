@@ -44,10 +44,6 @@ def mirror(block: NDArray[np.float64]) -> None:
         block[panel, panel] = corner + np.tril(corner, -1).T
 
 
-class OverflowInputError(InputError):
-    """Features so large that their products overflow."""
-
-
 def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool = False, first_row: int = 0) -> None:
     """Refuse NaN and infinity, and values too large to be multiplied where ``products``; name the first one's place.
 
@@ -75,14 +71,13 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
         row, column = (int(v) for v in np.argwhere(~good)[0])
         value = values[row, column]
     row += first_row
-    name = "" if names is None else f" ({names[column]!r})"
-    where = f"row {row}, column {column}{name}"
-    facts: dict[str, Any] = {"parameter": what, "row": row, "column": column}
+    where = f"row {row}, column {column}{'' if names is None else f' ({names[column]!r})'}"
     if np.isfinite(value):
-        problem = f"Input {what} holds values whose products overflow, the largest {value:g}: {where}."
-        raise OverflowInputError(f"{problem} Scale the features before fitting.", **facts)
-    word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
-    raise InputError(f"Input {what} contains {word}: {where}. Remove or impute such values before fitting.", **facts)
+        problem = f"Input {what} holds values whose products overflow, such as {value:g}: {where}. Scale the features."
+    else:
+        word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
+        problem = f"Input {what} contains {word}: {where}. Remove or impute such values before fitting."
+    raise InputError(problem, parameter=what, row=row, column=column)
 
 
 def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -15,7 +15,6 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -82,18 +81,14 @@ class Formula:
                     getattr(np, operation)(block, *numbers, out=block)
                 else:
                     block[...] = getattr(xp, _STANDARD.get(operation, operation))(block, *numbers)
-            if "power" not in {step[0] for step in steps} or 0 in block.shape:
-                return
-            largest = float(xp.max(xp.abs(block)))
-            if largest < _MOST:
-                return
-        given = [name for name in ("degree", "gamma") if name in self.parameters]
-        at = " at " + ", ".join(f"{name}={getattr(kernel, name):g}" for name in given) if given else ""
-        lower = f", or lower {' or '.join(given)}" if given else ""
+        powers = any(step[0] == "power" for step in steps) and 0 not in block.shape
+        largest = float(xp.max(xp.abs(block))) if powers else 0.0
+        if largest < _MOST:
+            return
         raise InputError(
-            f"Values of the {self.names[0]} kernel are too large to be multiplied: "
-            f"{largest:.1g}{at}. Scale the features{lower}.",
-            parameter=[*given, "kernel"][0],
+            f"Values of the {self.names[0]} kernel are too large to be multiplied: {largest:.1g} at "
+            f"degree={kernel.degree:g}, gamma={kernel.gamma:g}. Scale the features, or lower these.",
+            parameter="degree",
         )
 
 
@@ -426,6 +421,4 @@ def available_memory() -> float | None:
         found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
         found.append(float(limit.read()))  # of a container
-    with suppress(AttributeError, OSError, ValueError):
-        found.append(float(os.sysconf("SC_PHYS_PAGES")) * os.sysconf("SC_PAGE_SIZE"))
     return min(found, default=None)

@@ -51,15 +51,6 @@ class Ranking(Shown):
         queries = "" if self.qid is None else f", {len(dict.fromkeys(self.qid.tolist()))} queries"
         return f"Ranking of {len(self)} items{queries}\n{table_text(names, some(rows) if rows else [])}"
 
-    def of(self, query: Any) -> NDArray[np.intp]:
-        """The rows of one query, best first."""
-        if self.qid is None:
-            raise InputError("Everything was ranked together, without qid: there is no query to name.", parameter="qid")
-        found = self.rows[np.fromiter((q == query for q in self.qid.tolist()), dtype=bool, count=len(self.qid))]
-        if not len(found):
-            raise InputError(f"There is no query {query!r}.")
-        return found
-
 
 def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:
     """Rank items by their scores inside each query, and keep the best k.
@@ -95,8 +86,6 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     >>> ranking = rank_scores([0.5, 0.9, 0.5, 0.1, 0.7], qid=["a", "a", "a", "b", "b"], k=2)
     >>> ranking.rows.tolist(), ranking.positions.tolist()
     ([1, 0, 4, 3], [1, 2, 1, 2])
-    >>> ranking.of("b").tolist()
-    [4, 3]
     """
     values = _checked_scores(scores)
     if values.ndim != 1:

@@ -38,8 +38,6 @@ def test_lists_are_what_sorting_gives(rows, k, by_id):
     expected = by_hand(rows, k, by_id)
     assert list(zip(ranking.qid.tolist(), ranking.rows.tolist(), ranking.positions.tolist(), strict=True)) == expected
     assert ranking.scores.tolist() == [scores[i] for _, i, _ in expected]
-    for query in set(qid):
-        assert ranking.of(query).tolist() == [i for q, i, _ in expected if q == query]
     if k is None:
         positions = rank_positions(scores, qid=qid, docno=docno)
         assert positions[ranking.rows].tolist() == ranking.positions.tolist()
@@ -86,7 +84,6 @@ def test_bad_scores_numbers_and_names():
         (lambda: rank_scores(np.zeros((2, 2))), "scores"),
         (lambda: rank_scores([1.0], k=0), "k"),
         (lambda: rank_scores([1.0], docno=["a", "b"]), "docno"),
-        (lambda: rank_scores([1.0]).of("z"), "qid"),
     ):
         with Refusal(parameter=parameter):
             call()

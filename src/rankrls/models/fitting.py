@@ -368,8 +368,9 @@ def begin(model: Any, data: Comparisons) -> None:
     model._fitted_with_qid = data.has_qid
     model._one_target = data.one_target
     model.n_queries_ = data.n_queries
-    if getattr(data, "propensities", None) is not None:  # streamed data are no clicks
-        model.propensities_ = data.propensities
+    propensities = getattr(data, "propensities", None)
+    if propensities is not None:
+        model.propensities_ = propensities
 
 
 def described(description: str, data: Comparisons | None) -> str:
