@@ -92,9 +92,20 @@ def test_gaps_and_late_positions():
     late = np.where(np.arange(len(X)) < 3, 90 + np.arange(len(X)), 3 * position)
     found = estimate_propensities(X, clicks, late, qid=qid, impressions=shown)
     assert found.positions.tolist() == [*range(3, 31, 3), 90, 91, 92]
-    assert found.pooled == 4  # 30 and what lies behind it
+    assert found.pooled == 3  # with 30, the last position that has enough impressions
     assert len(set(found.examination[-4:].tolist())) == 1
-    assert "The last 4 positions are pooled" in str(found)
+    assert "3 with fewer than 50 impressions" in str(found)
+
+
+def test_a_position_that_was_never_shown_shares_the_value_before_it():
+    X, clicks, position, qid, shown, *_ = clicked()
+    never = position == 4
+    n = np.where(never, 0, shown)
+    found = estimate_propensities(X, np.where(never, 0, clicks), position, qid=qid, impressions=n)
+    kept = estimate_propensities(X[~never], clicks[~never], position[~never], qid=qid[~never], impressions=n[~never])
+    np.testing.assert_allclose(np.delete(found.examination, 3), kept.examination, atol=0.02)
+    assert found.examination[3] == found.examination[2]
+    assert found.pooled == 1
 
 
 def test_rows_that_were_never_shown_have_no_weight():
@@ -159,6 +170,8 @@ def test_known_propensities():
     with pytest.raises(InputError) as raised:
         known.of([0, 3])
     assert raised.value.row == 1
+    with pytest.raises(InputError):
+        Propensities.known({}).of([1])
     with pytest.raises(InputError) as raised:
         Propensities.known({1: 0.0})
     assert raised.value.parameter == "propensities"

@@ -53,7 +53,7 @@ class Propensities(Shown):
     impressions : ndarray of shape (k,)
         0 for propensities that were given.
     pooled : int
-        The last positions that share one value, because the later ones have few impressions; 0 if there are none.
+        Positions with few impressions, which share the value of the last position before them that has enough.
 
     Examples
     --------
@@ -72,8 +72,9 @@ class Propensities(Shown):
     @classmethod
     def known(cls, examination: Any) -> Propensities:
         """Propensities from a mapping of each position to a number above 0, such as those of an intervention."""
-        positions = np.array(sorted(examination), dtype=np.int64)
-        values = np.array([examination[k] for k in positions.tolist()], dtype=np.float64)
+        given = dict(examination)
+        positions = np.array(sorted(given), dtype=np.int64)
+        values = np.array([given[k] for k in positions.tolist()], dtype=np.float64)
         problem = lambda k: f"The propensity of position {positions[k]} must be a number above 0; got {values[k]}."
         refuse_where(~(np.isfinite(values) & (values > 0.0)), "propensities", problem)
         return cls(positions, values, np.zeros(len(values)), np.zeros(len(values)))
@@ -81,10 +82,9 @@ class Propensities(Shown):
     def of(self, position: Any) -> Array:
         """The examination of each row's position; an InputError with the row for a position that is not there."""
         rows = vector_of("position", position, "one for each row")
-        place = np.minimum(np.searchsorted(self.positions, rows), len(self.positions) - 1)
-        unknown = self.positions[place] != rows
-        refuse_where(unknown, "position", lambda k: f"Row {k} has position {rows[k]:g}, which has no propensity.")
-        return self.examination[place]
+        problem = lambda k: f"Row {k} has position {rows[k]:g}, which has no propensity."
+        refuse_where(~np.isin(rows, self.positions), "position", problem)
+        return self.examination[np.searchsorted(self.positions, rows)]
 
     @property
     def interval(self) -> Array:
@@ -98,17 +98,11 @@ class Propensities(Shown):
         return {str(k): dict(zip(names, row, strict=True)) for k, row in zip(self.positions, rows, strict=True)}
 
     def __str__(self) -> str:
-        rows = [
-            [
-                k,
-                f"{known['examination']:.3f}",
-                f"{known['low']:.3f} to {known['high']:.3f}",
-                f"{known['impressions']:.0f}",
-            ]
-            for k, known in self.as_dict().items()
-        ]
+        lines = zip(self.positions, self.examination, *self.interval, self.impressions, strict=True)
+        rows = [[f"{k}", f"{theta:.3f}", f"{low:.3f} to {high:.3f}", f"{n:.0f}"] for k, theta, low, high, n in lines]
         text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
-        return text + (f"\nThe last {self.pooled} positions are pooled: they have few impressions." * (self.pooled > 0))
+        note = f"\n{self.pooled} with fewer than {ENOUGH} impressions are pooled with the position before them."
+        return text + note * (self.pooled > 0)
 
 
 def estimate_propensities(
@@ -155,8 +149,8 @@ def estimate_propensities(
     Notes
     -----
     O(m d^2 + k d^2) for each estimate with d = 2n + 1 and k positions, 31 times; each of up to 100 rounds costs O(m d).
-    Positions behind the last one with 50 impressions share its value. The model has no trust bias (clicks on results
-    because they are at the top), nor queries whose users read further than others.
+    Positions with fewer than 50 impressions share the value of the position before them. The model has no trust bias
+    (clicks on results because they are at the top), nor queries whose users read further than others.
 
     References
     ----------
@@ -186,15 +180,13 @@ def estimate_propensities(
     if shown[0] < ENOUGH:
         problem = f"Position {positions[0]}, the first, has {shown[0]:g} impressions; at least {ENOUGH} are needed."
         raise InputError(problem, parameter="position")
-    last = int(np.flatnonzero(shown >= ENOUGH)[-1])
-    codes = np.minimum(codes, last)
+    group = np.cumsum(shown >= ENOUGH) - 1
+    codes = group[codes]
     _warn_if_confounded(features, codes, n)
-    theta = _alternate(features, codes, rates, n, np.ones(last + 1))
+    theta = _alternate(features, codes, rates, n, np.ones(group[-1] + 1))
     query = np.arange(m) if qid is None else query_layout(qid, m).codes
     error = _bootstrap(features, codes, rates, n, theta, query, random_state)
-    spread = np.minimum(np.arange(len(positions)), last)
-    pooled = len(positions) - last if last < len(positions) - 1 else 0
-    return Propensities(positions, theta[spread], error[spread], shown, pooled)
+    return Propensities(positions, theta[group], error[group], shown, len(positions) - len(theta))
 
 
 def corrected_clicks(
