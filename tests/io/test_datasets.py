@@ -234,7 +234,7 @@ class TestShards:
         [
             ({"qid": list("xxyzx")}, {}, Refusal("Sort the rows", row=4, column="qid")),
             ({"b": [1, 2, 3, np.inf, 4]}, {}, Refusal(row=3, column="b")),
-            ({"b": [1, 2, 3, 1e39, 4]}, {"float32": True}, Refusal(row=3, column="b", parameter="float32")),
+            ({"b": [1, 2, 3, 1e39, 4]}, {"float32": True}, Refusal("float32", row=3, line=5, column="b")),
             ({}, {"feature_names": ["a"]}, Refusal(parameter="feature_names")),
             ({}, {"feature_names": ["a", "qid"]}, Refusal(column="qid")),
             ({}, {"rows_per_file": 0}, Refusal(parameter="rows_per_file")),

@@ -248,7 +248,7 @@ def test_a_file_as_tables_of_some_rows_each(tmp_path):
     whole = load_letor(path)
     with blocks_of(1000):
         shape = letor_shape(path)
-        tables = [*letor_tables(path, n_features=6, zero_based=True)]
+        tables = [*letor_tables(path, n_features=6, zero_based=True, dtype=np.float64)]
     assert shape == (6, True)
     assert len(tables) > 10
     assert np.array_equal(np.vstack([table.X.toarray() for table in tables]), whole.X)

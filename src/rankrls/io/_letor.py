@@ -164,12 +164,12 @@ def letor_shape(path: Source) -> tuple[int, bool]:
     return options.n_features or 0, bool(options.zero_based)
 
 
-def letor_tables(path: Source, *, n_features: int, zero_based: bool) -> Iterator[LetorTable]:
+def letor_tables(path: Source, *, n_features: int, zero_based: bool, dtype: DTypeLike) -> Iterator[LetorTable]:
     """The rows of a file as sparse tables of about a megabyte of text each, in order; memory is a few of them.
 
     A query may go on in the next table.
     """
-    text, options = Text(path, LetorError), Options(n_features=n_features, zero_based=zero_based)
+    text, options = Text(path, LetorError), Options(np.dtype(dtype), n_features, zero_based)
     for block in _parsed(text, options):
         yield _joined([block], text, options, dense=False)
 

@@ -15,8 +15,8 @@ from rankrls.io.opened import Table
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
-_NUMBERS = ("weight", "event", "position", "impressions")
-_SINGLE = ("label", "qid", "id", *_NUMBERS)
+_NUMBERS = ("label", "weight", "event", "position", "impressions")
+_SINGLE = (*_NUMBERS, "qid", "id")
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
@@ -96,10 +96,8 @@ class ReadPlan:
     ----------
     features : tuple of str
         Columns of X in their order.
-    label : str, optional
-        The column of labels.
     numbers : mapping of str to str
-        Columns of numbers by what they are: "weight", "event", "strength", "position", "impressions".
+        Columns of numbers by what they are: "label", "weight", "event", "strength", "position", "impressions".
     texts : mapping of str to str
         Columns of ids by what they are: "qid", "id", "winner", and so on.
     may_miss : bool
@@ -109,7 +107,6 @@ class ReadPlan:
     """
 
     features: tuple[str, ...] = ()
-    label: str | None = None
     numbers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
     may_miss: bool = False
@@ -118,8 +115,7 @@ class ReadPlan:
     @property
     def stored(self) -> list[str]:
         """The columns that are read, each once."""
-        label = [] if self.label is None else [self.label]
-        return [*dict.fromkeys([*self.features, *label, *self.numbers.values(), *self.texts.values()])]
+        return [*dict.fromkeys([*self.features, *self.numbers.values(), *self.texts.values()])]
 
 
 def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
@@ -135,10 +131,7 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     for role in _SINGLE:
         if (name := getattr(roles, role)) is None:
             continue
-        if name not in table.columns:
-            raise table.refuse(
-                f"there is no column {name!r} ({role}).{_near(table, name)}", column=name, parameter=role
-            )
+        check_column(table, name, role)
         if name in asked:
             message = f"the column {name!r} cannot be both {asked[name]} and {role}."
             raise table.refuse(message, column=name, parameter=role)
@@ -161,8 +154,7 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
         raise table.refuse(message, parameter="features")
     return ReadPlan(
         features=tuple(chosen),
-        label=None if roles.labels == "ignored" else found.get("label"),
-        numbers={role: found[role] for role in _NUMBERS if role in found},
+        numbers={r: found[r] for r in _NUMBERS if r in found and (r != "label" or roles.labels != "ignored")},
         texts={role: found[role] for role in ("qid", "id") if role in found},
         may_miss=roles.labels in ("partly", "optional"),
     )

@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,8 +108,7 @@ def write_shards(
         if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
             message = f"the folder would be replaced, and {file} is read from it. Name another folder."
             raise InputError(message, file=str(folder), parameter="folder")
-    format = table_format(files[0])
-    source = _letor_source(files, roles) if format is None else _table_source(files, format, roles)
+    source = (_letor_source if table_format(files[0]) is None else _table_source)(files, roles, float32)
     names = source.features if feature_names is None else [*map(str, feature_names)]
     if len(names) != len(source.features):
         message = f"feature_names has {len(names)} names, but the data have {len(source.features)} features."
@@ -117,10 +116,10 @@ def write_shards(
     if len(names) > _MOST_COLUMNS:
         message = f"{len(names)} features are too many columns for Parquet. Fit the text file in memory."
         raise InputError(message, file=files[0], parameter="features")
-    source = replace(source, features=names, dtype=np.dtype(np.float32) if float32 else source.dtype)
+    source = source._replace(features=names)
     check_names([*source.coded, *names])
     queries = Queries(source.ids["qid"])
-    tables = ((source.table(first, rows), queries.begin(rows.qid, rows.path, first)) for first, rows in source.rows)
+    tables = ((source.table(rows), queries.begin(rows.qid, rows.path, first)) for first, rows in source.rows)
     most = min(max(_GROUP_BYTES // (8 * max(len(names), 1)), 1), int(rows_per_file))
     writer: Any = None
     n_files = n_rows = in_file = 0
@@ -155,8 +154,7 @@ def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> It
     yield waiting
 
 
-@dataclass(frozen=True)
-class _Source:
+class _Source(NamedTuple):
     """What is written: names of columns, those of ids by what they are, and some rows after others.
 
     ``whole`` are the ids that are whole numbers. Before rows stands the number of the first in its file.
@@ -166,7 +164,6 @@ class _Source:
     label: str | None
     ids: dict[str, str]
     whole: frozenset[str]
-    dtype: np.dtype[Any]
     rows: Iterator[tuple[int, Any]]
 
     @property
@@ -174,7 +171,7 @@ class _Source:
         """The columns before the features."""
         return [*([] if self.label is None else [self.label]), *self.ids.values()]
 
-    def table(self, first_row: int, rows: Any) -> Any:
+    def table(self, rows: Any) -> Any:
         """Rows as a table of pyarrow."""
         import pyarrow as pa
 
@@ -186,36 +183,32 @@ class _Source:
                 raise InputError(f"every line needs {what}.", file=rows.path, parameter=role)
             columns.append(pa.array(found).cast(pa.int64() if role in self.whole else pa.string()))
         X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
-        with np.errstate(over="ignore"):
-            by_column = np.ascontiguousarray(X.T, dtype=self.dtype)
-        if not np.isfinite(by_column).all():
-            k, row = (int(v) for v in np.argwhere(~np.isfinite(by_column))[0])
-            name, at = self.features[k], first_row + row
-            message = f"the value {X[row, k]} of column {name!r} is too large for float32."
-            raise InputError(message, file=rows.path, row=at, column=name, parameter="float32")
-        return pa.table([*columns, *map(pa.array, by_column)], names=[*self.coded, *self.features])
+        columns += map(pa.array, np.ascontiguousarray(X.T))
+        return pa.table(columns, names=[*self.coded, *self.features])
 
 
-def _table_source(files: Sequence[str], format: str, roles: ColumnRoles) -> _Source:
+def _table_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
     """Files of tables with the same columns."""
+    format = table_format(files[0]) or ""
     plan, dtype, whole = common_columns(files, format, roles)
 
     def rows() -> Iterator[tuple[int, Any]]:
         for file in files:
             with open_table(file, format, TableError) as table:
                 first = 0
-                for part in converted(table, plan, dtype):
+                for part in converted(table, plan, np.float32 if float32 else dtype):
                     yield first, part.rows(plan, file)
                     first += len(part.X)
 
-    return _Source([*plan.features], plan.label, dict(plan.texts), whole, dtype, rows())
+    return _Source([*plan.features], plan.numbers.get("label"), dict(plan.texts), whole, rows())
 
 
-def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
+def _letor_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
     """Files of LETOR text; what their comments call docid are the items' ids."""
     shapes = [letor_shape(file) for file in files]
     n_features = roles.count(files[0]) or max(columns for columns, _ in shapes)
     how: Any = {"n_features": n_features, "zero_based": any(zero_based for _, zero_based in shapes)}
+    how["dtype"] = np.float32 if float32 else np.float64
     ids = {"qid": "qid"} | ({} if next(letor_tables(files[0], **how)).docids is None else {"id": "docid"})
 
     def rows() -> Iterator[tuple[int, Any]]:
@@ -231,4 +224,4 @@ def _letor_source(files: Sequence[str], roles: ColumnRoles) -> _Source:
                 first += table.n_rows
 
     names = [f"f{k}" for k in range(1, n_features + 1)]
-    return _Source(names, "label", ids, frozenset(), np.dtype(np.float64), rows())
+    return _Source(names, "label", ids, frozenset(), rows())

@@ -198,10 +198,9 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
 
 @dataclass(frozen=True, eq=False)
 class Arrays:
-    """The columns of a plan: features, labels, and further numbers and ids by what they are."""
+    """The columns of a plan: features, and numbers and ids by what they are."""
 
     X: Any
-    y: NDArray[np.float64] | None
     numbers: dict[str, NDArray[np.float64]]
     texts: dict[str, NDArray[Any]]
 
@@ -209,11 +208,11 @@ class Arrays:
         """The rows with the names of their columns."""
         return ColumnTable(
             X=self.X,
-            y=self.y,
+            y=self.numbers.get("label"),
             qid=self.texts.get("qid"),
             ids=self.texts.get("id"),
             feature_names=plan.features,
-            label=plan.label,
+            label=plan.numbers.get("label"),
             qid_name=plan.texts.get("qid"),
             id_name=plan.texts.get("id"),
             path=path,
@@ -246,14 +245,13 @@ def read_arrays(
     held: dict[str, Growing] = {}
     ids: dict[str, list[NDArray[Any]]] = {role: [] for role in plan.texts}
     for part in converted(table, plan, dtype, batches):
-        for name, values in {"X": part.X, "y": part.y, **part.numbers}.items():
-            if values is not None:
-                held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
+        for name, values in {"X": part.X, **part.numbers}.items():
+            held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
         for role, found in part.texts.items():
             ids[role].append(found)
     texts = {role: joined_ids(found) for role, found in ids.items()}
     numbers: dict[str, Any] = {name: column.finish() for name, column in held.items()}
-    return Arrays(numbers.pop("X"), numbers.pop("y", None), numbers, texts)
+    return Arrays(numbers.pop("X"), numbers, texts)
 
 
 def converted(
@@ -264,8 +262,10 @@ def converted(
         part = _Batch(table, batch, row)
         yield Arrays(
             X=part.features(plan.features, np.dtype(dtype)),
-            y=None if plan.label is None else part.numbers(plan.label, "label", may_miss=plan.may_miss),
-            numbers={what: part.numbers(name, what) for what, name in plan.numbers.items()},
+            numbers={
+                what: part.numbers(name, what, may_miss=plan.may_miss and what == "label")
+                for what, name in plan.numbers.items()
+            },
             texts={role: part.ids(name, may_be_empty=role in plan.may_be_empty) for role, name in plan.texts.items()},
         )
 
