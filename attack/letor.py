@@ -80,8 +80,6 @@ def _text_of(data: bytes) -> bytes:
     """The text that data stand for; BadLine if they are damaged gzip data."""
     if not data.startswith(b"\x1f\x8b"):
         return data
-    if len(data) > 3 and data[3] & 0xE0:  # flags that a reader must not ignore (RFC 1952, 2.3.1.2); Python's does
-        raise plain.BadLine(None)
     try:
         return gzip.decompress(data)
     except (gzip.BadGzipFile, EOFError, zlib.error):

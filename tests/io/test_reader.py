@@ -86,7 +86,7 @@ def test_the_first_bad_line_is_reported_whatever_the_threads(monkeypatch):
         (b"\n \n# nothing\n", Refusal("no row", kind=LetorError)),
         (b"\xef\xbb\xbf", Refusal("no row", kind=LetorError)),
         (b"1 qid:1\n", Refusal("names a feature", kind=LetorError, parameter="n_features")),
-        (b"PK\x03\x04 abc", Refusal("zip archive", kind=LetorError, parameter="format")),
+        (b"PK\x03\x04 abc", Refusal("zip", kind=LetorError, parameter="format")),
         (b"\xff\xfe1\0 \0", Refusal("UTF-16 text", kind=LetorError, parameter="format")),
     ],
 )

@@ -242,7 +242,7 @@ class TestRoles:
         assert read(",label,a\n0,1,2\n", ignore=[""]).feature_names == ("a",)
         assert refused(b"1,2,3\n4,5,6\n").line == 1
 
-    @pytest.mark.parametrize("options", [{"labels": "maybe"}, {"features": []}, {"format": "xls"}, {"dtype": "int32"}])
+    @pytest.mark.parametrize("options", [{"labels": "maybe"}, {"format": "xls"}, {"dtype": "int32"}])
     def test_wrong_arguments(self, options):
         with Refusal(parameter=next(iter(options))):
             read(SIMPLE, **options)

@@ -18,20 +18,15 @@ Source = str | os.PathLike[str] | BinaryIO
 
 _BLOCK = 1 << 20
 _FOREIGN = {
-    b"BZh": "bzip2 data",
-    b"\xfd7zXZ": "xz data",
-    b"\x28\xb5\x2f\xfd": "zstandard data",
-    b"PK\x03\x04": "a zip archive",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
-    b"PAR1": "a Parquet file",
-    b"ARROW1": "an Arrow file",
+    (b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"): "a zip, bzip2, xz or zstandard archive",
+    (b"\xff\xfe", b"\xfe\xff"): "UTF-16 text",
+    (b"PAR1", b"ARROW1"): "a Parquet or Arrow file",
 }
 
 
 def foreign(start: bytes) -> str | None:
     """What a file is that starts so, where it is neither text nor gzip."""
-    return next((what for magic, what in _FOREIGN.items() if start.startswith(magic)), None)
+    return next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None)
 
 
 class _Hashed(io.RawIOBase):
@@ -91,8 +86,6 @@ class Text:
                 problem = f"this is {what}, not text; plain text and gzip are read."
                 raise self._kind(problem, file=self.name, parameter="format")
             if start.startswith(b"\x1f\x8b"):
-                if start[3:4] > b"\x1f":  # flags that Python ignores and no reader may (RFC 1952, 2.3.1.2)
-                    raise self._kind("the gzip data are damaged (unknown flags of their header).", file=self.name)
                 text = gzip.GzipFile(fileobj=text)
             try:
                 mark = b"\xef\xbb\xbf"

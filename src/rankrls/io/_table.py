@@ -155,49 +155,41 @@ class Options(NamedTuple):
 def described(line: bytes, with_qid: bool | None, options: Options) -> LetorError:
     """What is wrong with a bad line."""
     label, *tokens = line.partition(b"#")[0].split()
-    if why := _not_a_value(label, math.inf):
-        # a first cell with separators is that of a table
-        parameter = "format" if b"," in label or b";" in label else None
-        problem = f"the label {quoted(label)} {why}."
-        if b":" in label:
-            problem = f"the line starts with {quoted(label)}, but a label has to come first."
+    parameter = "format" if b"," in label or b";" in label else None  # as between the cells of a table
+    if b":" in label:
+        problem = f"the line starts with {quoted(label)}, but a label has to come first."
         return LetorError(problem, column="label", parameter=parameter)
+    if why := _not_a_value(label, math.inf):
+        return LetorError(f"the label {quoted(label)} {why}.", column="label", parameter=parameter)
     least, largest = options.taken
     has_qid, ids = False, set[int]()
     for token in tokens:
         shown, (name, colon, value) = quoted(token), token.partition(b":")
-        facts: dict[str, Any] = {}
         if name == b"qid" and colon:
-            facts, problems = (
-                {"column": "qid"},
-                [
-                    (not value, "the query id behind 'qid:' is missing."),
-                    (has_qid, f"there is a second query id, {shown}."),
-                    (not is_utf8(value), f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}"),
-                    (b"\0" in value, f"the query id {shown} holds a NUL byte."),
-                    (with_qid is False, f"the line has a query id, {shown}, but the lines before it have none."),
-                ],
-            )
+            problems = {
+                "the query id behind 'qid:' is missing.": not value,
+                f"there is a second query id, {shown}.": has_qid,
+                f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}": not is_utf8(value),
+                f"the query id {shown} holds a NUL byte.": b"\0" in value,
+                f"the line has a query id, {shown}, but the lines before it have none.": with_qid is False,
+            }
+            facts: dict[str, Any] = {"column": "qid"}
             has_qid = True
         elif not colon or not name.isdigit() or len(name) > 18:
             return LetorError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
+        elif (feature := int(name)) > largest:
+            return beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
         else:
-            feature = int(name)
-            if feature > largest:
-                what, first = f"feature {feature} ({shown})", options.zero_based is not True
-                return beyond(what, feature, options.n_features, first)
             why = _not_a_value(value, options.limit) if value else ""
-            facts, problems = (
-                {"column": feature, "parameter": "zero_based" if feature < least else None},
-                [
-                    (feature < least, f"feature id 0 ({shown}), but zero_based=False means that ids start at 1."),
-                    (not value, f"feature {feature} has no value ({shown})."),
-                    (bool(why), f"the value {quoted(value)} of feature {feature} {why}."),
-                    (feature in ids, f"feature {feature} is named twice."),
-                ],
-            )
+            problems = {
+                f"feature id 0 ({shown}), but zero_based=False means that ids start at 1.": feature < least,
+                f"feature {feature} has no value ({shown}).": not value,
+                f"the value {quoted(value)} of feature {feature} {why}.": bool(why),
+                f"feature {feature} is named twice.": feature in ids,
+            }
+            facts = {"column": feature, "parameter": "zero_based" if feature < least else None}
             ids.add(feature)
-        if problem := next((text for wrong, text in problems if wrong), ""):
+        if problem := next((text for text, wrong in problems.items() if wrong), ""):
             return LetorError(problem, **facts)
     return LetorError("the line has no qid, but the lines before it have one.", column="qid")
 
@@ -205,10 +197,8 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> LetorErro
 def _not_a_value(text: bytes, limit: float) -> str:
     """Why a word is no number that is read; "" if it is one."""
     try:
-        value = float(text)
+        value = float(text.replace(b"_", b"x"))  # Python reads underscores
     except ValueError:
-        return "is not a number"
-    if b"_" in text:  # which Python reads
         return "is not a number"
     if math.isnan(value) or b"n" in text.lower():
         return "is not finite"

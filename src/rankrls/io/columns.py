@@ -79,8 +79,6 @@ class ColumnRoles:
         """The arguments of :func:`load_table`, checked."""
         check_word("labels", labels, ("required", "optional", "ignored"))
         named = None if features is None else _names(features)
-        if named == ():
-            raise InputError("features is empty: at least one is needed.", parameter="features")
         return ColumnRoles(label, qid, id, named, _names(ignore), labels)
 
 
