@@ -150,11 +150,20 @@ def test_files_that_change(tmp_path):
 
 
 def test_paths(tmp_path):
-    for name in ("part-10.parquet", "part-2.csv", "_log.csv", ".hidden.csv", "day=2/x.csv", "other/x.csv", "note.md"):
+    for name in (
+        "part-10.parquet",
+        "part-2.csv",
+        "_log.csv",
+        ".hidden.csv",
+        "day=2/x.csv",
+        "other/x.csv",
+        "note.md",
+        "²1.csv",
+    ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(name)
     names = lambda *paths: [os.path.relpath(path, tmp_path) for path in expanded_paths(paths)]
-    assert names(tmp_path) == ["part-2.csv", "part-10.parquet"]
+    assert names(tmp_path) == ["part-2.csv", "part-10.parquet", "²1.csv"]
     assert names(tmp_path / "part-*") == ["part-2.csv", "part-10.parquet"]
     assert names(tmp_path / "note.md", tmp_path / "part-2.csv") == ["note.md", "part-2.csv"]
     for wrong in (tmp_path / "none*", tmp_path / "other" / "y*"):
@@ -216,7 +225,7 @@ class TestShards:
         X = sparse.random_array((40, 60), density=0.02, rng=0, format="csr")
         save_letor(tmp_path / "1.txt", X[:20, :30], np.zeros(20), np.arange(20) // 4)
         save_letor(tmp_path / "2.txt", X[20:], np.ones(20), np.arange(20) // 4 + 9)
-        write_shards([tmp_path / "1.txt", tmp_path / "2.txt"], tmp_path / "out")
+        write_shards([tmp_path / "1.txt", tmp_path / "2.txt"], tmp_path / "out", features="60")
         (table,) = open_dataset(tmp_path / "out")
         expected = X.toarray()
         expected[:20, 30:] = 0

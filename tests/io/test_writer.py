@@ -68,10 +68,9 @@ def test_round_trip_of_sparse(tmp_path_factory, table, zero_based, block):
     sparse = sp.csr_array(X)
     with mock.patch.object(writer, "_BLOCK_CELLS", block):
         save_letor(path, sparse, y, zero_based=zero_based)
-    back = load_letor(path, dense=False).X
-    assert back.shape == X.shape
+    back = load_letor(path, dense=False, n_features=X.shape[1], zero_based=zero_based).X
     assert same_bits(back.toarray() + 0.0, X + 0.0)  # scipy drops the sign of -0.0 when it makes a sparse array
-    assert back.nnz - sparse.nnz in (0, 1, 2)  # what the shape needs
+    assert back.nnz == sparse.nnz
 
 
 def test_sparse_formats_and_unsorted_entries(tmp_path):
@@ -80,7 +79,9 @@ def test_sparse_formats_and_unsorted_entries(tmp_path):
     unsorted = sp.csr_array(([5.0, 6.0], [3, 0], [0, 2, 2]), shape=(2, 4))
     for given_X in (X, X.tocsc(), sp.csr_matrix(X), unsorted):
         save_letor(path, given_X, [1, 2])
-        assert np.array_equal(load_letor(path, dense=True).X, given_X.toarray())
+        assert np.array_equal(
+            load_letor(path, dense=True, n_features=X.shape[1]).X[:, : given_X.shape[1]], given_X.toarray()
+        )
     assert unsorted.indices.tolist() == [3, 0]
 
 
@@ -89,8 +90,8 @@ def test_the_text(tmp_path):
     X = np.array([[0.0, 0.5], [-0.0, 1e-9]])
     save_letor(path, X, [1, 2.5], ["a", "b:c"], comments=["", "doc 1"])
     assert path.read_text() == "1 qid:a 1:0 2:0.5\n2.5 qid:b:c 1:-0 2:1e-9 # doc 1\n"
-    save_letor(path, sp.csr_array((2, 3)), [0, 1], zero_based=True)
-    assert path.read_text() == "0 0:0 2:0\n1\n"
+    save_letor(path, sp.csr_array([[0, 0, 2.0], [0, 0, 0]]), [0, 1], zero_based=True)
+    assert path.read_text() == "0 2:2\n1\n"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +124,7 @@ def test_what_cannot_be_written(tmp_path, arguments, refusal):
 def test_comments_that_cannot_be_written(tmp_path):
     with Refusal("line end", parameter="comments", row=1):
         save_letor(tmp_path / "x", [[1.0], [2]], [1, 2], comments=["", "a\nb"])
-    with Refusal("1 comments", "2 rows", parameter="comments"):
+    with Refusal("shape (1,)", "2 rows", parameter="comments"):
         save_letor(tmp_path / "x", [[1.0], [2]], [1, 2], comments=[""])
     assert os.listdir(tmp_path) == []
 

@@ -146,7 +146,7 @@ def _temporary(target: str) -> Iterator[str]:
     start = os.path.join(folder, f".{name[:50]}.tmp")  # a name may have 255 bytes
     for path in glob.glob(glob.escape(start) + "*." + 12 * "[0-9a-f]"):
         process = path[len(start) :].partition(".")[0]
-        if process.isdigit() and not _runs(int(process)):
+        if process.isdecimal() and not _runs(int(process)):
             _remove(path)
     temporary = f"{start}{os.getpid()}.{os.urandom(6).hex()}"
     with _naming(target, temporary):

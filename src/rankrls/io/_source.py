@@ -24,11 +24,6 @@ _FOREIGN = {
 }
 
 
-def foreign(start: bytes) -> str | None:
-    """What a file is that starts so, where it is neither text nor gzip."""
-    return next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None)
-
-
 class _Hashed(io.RawIOBase):
     """A binary file that is hashed as it is read."""
 
@@ -82,7 +77,7 @@ class Text:
             raw = _Hashed(given if hasattr(given, "read") else opened.enter_context(open(given, "rb", buffering=0)))
             text: Any = io.BufferedReader(raw)
             start = text.peek(8)[:8]
-            if what := foreign(start):
+            if what := next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None):
                 problem = f"this is {what}, not text; plain text and gzip are read."
                 raise self._kind(problem, file=self.name, parameter="format")
             if start.startswith(b"\x1f\x8b"):

@@ -73,7 +73,7 @@ def has_data_ending(path: str) -> bool:
 
 def _by_name(names: Iterable[str]) -> list[str]:
     """Names in order, part-2 before part-10."""
-    return sorted(names, key=lambda name: ([int(w) if w.isdigit() else w for w in re.split(r"([0-9]+)", name)], name))
+    return sorted(names, key=lambda name: (re.sub("[0-9]+", lambda digits: digits[0].zfill(20), name), name))
 
 
 def sizes_beside(
@@ -111,7 +111,7 @@ def sizes_beside(
     found = given or _first_beside(path, _ENDS)
     if found is None or has_ids:
         return None
-    counts = _numbers(found, "[0-9]{0,12}", "a number of rows; the file needs the size of one query per line", "group")
+    counts = _numbers(found, "size of one query", "group")
     if sum(counts) != rows:
         message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
@@ -125,9 +125,7 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> ND
     found = _first_beside(path, (_POSITION,))
     if found is None:
         return None
-    positions = _numbers(
-        found, "[0-9]{1,12}", "a position; the file needs the position of one row per line", "position"
-    )
+    positions = _numbers(found, "position of one row", "position")
     if len(positions) != rows:
         message = f"there are {len(positions)} positions, but {path} has {rows} rows."
         raise InputError(message, file=str(found), parameter="position")
@@ -145,12 +143,13 @@ def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
     return next((Path(file) for file in beside(str(path), ends) if Path(file).is_file()), None)
 
 
-def _numbers(file: Path, pattern: str, what: str, parameter: str) -> list[int]:
-    """Whole numbers, one a line; empty lines are left out if the pattern allows them."""
+def _numbers(file: Path, each: str, parameter: str) -> list[int]:
+    """Whole numbers, one a line; empty lines are left out."""
     lines = [line.strip() for line in file.read_text("utf-8-sig", errors="replace").splitlines()]
     for number, word in enumerate(lines, 1):
-        if not re.fullmatch(pattern, word):
-            raise InputError(f"{quoted(word)} is not {what}.", file=str(file), line=number, parameter=parameter)
+        if not re.fullmatch("[0-9]{0,12}", word):
+            message = f"{quoted(word)} is not a whole number; the file needs the {each} per line."
+            raise InputError(message, file=str(file), line=number, parameter=parameter)
     return [int(word) for word in lines if word]
 
 

@@ -20,7 +20,7 @@ from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
 from rankrls.io._atomic import atomic_write
-from rankrls.io._rows import BLANKS, coded, is_utf8
+from rankrls.io._rows import BLANKS
 from rankrls.io.opened import ENDINGS, table_format
 
 _BLOCK_CELLS = 1 << 18
@@ -50,9 +50,8 @@ def save_letor(
     path : path
         Compressed with gzip where it ends in ``.gz``.
     X : array-like or sparse array of shape (m, n)
-        Features. Of a sparse one the stored entries are written. Where columns at the end (or, with ``zero_based``,
-        column 0) would be in no line, the first line names the last (first) one with value 0, so that the shape comes
-        back too.
+        Features. Of a sparse one the stored entries are written: give :func:`load_letor` the ``n_features`` and
+        ``zero_based`` if no entry may be in the last or first column.
     y : array-like of shape (m,)
         Labels.
     qid : array-like of shape (m,), optional
@@ -91,10 +90,8 @@ def save_letor(
     labels = _vector("y", y, rows, np.float64)
     check_finite("y", labels, "label")
     ids = None if qid is None else _qid_texts(_vector("qid", qid, rows))
-    notes = None if comments is None else _comment_texts(comments, rows)
+    notes = None if comments is None else _comment_texts(_vector("comments", comments, rows, object))
     first_id, step = int(not zero_based), max(1, _BLOCK_CELLS // (features.size // rows + 5))
-    if sparse.issparse(features):
-        features = _named_columns(features, [columns - 1] if first_id else sorted({0, columns - 1}))
 
     def block(here: slice) -> bytes:
         part: Any = features[here]
@@ -277,7 +274,7 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
     """Finite features to write; of a sparse array each entry once."""
     if hasattr(X, "tocsr"):
         X = sparse.csr_array(X)
-        if X.ndim == 2 and not X.has_canonical_format:
+        if not X.has_canonical_format:
             X = X.copy()
             X.sum_duplicates()
     else:
@@ -300,16 +297,6 @@ def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> NDArr
     return out
 
 
-def _named_columns(X: Any, columns: list[int]) -> Any:
-    """Sparse features whose first row names the columns that no row does, as 0, so that the shape comes back."""
-    missing = np.setdiff1d(columns, X.indices)
-    starts = X.indptr + len(missing) * (np.arange(len(X.indptr)) > 0)
-    values, at = np.append(np.zeros(len(missing), X.dtype), X.data), np.append(missing, X.indices)
-    named = sparse.csr_array((values, at, starts), shape=X.shape)
-    named.sort_indices()
-    return named
-
-
 def lines(
     indptr: NDArray[Any],
     ids: NDArray[Any],
@@ -318,7 +305,7 @@ def lines(
     qids: list[bytes] | None = None,
     notes: list[bytes] | None = None,
 ) -> bytes:
-    """Rows as text: each one's label, query id, entries and comment."""
+    """Rows as text: each one's label, query id, entries and comment; the texts begin with a blank if there are any."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -329,32 +316,28 @@ def lines(
     parts = [decimals(labels), pc.binary_join(rows, nothing)]
     parts = [part.cast(pa.large_binary()) for part in parts]
     if qids is not None:
-        parts.insert(1, pa.array([b" qid:" + qid for qid in qids], pa.large_binary()))
+        parts.insert(1, pa.array(qids, pa.large_binary()))
     if notes is not None:
-        parts.append(pa.array([b" # " + note if note else b"" for note in notes], pa.large_binary()))
+        parts.append(pa.array(notes, pa.large_binary()))
     ends = (pa.scalar(text, pa.large_binary()) for text in (b"\n", b""))
     return b"".join(pc.binary_join_element_wise(*parts, *ends).to_pylist())
 
 
 def _qid_texts(ids: NDArray[Any]) -> list[bytes]:
-    different, codes = coded(ids.tolist())
-    for k, value in enumerate(different):
+    for row, value in enumerate(ids.tolist()):
         if isinstance(value, bool) or not isinstance(value, str | int) or _BREAKS_A_QID.search(str(value)):
-            row = int(np.argmax(codes == k))
             rule = "it must be a whole number or a string, not empty and without blanks, # and NUL."
             raise InputError(f"qid is {value!r} in row {row}: {rule}", parameter="qid", row=row)
-    out = [str(value).encode("utf-8", "surrogateescape") for value in different]
-    return [out[code] for code in codes.tolist()]
+    return [f" qid:{value}".encode("utf-8", "surrogateescape") for value in ids.tolist()]
 
 
-def _comment_texts(comments: Sequence[str], rows: int) -> list[bytes]:
-    if len(comments) != rows:
-        raise InputError(f"There are {len(comments)} comments, but X has {rows} rows.", parameter="comments")
-    row = next((row for row, comment in enumerate(comments) if "\n" in comment), None)
-    if row is not None:
-        problem = f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comments[row]!r}."
-        raise InputError(problem, parameter="comments", row=row)
-    return [comment.strip(BLANKS).encode("utf-8", "surrogateescape") for comment in comments]
+def _comment_texts(comments: NDArray[Any]) -> list[bytes]:
+    for row, comment in enumerate(comments):
+        if "\n" in comment:
+            problem = f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comment!r}."
+            raise InputError(problem, parameter="comments", row=row)
+    bare = [comment.strip(BLANKS) for comment in comments]
+    return [f" # {comment}".encode("utf-8", "surrogateescape") if comment else b"" for comment in bare]
 
 
 def _column(name: str, values: NDArray[Any], start: int) -> Any:
@@ -364,10 +347,9 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
     if values.dtype.kind not in "UTO":
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
     texts = [*map(str, values.tolist())]
-    for row, text in enumerate(texts, start):
-        if not text or not is_utf8(text):
-            message = f"the text {text!r} in row {row}, column {name!r}, is empty or not UTF-8."
-            raise InputError(message, row=row, column=name)
+    if "" in texts:
+        row = start + texts.index("")
+        raise InputError(f"column {name!r} is empty in row {row}: every row needs an id.", row=row, column=name)
     return pa.array(texts, pa.string())
 
 
