@@ -266,8 +266,8 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
     )
     beside.write_text("1\n" * 479)
     refused("fit", "clicks.txt", "-m", "m", Refusal("479", file=str(beside.name), parameter="position"))
-    beside.write_text("1\n\n" * 240)
-    refused("fit", "clicks.txt", "-m", "m", Refusal("not a position", file=str(beside.name), line=2))
+    beside.write_text("1\nx\n" * 240)
+    refused("fit", "clicks.txt", "-m", "m", Refusal("not a whole number", file=str(beside.name), line=2))
 
 
 def test_wrong_positions_and_clicks_are_refused_by_row(files, rows, refused):
