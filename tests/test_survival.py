@@ -109,6 +109,11 @@ def test_a_pair_that_is_all_there_is():
     assert (error.value.parameter, error.value.row) == ("event", 1)
 
 
+def test_items_without_a_time_are_refused():
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        leave_pair_out(RankRLS(), np.eye(4), [1, 2, 3], event=[1, 1, 0])
+
+
 def test_every_alpha_and_the_interval():
     X, time, event = data(40, 5)
     found = leave_pair_out(RankRLS(), X, time, event=event, alphas=[0.1, 10.0])

@@ -51,6 +51,7 @@ def test_unknown_names_list_the_known_ones(name):
     ("arguments", "parameter"),
     [
         ({"name": "dcg"}, "measure"),
+        ({"name": ["dcg"]}, "measure"),
         ({"name": "precision"}, "k"),
         ({"name": "ndcg", "k": 0}, "k"),
         ({"name": "ndcg", "k": True}, "k"),
@@ -58,6 +59,8 @@ def test_unknown_names_list_the_known_ones(name):
         ({"name": "rprec", "k": 3}, "k"),
         ({"name": "ndcg", "convention": "bing"}, "convention"),
         ({"name": "ndcg", "gain": "cubic"}, "gain"),
+        ({"name": "ndcg", "gain": ["low"]}, "gain"),
+        ({"name": "ndcg", "gain": [[0, 1]]}, "gain"),
         ({"name": "ndcg", "discount": 3}, "discount"),
         ({"name": "ndcg", "ties": "threshold"}, "ties"),
         ({"name": "err", "ties": "average"}, "ties"),

@@ -104,3 +104,24 @@ def test_refusals():
             nested_estimate(RankRLSCV(), X, y, qid=qid, **bad)
     with pytest.raises(InputError, match="nested_estimate repeats a choice"):
         nested_estimate(Ridge(), X, y)
+    with pytest.raises(InputError, match="random_state"):
+        nested_estimate(RankRLSCV(), X, y, random_state=-1)
+    with pytest.raises(InputError, match="one label per row"):
+        nested_estimate(RankRLSCV(), X, np.column_stack((y, y)))
+    with pytest.raises(InputError, match="row 3"):
+        nested_estimate(RankRLSCV(), X, np.where(np.arange(60) == 3, np.nan, y))
+    with pytest.raises(InputError, match="AutoRankRLS cannot be fitted on censored times"):
+        nested_estimate(AutoRankRLS(), X, y, event=np.ones(60))
+    for rows in (50, 61):
+        with pytest.raises(ValueError, match="inconsistent numbers"):
+            nested_estimate(RankRLSCV(), np.zeros((rows, 2)), y)
+        with pytest.raises(ValueError, match="inconsistent numbers"):
+            nested_estimate(RankRLSCV(), X, y, event=np.ones(rows))
+
+
+def test_ids_may_be_tuples():
+    X, y, qid = study()
+    found = nested_estimate(RankRLSCV(alphas=(1.0,)), X, y, qid=[(query, 0) for query in qid])
+    np.testing.assert_array_equal(
+        found.held_out_scores, nested_estimate(RankRLSCV(alphas=(1.0,)), X, y, qid=qid).held_out_scores
+    )

@@ -116,6 +116,10 @@ def test_refusals():
     X, y, _, _ = study(5)
     with pytest.raises(InputError, match="n_permutations"):
         permutation_test(RankRLSCV(), X, y, n_permutations=0)
+    with pytest.raises(InputError, match="random_state"):
+        permutation_test(RankRLSCV(), X, y, random_state="a")
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        permutation_test(RankRLSCV(), X, y[:30], event=np.ones(30))
     for model in (RankRLS(), Ridge()):
         with pytest.raises(InputError, match="repeats a choice"):
             permutation_test(model, X, y)

@@ -141,7 +141,7 @@ class Measure:
         if not callable(self.name):
             object.__setattr__(self, "name", _definition(self.name, self.name).name)
         if isinstance(self.gain, list | np.ndarray):
-            object.__setattr__(self, "gain", tuple(float(g) for g in self.gain))
+            object.__setattr__(self, "gain", tuple(vector_of("gain", self.gain, "one gain per label").tolist()))
         depth = self._definition.depth
         if self.k is not None and depth == "none":
             raise InputError(f"{self.name} has no depth; got k={self.k!r}.", parameter="k")
@@ -404,7 +404,7 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
 
 def _definition(name: str, given: str) -> Definition:
     """The definition that a name stands for; ``given`` is what a user wrote."""
-    if name not in BY_NAME:
+    if not isinstance(name, str) or name not in BY_NAME:
         known = ", ".join(sorted(BY_NAME))
         word, at, depth = str(given).partition("@")
         able = [each for each, of in BY_NAME.items() if not at or of.depth != "none"]

@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils.validation import check_consistent_length
 
+from rankrls._checks import check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
@@ -118,12 +120,15 @@ def nested_estimate(
     """
     model, measure = choosing(estimator, event, "nested_estimate")
     number(least=2, whole=True)("cv", cv)
-    k, y = int(cv), np.asarray(y)
-    event = None if event is None else np.asarray(event)
-    ids = None if qid is None else np.asarray(qid)
-    fold, protocol = _folds(y, event, ids, k, random_state)
-    scores, values, choices = np.empty(len(y)), np.full(k, np.nan), []
-    for each in range(k):
+    number(least=0, whole=True)("random_state", random_state)
+    y = vector_of("y", y, "one label per row")
+    check_finite("y", y, "label")
+    check_consistent_length(X, y, event)
+    event, layout = None if event is None else np.asarray(event), query_layout(qid, len(y))
+    ids = None if qid is None else layout.ids[layout.codes]
+    fold, protocol = _folds(y, event, ids, cv, random_state)
+    scores, values, choices = np.empty(len(y)), np.full(cv, np.nan), []
+    for each in range(cv):
         train, test = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
         own = None if ids is None else ids[train]
         model = clone(estimator)
@@ -152,6 +157,8 @@ def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
             f"known); got {type(estimator).__name__}.",
             parameter="estimator",
         )
+    if event is not None and not hasattr(estimator, "fit_pairs"):
+        raise InputError(f"{type(estimator).__name__} cannot be fitted on censored times.", parameter="event")
     if hasattr(estimator, "_measure"):
         return clone(estimator), estimator._measure(preferred=event is not None)
     return clone(estimator), resolve_measure(estimator.scoring)

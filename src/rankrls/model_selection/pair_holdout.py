@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
@@ -189,6 +190,7 @@ def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sampl
         )
     if sample_weight is not None:
         raise InputError("event cannot be used with sample_weight. Leave one of them out.", parameter="event")
+    check_consistent_length(X, time, event)
     winners, losers = survival_pairs(time, event, qid=qid)
     return preferred(model, X, winners, losers, None, None)
 

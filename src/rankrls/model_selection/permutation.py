@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
 from rankrls._queries import query_layout
@@ -121,6 +122,8 @@ def permutation_test(
     0.03
     """
     number(least=1, whole=True)("n_permutations", n_permutations)
+    number(least=0, whole=True)("random_state", random_state)
+    check_consistent_length(X, y, event)
     model, measure = choosing(estimator, event, "permutation_test")
     permuted = np.empty(n_permutations)
     y, layout = np.asarray(y), query_layout(qid, len(y))
