@@ -29,7 +29,7 @@ def test_leaks_are_those_that_order_every_pair(seed):
     assert suspicious_features(X, y, qid).leaks == tuple(expected) == (0, 1)
 
 
-def test_ids_are_different_whole_numbers():
+def test_ids_are_whole_numbers_that_seldom_repeat():
     rng = np.random.default_rng(0)
     count = 60
     columns = {
@@ -37,10 +37,12 @@ def test_ids_are_different_whole_numbers():
         "userId": rng.permutation(9000)[:count],
         "stock": rng.permutation(9000)[:count],
         "place": rng.permutation(count) + 5,
-        "row": rng.permutation(9000)[:count] + 0.5,
+        "key": rng.permutation(9000)[:count] + 0.5,
+        "product_id": np.repeat(rng.permutation(9000)[: count // 2], 2),
+        "brand_id": rng.integers(0, 9, count),
     }
     X = np.column_stack(list(columns.values())).astype(float)
-    assert suspicious_features(X, feature_names=[*columns]).ids == (1, 3)
+    assert suspicious_features(X, feature_names=[*columns]).ids == (1, 3, 5)
     assert suspicious_features(X).ids == ()
     assert suspicious_features(X[:49], feature_names=[*columns]).ids == ()
 

@@ -246,7 +246,7 @@ def _note_suspicious(table: Rows, report: Report) -> None:
     names = table.feature_ids
     if ids := [names[k] for k in found.ids]:
         out = f"leave it out with --ignore {','.join(ids[:3])}"
-        report.note(f"{few(ids)}: a different whole number in each row looks like an id; {out}.")
+        report.note(f"{few(ids)}: whole numbers that look like ids; {out}.")
     if leaks := [names[k] for k in found.leaks]:
         report.note(f"{few(leaks)}: this feature alone sorts all rows by their labels. It may be computed from them.")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,11 +14,11 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._values import mean_of_judged
+from rankrls.preprocessing._columns import like_ids
 
 _ROWS = 50  # fewer may be as they are by chance
 _PAIRS = 200
 _SAMPLE = 20_000
-_ID = re.compile(r"(?i)(^|[\W_])(id|key|index|row|nr|no|number|sku|ean|uuid)$|(?-i:[a-z]Id$)")
 
 
 @dataclass(frozen=True)
@@ -29,7 +28,7 @@ class SuspiciousFeatures:
     Attributes
     ----------
     ids : tuple of int
-        Columns with a different whole number in each row, called like an id or without gaps.
+        Columns of whole numbers that count the rows, or are called like ids and seldom repeat.
     leaks : tuple of int
         Columns that alone put all rows in the order of their labels, or in its reverse.
     """
@@ -91,17 +90,9 @@ def suspicious_features(
         raise InputError(f"y has shape {labels.shape}, but X has {m} rows.", parameter="y")
     if m < _ROWS:
         return SuspiciousFeatures((), ())
-    ids = tuple(k for k, name in enumerate(feature_names or ()) if _like_ids(X[:, k], name))
+    ids = tuple(k for k, name in enumerate(feature_names or ()) if like_ids(name, X[:, k]))
     codes, known = query_layout(qid, m).codes, np.flatnonzero(~np.isnan(labels))
     return SuspiciousFeatures(ids, _leaks(X, known, labels[known], query_layout(codes[known], len(known))))
-
-
-def _like_ids(values: NDArray[np.float64], name: str) -> bool:
-    """Whether all values are different whole numbers, called like an id or without gaps."""
-    ordered = np.sort(values)
-    if (values != np.floor(values)).any() or (ordered[1:] == ordered[:-1]).any():
-        return False
-    return bool(_ID.search(name)) or ordered[-1] - ordered[0] == len(values) - 1
 
 
 def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:

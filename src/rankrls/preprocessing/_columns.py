@@ -20,7 +20,7 @@ _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
 _FORMATS = ("%Y/%m/%d", "%Y-%m-%d", "%d.%m.%Y")
 _WHOLE = 2.0**53
-_ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key)s?)$|[a-z]I[dD]$")
+_ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key|uuid)s?)$|[a-z]I[dD]$")
 _MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such a share of the rows
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
@@ -83,11 +83,6 @@ class Column:
         """How many different values there are."""
         return len(np.unique(self.values[~self.missing]))
 
-    def cell(self, row: int) -> str:
-        """The text of a cell that is not missing."""
-        value = self.values[row]
-        return _spelled(float(value)) if self.words is None else self.words[value]
-
     def varies(self, layout: QueryLayout) -> bool:
         """Whether two rows of a query differ."""
         values, missing = self.values[layout.order], self.missing[layout.order]
@@ -130,8 +125,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
 def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
     """Refuse columns that a table does not have."""
     if missing := [name for name in names if name not in columns]:
-        known = ", ".join([*columns][:8]) + (", ..." if len(columns) > 8 else "")
-        text = f"The table has no column {', '.join(map(repr, missing))}{f' (it has {known})' if known else ''}."
+        text = f"The table has no column {', '.join(map(repr, missing))}; it has {', '.join([*columns][:8])}."
         near = "".join(did_you_mean(name, columns) for name in missing)
         raise InputError(text + near, parameter="X", column=missing[0])
 
@@ -234,8 +228,6 @@ class ColumnUse:
         Missing cells among the training rows.
     n_distinct : int
         Different values among them.
-    examples : tuple of str
-        The first two different cells.
     n_features : int
         How many features it becomes.
     """
@@ -245,7 +237,6 @@ class ColumnUse:
     reason: str
     n_missing: int
     n_distinct: int
-    examples: tuple[str, ...]
     n_features: int = 0
 
 
@@ -289,14 +280,12 @@ def decided(
         kind, reason = _kind(column, named.get(name), distinct, floor, formats)
         if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
             kind, reason = "unused", "constant within every query, which changes no order"
-        rows = np.flatnonzero(~column.missing & (not column.odd))
-        different = rows[column.values[rows] != column.values[rows[:1]]]
-        cells = tuple(column.cell(row) for row in (*rows[:1].tolist(), *different[:1].tolist()))
-        uses.append(ColumnUse(name, kind, reason, n_missing, distinct, cells))
+        uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
         if not (guesses or name in named or (kind == "number" and not (n_missing and fills.get(name) is None))):
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
             what = reason + f", {n_missing} missing" * (kind == "number")
-            shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(_short, cells))})")
+            cells = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
+            shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(repr, cells))})")
     if options:
         given = {o: options[o] if o != "impute" else "median" for o in sorted(options)}
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
@@ -308,10 +297,6 @@ def decided(
 
 _OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "text": "text"}
 """The parameter that makes columns of a kind usable."""
-
-
-def _short(cell: str) -> str:
-    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
 
 
 def _kind(column: Column, named: str | None, distinct: int, floor: int, formats: Sequence[str]) -> tuple[str, str]:
@@ -337,7 +322,7 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
         if kind == "date" and sum(np.isfinite(day_of(word, formats)) for word in some) <= 0.5 * len(some):
             continue
         values, bad = column.read(kind, formats)
-        if kind == "number" and not bad.any() and _counts_rows(column.name, values[~column.missing], distinct):
+        if kind == "number" and not bad.any() and like_ids(column.name, values[~column.missing]):
             return "unused", "like an id"
         # A few bad cells are an error when they are encoded.
         if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
@@ -354,9 +339,9 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
     )
 
 
-def _counts_rows(name: str, values: NDArray[np.float64], distinct: int) -> bool:
-    """Whether whole numbers count the rows, or are called as ids are."""
-    if distinct < _FEW_FOR_AN_ID or (values != np.floor(values)).any():
+def like_ids(name: str, values: NDArray[np.float64]) -> bool:
+    """Whether whole numbers count the rows, or are called like ids and seldom repeat."""
+    if (values != np.floor(values)).any() or (distinct := len(np.unique(values))) < _FEW_FOR_AN_ID:
         return False
     counted = distinct == len(values) and float(values.max() - values.min()) == len(values) - 1
     return counted or (_ID.search(name) is not None and distinct > _LARGE_SHARE * len(values))

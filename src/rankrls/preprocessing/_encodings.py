@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.preprocessing import normalize
 
 from rankrls._cached import cached_property
 from rankrls._errors import InputError
@@ -121,9 +122,9 @@ class Numbers:
             origin, span = float(np.nanmax(values)), float(np.nanmax(values) - np.nanmin(values))
             periods = [period for period, length in PERIODS.items() if span >= 2 * length]
             values = origin - values
-        fill = None if impute is None else _fill(values, impute)
+        fill = getattr(np, f"nan{impute}")(values) if isinstance(impute, str) else impute
         gaps, least = bool(column.missing.any()), float(np.nanmin(values))
-        return cls(column.name, kind, gaps, fill, least, origin, periods, formats)
+        return cls(column.name, kind, gaps, None if fill is None else float(fill), least, origin, periods, formats)
 
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
@@ -154,26 +155,16 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
     if bad.any():
         row = int(np.argmax(bad))
         wanted = "a finite number" if kind == "number" else "a date (3/1/2024 is ambiguous without date_format)"
-        cell = column.odd or repr(column.cell(row))
+        words, codes = column.as_texts()
+        cell = column.odd or repr(words[codes[row]])
         problem = f"The cell {cell} of column {column.name!r}, row {row}, is not {wanted}."
-        remedy = "Correct the cell, or empty it." if fills else "Correct the cell."
-        raise InputError(f"{problem} {remedy}", parameter="X", column=column.name, row=row)
+        raise InputError(problem, parameter="X", column=column.name, row=row)
     if not fills and column.missing.any():
         row = int(np.argmax(column.missing))
         problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
         settings = {"impute": "median"}
         raise InputError(problem, parameter="impute", column=column.name, row=row, settings=settings)
     return found
-
-
-def _fill(values: NDArray[np.float64], impute: Any) -> float:
-    """The number that stands for missing values."""
-    if not isinstance(impute, str):
-        return float(impute)
-    if impute == "most_frequent":
-        different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-        return float(different[np.argmax(counts)])
-    return float(np.nanmedian(values) if impute == "median" else np.nanmean(values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,10 +197,6 @@ class Categories:
             frequent = frequent[: most - 1]
         return cls(column.name, sorted(frequent), sorted(set(totals) - set(frequent)))
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.known)}
-
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
         for word in self.known:
@@ -221,10 +208,10 @@ class Categories:
         """0 and 1, a CSR array of shape (rows, features)."""
         words, codes = column.as_texts()
         width, other = len(self.known) + bool(self.rare), len(self.known)
-        places = np.array([self._places.get(word, other) for word in words], dtype=np.intp)[codes]
-        there = places < width
-        starts = np.concatenate([[0], np.cumsum(there)])
-        return sparse.csr_array((np.ones(starts[-1]), places[there], starts), shape=(len(codes), width))
+        place_of = {word: place for place, word in enumerate(self.known)}
+        places = np.array([place_of.get(word, other) for word in words], dtype=np.intp)[codes]
+        rows = np.flatnonzero(places < width)
+        return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(codes), width))
 
     def unseen(self, column: Column) -> int:
         """How many cells hold a category that training rows do not have."""
@@ -267,20 +254,15 @@ class Vocabulary:
     def counts(self, texts: Sequence[str]) -> Any:
         """How often each text has each word, a CSR array of shape (texts, words)."""
         places = self._places
-        rows = [[places[word] for word in _words(text) if word in places] for text in texts]
-        starts = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
-        flat = np.array([place for row in rows for place in row], dtype=np.intp)
-        out = sparse.csr_array((np.ones(len(flat)), flat, starts), shape=(len(texts), len(self.words)))
-        out.sum_duplicates()
-        return out
+        found = [(i, places[word]) for i, text in enumerate(texts) for word in _words(text) if word in places]
+        rows, columns = np.array(found, dtype=np.intp).reshape(-1, 2).T
+        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(texts), len(self.words)))
 
     def tfidf(self, texts: Sequence[str]) -> Any:
         """The counts times the inverse document frequencies, each text of Euclidean norm 1."""
         out = self.counts(texts)
         out.data *= self.idf[out.indices]
-        rows = np.repeat(np.arange(len(texts)), np.diff(out.indptr))
-        out.data /= np.sqrt(np.bincount(rows, out.data**2))[rows]
-        return out
+        return normalize(out, copy=False)
 
 
 def _words(text: str) -> list[str]:
@@ -300,13 +282,13 @@ class Texts:
     """
 
     column: str
-    vocabularies: Mapping[str, Vocabulary | None]
+    vocabularies: Mapping[str, Any]
 
     @classmethod
     def fitted(cls, column: Column, kinds: Sequence[str], max_words: int) -> Texts:
         """The vocabularies of a training column's different texts."""
         texts = [*column.counts()]
-        found: dict[str, Vocabulary | None] = {}
+        found: dict[str, Any] = {}
         for kind in kinds:
             limits = () if kind == "similarity" else (max_words, min(2, len(texts)))
             vocabulary = None if kind == "matches" else Vocabulary.of(texts, *limits)
@@ -319,27 +301,27 @@ class Texts:
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
         for kind, vocabulary in self.vocabularies.items():
-            words = [""] if kind in NEED_QUERY or vocabulary is None else vocabulary.words
+            words = [""] if kind in NEED_QUERY else vocabulary.words
             yield from (EncodedFeature(self.column, kind, word) for word in words)
 
-    def transform(self, column: Column, query: Column | None) -> Any:
+    def transform(self, column: Column, query: Any) -> Any:
         """The values of its features, (rows, features)."""
         texts, codes = column.as_texts()
-        parts = []
+        parts: list[Any] = []
         for kind, vocabulary in self.vocabularies.items():
-            if kind in NEED_QUERY and query is not None:
-                asked, queries = query.as_texts()
-                if vocabulary is None:
-                    ours, wanted = ([{*_words(text)} for text in each] for each in (texts, asked))
-                    found = np.array([len(ours[i] & wanted[j]) for i, j in zip(codes, queries, strict=True)])
-                else:
-                    found = vocabulary.tfidf(texts)[codes].multiply(vocabulary.tfidf(asked)[queries]).sum(axis=1)
-                parts.append(found[:, None].astype(np.float64))
-            elif vocabulary is not None and kind == "word":
+            if kind == "word":
                 parts.append((vocabulary.counts(texts) > 0.0).astype(np.float64)[codes])
-            elif vocabulary is not None:
+            elif kind == "tfidf":
                 parts.append(vocabulary.tfidf(texts)[codes])
-        return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
+            else:
+                asked, queries = query.as_texts()
+                if kind == "similarity":
+                    found = vocabulary.tfidf(texts)[codes].multiply(vocabulary.tfidf(asked)[queries]).sum(axis=1)
+                else:
+                    ours, wanted = ([{*_words(text)} for text in each] for each in (texts, asked))
+                    found = np.array([len(ours[i] & wanted[j]) for i, j in zip(codes, queries, strict=True)], float)
+                parts.append(sparse.csr_array(found[:, None]))
+        return sparse.csr_array(sparse.hstack(parts))
 
 
 Encoding = Numbers | Categories | Texts

@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
-from rankrls._queries import QueryLayout, query_layout
-from rankrls._rows import check_finite_features
+from rankrls._queries import query_layout
 
 _BLOCK = 1 << 17
 """Values that are scaled at a time: 1 MiB, so that they stay in cache from the first pass over them to the last."""
-_LEAST_COLUMNS = 8
+_FLOATS = (np.float64, np.float32)
 Array = NDArray[np.float64]
 
 
@@ -77,14 +76,14 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             float32 if ``X`` is, else float64.
         """
         check_is_fitted(self, "fitted_with_qid_")
-        return self._transform(self._validated(X, reset=False), qid)
+        return self._transform(validate_data(self, X, reset=False, dtype=_FLOATS), qid)
 
     def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self._transform(self._fit(X, qid), qid)
 
     def _fit(self, X: ArrayLike, qid: ArrayLike | None) -> Any:
-        values = self._validated(X, reset=True)
+        values = validate_data(self, X, dtype=_FLOATS)
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
         self.scaler_ = None
@@ -93,55 +92,33 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.scaler_.fit(np.ascontiguousarray(values))
         return values
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        if hasattr(X, "tocsr"):
-            text = f"{type(self).__name__} would make sparse X dense, because it does not scale 0 to 0."
-            remedy = "Pass X.toarray(), or scale over all rows by scikit-learn's MaxAbsScaler."
-            raise InputError(f"{text} {remedy}", parameter="X")
-        values = validate_data(self, X, reset=reset, dtype=(np.float64, np.float32), ensure_all_finite=False)
-        check_finite_features(values, getattr(self, "feature_names_in_", None))
-        return values
-
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
-        name = type(self).__name__
-        if qid is None and self.fitted_with_qid_:
-            raise InputError(
-                f"{name} was fitted with qid and has to be given qid for the rows that it transforms, which would "
-                "otherwise be scaled as one query. In a pipeline, call "
-                "sklearn.set_config(enable_metadata_routing=True) first, and give qid to predict.",
-                parameter="qid",
-            )
+        if self.fitted_with_qid_ and qid is None:
+            problem = f"{type(self).__name__} was fitted with qid, and needs the qid of the rows that it transforms."
+            remedy = "In a pipeline, call sklearn.set_config(enable_metadata_routing=True) first, and predict with qid."
+            raise InputError(f"{problem} {remedy}", parameter="qid")
         if qid is not None and not self.fitted_with_qid_:
-            problem = f"{name} was fitted without qid and cannot scale rows of several queries: fit it with qid."
+            problem = f"{type(self).__name__} was fitted without qid, so it cannot scale queries. Fit it with qid."
             raise InputError(problem, parameter="qid")
         if self.scaler_ is not None:
             return self.scaler_.transform(X)
         layout = query_layout(qid, X.shape[0])
         out = np.empty(X.shape, dtype=X.dtype)
 
-        def scale(job: tuple[int, int, slice]) -> None:
-            first, last, columns = job
+        def scale(queries: tuple[int, int]) -> None:
+            first, last = queries
             low, high = layout.starts[first], layout.starts[last]
             rows = slice(low, high) if layout.contiguous else layout.order[low:high]
-            block = np.array(X[rows, columns], dtype=np.float64, order="C")
+            block = np.array(X[rows], dtype=np.float64, order="C")
             starts = layout.starts[first : last + 1] - low
             shift, rest, scale = self._statistics(block, starts)
             block -= _for_rows(shift, starts)
             block -= _for_rows(rest, starts)
             block /= _for_rows(scale, starts)
-            out[rows, columns] = block
+            out[rows] = block
 
-        map_threads(scale, _jobs(layout, X.shape[1]))
+        map_threads(scale, balanced_blocks(layout.starts, max(X.size // _BLOCK, n_threads())))
         return out
-
-
-def _jobs(layout: QueryLayout, n: int) -> list[tuple[int, int, slice]]:
-    """Runs of queries, and columns of them: a query that is too large for a block is scaled a few columns at a time."""
-    out: list[tuple[int, int, slice]] = []
-    for first, last in balanced_blocks(layout.starts, max(layout.n_rows * n // _BLOCK, n_threads())):
-        width = max(_BLOCK // max(1, int(layout.starts[last] - layout.starts[first])), _LEAST_COLUMNS)
-        out += [(first, last, slice(c, min(c + width, n))) for c in range(0, n, width)]
-    return out
 
 
 def _for_rows(values: Array, starts: NDArray[np.intp]) -> Array:

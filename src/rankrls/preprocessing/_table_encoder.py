@@ -28,7 +28,7 @@ from rankrls.preprocessing._encodings import (
 
 _FEW_COLUMNS = 500
 _DENSE_FROM = 0.3
-_STRATEGIES = ("median", "mean", "most_frequent")
+_STRATEGIES = ("median", "mean")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -53,7 +53,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns of each kind, and columns that are no features. Whole numbers may be categories too.
     query_text : str, optional
         The column with the text of the query, with which texts are compared. It is no feature itself.
-    impute : {"median", "mean", "most_frequent"}, number, mapping of column to these, or None, default="median"
+    impute : {"median", "mean"}, number, mapping of column to these, or None, default="median"
         What missing numbers and ages count as. None, and a column that a mapping does not name: a
         missing number is an error.
     min_frequency : int, default=5
@@ -69,12 +69,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     max_words : int, default=1000
         Words of each text column that become features, the most frequent.
     sparse_output : {"auto", True, False}, default="auto"
-        "auto": a sparse array if there are more than 500 features and fewer than 30 % of the values are not 0.
+        "auto": a sparse array if there are more than 500 features, and fewer than 30 % of them are numbers or dates.
 
     Attributes
     ----------
     columns_ : list of ColumnUse
-        For each column ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct``, ``examples`` and ``n_features``.
+        For each column ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct`` and ``n_features``.
     encodings_ : list
         What each column that is used becomes, in the order of the columns.
     features_ : tuple of EncodedFeature
@@ -164,10 +164,6 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         floor, guesses = self.min_frequency, self.columns == "auto"
         layout = None if qid is None else query_layout(qid, len(next(iter(columns.values())).values))
         uses = decided(columns, named, fills, layout, guesses=guesses, floor=floor, formats=formats)
-        wrong = [use.name for use in uses if use.name in fills and use.kind not in ("number", "date")]
-        if wrong and isinstance(self.impute, Mapping):
-            text = f"impute names {wrong[0]!r}, which is not a column of numbers or dates."
-            raise InputError(text, parameter="impute", column=wrong[0])
 
         def encoding(use: ColumnUse) -> Encoding:
             column = columns[use.name]
@@ -189,10 +185,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.columns_ = [replace(use, n_features=counts.get(use.name, 0)) for use in uses]
         self.sparse_output_ = bool(self.sparse_output)
         if self.sparse_output == "auto":
-            self.sparse_output_ = sum(counts.values()) > _FEW_COLUMNS
-            if self.sparse_output_:
-                encoded = self._encoded(columns)
-                self.sparse_output_ = encoded.nnz < _DENSE_FROM * np.prod(encoded.shape)
+            n, dense = (sum(counts[e.column] for e in found if isinstance(e, kinds)) for kinds in (Encoding, Numbers))
+            self.sparse_output_ = n > _FEW_COLUMNS and dense < _DENSE_FROM * n
 
     def _checked(self, fills: Mapping[str, Any]) -> Sequence[str]:
         """What becomes of texts; errors about parameters that do not name columns."""

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._compiled import map_threads
@@ -149,12 +150,12 @@ def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
     shares = 0.5 + 0.5 * np.sign(strength) * len(margins) / (len(margins) + 2.0)
     unit = margins / size
 
-    def loss(log_slope: float) -> float:
-        z = np.exp(log_slope) * unit
-        return float(weight @ (np.logaddexp(0.0, z) - shares * z))
+    def derivative(log_slope: float) -> float:
+        return float((weight * unit) @ (expit(np.exp(log_slope) * unit) - shares))
 
-    found = minimize_scalar(loss, bounds=(-12.0, 12.0), method="bounded", options={"xatol": 1e-9})
-    return float(np.exp(found.x)) / size
+    low, high = -12.0, 12.0  # the loss is convex; its least value may lie outside
+    log_slope = low if derivative(low) >= 0.0 else high if derivative(high) <= 0.0 else brentq(derivative, low, high)
+    return float(np.exp(log_slope)) / size
 
 
 def mean_of_targets(each: Sequence[Array]) -> Array:
