@@ -113,17 +113,8 @@ class LabelledItems(_Items):
         """One graph for all targets, or one for each."""
         targets = self.Y.shape[1]
         every = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
-        return [
-            LabelledGraph.build(
-                self.Y[:, part],
-                self.layout.codes,
-                weights=self.weights,
-                ties=setting.ties,
-                balance=setting.balance,
-                regression_weight=setting.regression_weight,
-            )
-            for part in every
-        ]
+        given = {"weights": self.weights, **vars(setting)}
+        return [LabelledGraph.build(self.Y[:, part], self.layout.codes, **given) for part in every]
 
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> LabelledItems:
         """Some units as comparisons of their own.
@@ -176,11 +167,8 @@ class PreferredItems(_Items):
 
     def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
         g = self.graph
-        return [
-            PreferenceGraph.build(
-                g.winners, g.losers, g.n_items, strength=g.strength, weights=g.weight, groups=g.groups
-            )
-        ]
+        sides = g.winners, g.losers, g.n_items
+        return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
 
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> PreferredItems:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
@@ -222,10 +210,6 @@ class Items:
     def __post_init__(self) -> None:
         if not hasattr(self.features, "shape"):
             object.__setattr__(self, "features", np.asarray(self.features, dtype=np.float64))
-        if len(self.features.shape) != 2:
-            raise InputError(
-                f"items must have two dimensions, one row per item; got shape {self.features.shape}.", parameter="items"
-            )
         if self.ids is not None and len(self.ids) != self.features.shape[0]:
             raise InputError(f"There are {len(self.ids)} ids for {self.features.shape[0]} items.", parameter="items")
 

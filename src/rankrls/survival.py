@@ -69,7 +69,15 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     refuse_where(
         ~np.isfinite(t), "time", lambda row: f"time must be finite; row {row} has {t[row]}. Leave out rows without one."
     )
-    observed = _observed(event, len(t))
+    known = vector_of("event", event, "one for each item")
+    if len(known) != len(t):
+        raise InputError(f"event has {len(known)} entries but time has {len(t)}.", parameter="event")
+    refuse_where(
+        (known != 0.0) & (known != 1.0),
+        "event",
+        lambda row: f"event must be 1 if the event was observed and 0 otherwise; row {row} has {known[row]:g}.",
+    )
+    observed = known == 1.0
     layout = query_layout(qid, len(t))
     order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
     codes, times, seen = layout.codes[order], t[order], observed[order]
@@ -89,15 +97,3 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     losers, winners = order[np.repeat(np.arange(len(t)), counts)], order[np.repeat(first_longer, counts) + offsets]
     return winners, losers
-
-
-def _observed(event: Any, m: int) -> NDArray[np.bool_]:
-    values = vector_of("event", event, "one for each item")
-    if len(values) != m:
-        raise InputError(f"event has {len(values)} entries but time has {m}.", parameter="event")
-    refuse_where(
-        (values != 0.0) & (values != 1.0),
-        "event",
-        lambda row: f"event must be 1 if the event was observed and 0 otherwise; row {row} has {values[row]:g}.",
-    )
-    return values == 1.0

@@ -27,7 +27,7 @@ ESTIMATORS = [
     rankrls.RankingPursuit(),
     rankrls.RankingPursuit(dictionary="features", backfit=False, regression_weight=0.5),
     rankrls.SparseRankRLS(),
-    rankrls.SparseRankRLS(basis="kmeans", ties="exclude", balance="pairs"),
+    rankrls.SparseRankRLS(n_basis=20, ties="exclude", balance="pairs"),
     rankrls.RankBoost(n_estimators=30),
     rankrls.RankingPursuitCV(5),
     rankrls.GreedyRankRLS(max_features=3, alphas=(0.1, 10.0)),

@@ -33,7 +33,7 @@ def test_every_row_in_the_basis_is_the_dual(graph, kernel):
     for w, alpha in ((None, 1e-3), (W, 2.0)):
         options = {"kernel": kernel, **KERNEL_PARAMETERS, **graph}
         full = RankRLS(alpha, **options).fit(X, Y, qid=QID, sample_weight=w)
-        for basis in ({"basis_indices": EVERYTHING[::-1]}, {"n_basis": 1000}, {"n_basis": 1000, "basis": "kmeans"}):
+        for basis in ({"basis_indices": EVERYTHING[::-1]}, {"n_basis": 1000}):
             model = SparseRankRLS(alpha, **basis, **options).fit(X, Y, qid=QID, sample_weight=w)
             for Z in (X, X_NEW):
                 ours, theirs = model.predict(Z), full.predict(Z)
@@ -113,9 +113,8 @@ def test_a_given_kernel_matrix():
 def test_a_linear_kernel_has_weights_of_features():
     wide = np.random.default_rng(74).normal(size=(len(Y), 12))
     primal = RankRLS(0.3).fit(wide, Y, qid=QID)
-    for basis in ({"n_basis": 30}, {"n_basis": 20, "basis": "kmeans"}):
-        model = SparseRankRLS(0.3, kernel="linear", **basis).fit(wide, Y, qid=QID)
-        np.testing.assert_allclose(model.coef_, primal.coef_, atol=1e-9)
+    model = SparseRankRLS(0.3, kernel="linear", n_basis=30).fit(wide, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, primal.coef_, atol=1e-9)
     few = SparseRankRLS(0.3, kernel="linear", n_basis=5).fit(wide, Y, qid=QID)
     np.testing.assert_allclose(few.coef_, few.X_fit_.T @ few.dual_coef_, atol=1e-12)
     np.testing.assert_allclose(few.predict(wide), wide @ (few.X_fit_.T @ few.dual_coef_), atol=1e-10)
@@ -128,17 +127,6 @@ def test_the_basis_follows_the_random_state():
     assert len(set(a.basis_indices_)) == 8
     for state in (np.random.default_rng(3), np.random.RandomState(3), None):
         assert len(SparseRankRLS(n_basis=8, random_state=state).fit(X, Y, qid=QID).basis_indices_) == 8
-    first, second = (SparseRankRLS(n_basis=8, basis="kmeans").fit(X, Y, qid=QID).X_fit_ for _ in range(2))
-    np.testing.assert_array_equal(first, second)
-
-
-def test_more_centres_than_different_rows():
-    Z = np.repeat(X[:6], 8, axis=0)
-    y = np.repeat(Y[:6], 8) + np.tile(np.arange(8), 6)
-    model = SparseRankRLS(n_basis=20, basis="kmeans").fit(Z, y)
-    dual = RankRLS(kernel="rbf").fit(Z, y)
-    ours, theirs = model.predict(Z), dual.predict(Z)
-    np.testing.assert_allclose(ours - ours.mean(), theirs - theirs.mean(), atol=1e-4)
 
 
 @pytest.mark.parametrize("ill", [False, True])
@@ -201,7 +189,5 @@ def test_bad_combinations():
     weights[3] = 0.0
     with Refusal("zero", "row 3", parameter="basis_indices"):
         SparseRankRLS(basis_indices=[1, 3]).fit(X, Y, qid=QID, sample_weight=weights)
-    with Refusal("basis='kmeans' needs features", parameter="basis"):
-        SparseRankRLS(basis="kmeans", n_basis=3, kernel="precomputed").fit(X @ X.T, Y, qid=QID)
     with Refusal("Nothing to compare", parameter="y"):
         SparseRankRLS().fit(X, np.ones(len(Y)), qid=QID)

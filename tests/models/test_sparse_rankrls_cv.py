@@ -131,7 +131,6 @@ def test_pairs_and_groups_of_them():
 @pytest.mark.parametrize(
     ("options", "refusal"),
     [
-        ({"basis": ("random", "kmeans")}, Refusal(parameter="basis")),
         ({"alphas": (0.0, 1.0)}, Refusal("Hold-out without", parameter="alphas")),
         ({"basis_indices": [99]}, Refusal("got [99]", parameter="basis_indices")),
     ],

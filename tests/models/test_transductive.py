@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import sparse
 
 from rankrls import RankRLS, SparseRankRLS, TransductiveRankRLS
 from rankrls.model_selection import leave_query_out
@@ -104,9 +103,6 @@ def test_a_basis_in_every_kind_of_kernel():
     called = TransductiveRankRLS(kernel=lambda a, b: float(a @ b), basis_indices=SOME)
     called.fit(list(X), PARTLY, qid=QID, sample_weight=w)
     np.testing.assert_allclose(called.predict(list(NEW)), plain.predict(NEW), atol=1e-7)
-    centres = TransductiveRankRLS(n_basis=10, basis="kmeans", **GAUSSIAN).fit(sparse.csr_array(X), PARTLY, qid=QID)
-    assert centres.basis_indices_ is None
-    assert centres.transduction_.shape == Y.shape
 
 
 def test_the_model_is_rankrls_on_the_labels_found():

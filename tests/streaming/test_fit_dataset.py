@@ -133,7 +133,6 @@ def test_a_basis_is_that_of_all_rows(cuts):
         (RankRLS(solver="dual"), "solver"),
         (RankRLSCV(positive=True), "positive"),
         (RankRLSCV(cv=3), "cv"),
-        (SparseRankRLS(basis="kmeans"), "basis"),
         (SparseRankRLS(basis_indices=[0]), "basis_indices"),
         (SparseRankRLS(kernel="precomputed"), "kernel"),
         (RankSVM(), "data"),

@@ -384,7 +384,7 @@ def keep(model: Any, scorer: Scorer, kernel: Kernel, data: Any = None, basis: Ba
     model._kernel_ = kernel
     scorer = scorer if data is None else scorer.over(data.kept)
     if basis is not None:
-        model.basis_indices_ = None if basis.numbers is None else data.given_numbers(basis.numbers)
+        model.basis_indices_ = data.given_numbers(basis.numbers)
     if scorer.weights is not None:
         model.coef_ = _kept(scorer.weights[:, 0] if model._one_target else scorer.weights.T)
     if scorer.coefficients is not None:

@@ -23,7 +23,7 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
-from rankrls.models.inputs.basis import basis_size, generator, make_basis
+from rankrls.models.inputs.basis import drawn_numbers, make_basis
 from rankrls.models.inputs.parameters import options, signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array
@@ -239,7 +239,6 @@ def _check(model: Any, dataset: Any) -> None:
     kernels = options(model.kernel, "kernel")
     needs_all = {
         "kernel": "precomputed" in kernels if over_basis else kernels != ("linear",),
-        "basis": over_basis and model.basis != "random",
         "basis_indices": over_basis and model.basis_indices is not None,
         "solver": getattr(model, "solver", "auto") == "dual",
         "positive": choosing and not over_basis and model.positive is not False,
@@ -281,12 +280,10 @@ def _problems(
 
 def _drawn_items(model: Any, data: StreamedData) -> tuple[NDArray[np.intp], Any]:
     """The rows that ``fit`` would draw of the same rows in memory, and their features."""
-    m, parts = int(data.dataset.n_rows), data.dataset.parts
-    size, rng = basis_size(model, m), generator(model.random_state)
-    numbers = np.arange(m) if size == m else np.sort(rng.choice(m, size, replace=False))
+    parts, numbers = data.dataset.parts, drawn_numbers(model, int(data.dataset.n_rows))
     holds = np.unique(np.searchsorted([part.first_row + part.n_rows for part in parts], numbers, side="right"))
     found = list(map_parts(partial(_rows_of, numbers), [parts[k] for k in holds], data.executor))
-    return numbers.astype(np.intp), np.vstack(found).astype(np.float64, copy=False)
+    return numbers, np.vstack(found).astype(np.float64, copy=False)
 
 
 def _rows_of(numbers: NDArray[Any], part: Any) -> Any:

@@ -101,8 +101,6 @@ class RankSVM(Fits, RankSVMParameters):
     n_basis : int, optional
         Items that a kernel machine expands over (Kuo, Lee, Lin 2014): O(m r) memory for r of them. None takes all, up
         to 5000 items.
-    basis : {"random", "kmeans"}, default="random"
-        How they are chosen.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis instead.
     tol : float, default=1e-6
@@ -120,7 +118,7 @@ class RankSVM(Fits, RankSVMParameters):
         Coefficients of the basis items; other kernels.
     X_fit_ : ndarray, sparse array or list of r items
         The basis; not for linear or precomputed kernels.
-    basis_indices_ : ndarray of shape (r,) or None
+    basis_indices_ : ndarray of shape (r,)
         Its row numbers in X.
     support_ : ndarray of int
         Rows in a pair with loss: the others could be left out without changing the solution.
@@ -198,7 +196,7 @@ class RankSVMCV(Chooses, RankSVMParameters):
         refits.
     scoring, rule, verbose : as in :class:`RankRLSCV`
         "one_se" takes the smallest C within one standard error of the best.
-    tol, max_iter, kernel_params, n_basis, basis, basis_indices, random_state : as in :class:`RankSVM`
+    tol, max_iter, kernel_params, n_basis, basis_indices, random_state : as in :class:`RankSVM`
     kernel, gamma, degree, coef0, balance : as in :class:`RankSVM`, or a tuple of values to choose from
 
     Attributes

@@ -27,9 +27,7 @@ class SparseRankRLS(ExactRanker, BasisParameters):
     alpha : float, default=1.0
         The papers' lambda. 0 is the limit from above.
     n_basis : int, default=500
-        Items in the basis; all rows where there are no more.
-    basis : {"random", "kmeans"}, default="random"
-        Random rows; or the centres of k-means.
+        Items in the basis, drawn at random; all rows where there are no more.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates do no harm.
     kernel : str or callable, default="rbf"
@@ -45,8 +43,8 @@ class SparseRankRLS(ExactRanker, BasisParameters):
         Coefficients of the basis items.
     X_fit_ : ndarray, sparse array or list of r items
         The basis; not for a precomputed kernel.
-    basis_indices_ : ndarray of shape (r,) or None
-        Its row numbers in X; None where it is made of centres.
+    basis_indices_ : ndarray of shape (r,)
+        Its row numbers in X.
     coef_ : ndarray of shape (n,) or (targets, n)
         Weights of the features; linear kernel only.
     alpha_ : float
@@ -98,7 +96,7 @@ class SparseRankRLSCV(ExactChooser, BasisParameters):
     Parameters
     ----------
     alphas, cv, scoring, rule, verbose : as in :class:`RankRLSCV`
-    n_basis, basis, basis_indices, random_state : as in :class:`SparseRankRLS`
+    n_basis, basis_indices, random_state : as in :class:`SparseRankRLS`
     kernel, gamma, degree, coef0, ties, balance : as in :class:`SparseRankRLS`, or a tuple of values to choose from
     kernel_params, regression_weight : as in :class:`SparseRankRLS`
 

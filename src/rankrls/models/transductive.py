@@ -84,8 +84,6 @@ class TransductiveRankRLS(_Transductive):
     n_basis : int, optional
         Items that a kernel model expands over, as in :class:`SparseRankRLS`: O(m r) evaluations of the kernel for r of
         them, and no m x m matrix. None takes all, unless ``basis_indices`` names some.
-    basis : {"random", "kmeans"}, default="random"
-        How they are chosen; unlabelled queries lend items too.
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis instead.
     random_state : int, Generator or RandomState, default=0
@@ -97,7 +95,7 @@ class TransductiveRankRLS(_Transductive):
         The label of each training row: as given, or as found for rows of unlabelled queries. NaN for rows of weight
         zero. Only differences inside a query mean anything.
     coef_, dual_coef_, X_fit_, alpha_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
-    basis_indices_ : ndarray of shape (r,) or None
+    basis_indices_ : ndarray of shape (r,)
         With a basis only: its row numbers in X. ``dual_coef_`` and ``X_fit_`` are then those of its items.
 
     Notes
@@ -155,7 +153,7 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
         Values to choose from, positive.
     kernel, gamma, degree, coef0, balance : as in :class:`TransductiveRankRLS`, or a tuple of values to choose from
     kernel_params, ties, regression_weight, solver : as in :class:`TransductiveRankRLS`
-    n_basis, basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
+    n_basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of the labelled queries, each query alone if there are no more; an int is that many. Folds of
         your own name rows of X, of which those without a label are passed over. Every fold is refitted.

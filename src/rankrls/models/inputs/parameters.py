@@ -178,7 +178,6 @@ class BasisParameters(KernelParameters):
     """The items that a function expands over."""
 
     n_basis: Any = parameter(default=None, least=1, whole=True, none=True)
-    basis: str = parameter(default="random", words=("random", "kmeans"))
     basis_indices: Any = parameter(default=None)
     random_state: Any = parameter(default=0, check=check_seed)
 
