@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._arrays import chunk_values, device_of, moved, namespace, taken, to_host
+from rankrls._arrays import chunk_values, device_of, moved, namespace, on_device, taken, to_host
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.units import LARGE, solve, without_own
 
@@ -70,12 +70,13 @@ def dual_predictions(
     """
     mT, out = namespace(V).matrix_transpose, np.empty((t.shape[1], D.shape[1], len(t)))
     levels, more = np.zeros_like(out), 0 if means is None else D.size
-    for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V)):
+    for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V), exact=not on_device(V)):
         own, labels = _rows(V, at, real), np.where(real[..., None], t[at], 0.0)
         others = moved(right, V) - mT(own) @ moved(labels, V)
         filled = moved(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
         for k in range(D.shape[1]):
-            A = (own * moved(rest[:, k], V)) @ mT(own) + filled
+            half = own * moved(np.sqrt(np.abs(rest[:, k])), V)
+            A = half @ mT(half if rest[:, k].min() >= 0.0 else half * moved(np.sign(rest[:, k]), V)) + filled
             if large[k]:
                 found = _solved(A, own @ (moved((values * D[:, k])[:, None], V) * others))
             else:
@@ -91,14 +92,14 @@ def dual_predictions(
     return out, levels
 
 
-def _batches(bounds: Index, width: int, more: int, most: int) -> Iterator[tuple[Index, Any]]:
+def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = False) -> Iterator[tuple[Index, Any]]:
     """The rows of units of about the same length, (units, length), and which of them are real: others fill up.
 
-    Lengths are rounded up to multiples of 8, or of an eighth of the power of two below.
+    Lengths that are not exact are rounded up to multiples of 8, or of an eighth of the power of two below.
     """
     sizes = np.diff(bounds)
     step = np.maximum(8, 2.0 ** np.floor(np.log2(np.maximum(sizes, 1)) - 3)).astype(np.intp)
-    lengths = np.where(sizes <= 4, sizes, -(-sizes // step) * step)
+    lengths = np.where(exact | (sizes <= 4), sizes, -(-sizes // step) * step)
     for u in np.unique(lengths[lengths > 0]):
         same = np.flatnonzero(lengths == u)
         count = max(1, most // int(u * width + more + 1))
