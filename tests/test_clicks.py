@@ -215,5 +215,13 @@ def test_what_clicks_need():
             RankRLS().fit(X, clicks, qid=qid, **extra)
         assert raised.value.parameter == parameter
     with pytest.raises(InputError) as raised:
-        RankRLS(kernel="precomputed").fit(X @ X.T, clicks, qid=qid, position=position)
-    assert raised.value.parameter == "propensities"
+        RankRLS(kernel=lambda a, b: float(a["x"] == b["x"])).fit(
+            [{"x": 1}] * len(X), clicks, qid=qid, position=position
+        )
+    assert raised.value.parameter == "X"
+
+
+def test_rows_of_a_kernel_matrix_are_features():
+    X, clicks, position, qid, shown, theta, _ = clicked(queries=100)
+    model = RankRLS(kernel="precomputed").fit(X @ X.T, clicks, qid=qid, position=position, impressions=shown)
+    assert np.abs(model.propensities_.examination - theta).max() < 0.1

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 
-from rankrls._checks import check_finite, refuse_where, vector_of
+from rankrls._checks import check_finite, numbers_of, refuse_where, vector_of
 from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
@@ -118,7 +118,7 @@ def estimate_propensities(
     Parameters
     ----------
     X : array-like or sparse matrix of shape (m, n)
-        Features. More than 200 are projected on 100 random directions first.
+        Features, or the rows of a kernel matrix. More than 200 are projected on 100 random directions first.
     clicks : array-like of shape (m,)
         Clicks of each row, from 0 to its impressions.
     position : array-like of shape (m,)
@@ -229,11 +229,11 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
 
 def _features(X: Any) -> Array:
     """A constant, the standardized features, and their squares."""
-    values: Any = X if sparse.issparse(X) else np.asarray(X, dtype=np.float64)
+    values: Any = X if sparse.issparse(X) else numbers_of("X", X)
     if values.shape[1] > _MOST_FEATURES:
         directions = np.random.default_rng(0).standard_normal((values.shape[1], _MOST_FEATURES // 2))
         values = values @ directions
-    dense = values.toarray() if sparse.issparse(values) else np.asarray(values)
+    dense = values.toarray() if sparse.issparse(values) else values
     scale = dense.std(axis=0)
     dense = (dense - dense.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
     squares = dense**2

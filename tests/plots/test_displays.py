@@ -155,5 +155,5 @@ def test_known_and_estimated_examination():
     np.testing.assert_array_equal(drawn[0].get_ydata(), model.propensities_.examination)
     known = PropensityDisplay(Propensities.known({1: 1.0, 2: 0.5})).plot()
     assert np.ptp([segment[:, 1] for segment in known.bars_[2][0].get_segments()], axis=1).max() == 0.0
-    with Refusal("not fitted on clicks", parameter="estimator"):
+    with Refusal("propensities_", kind=AttributeError):
         PropensityDisplay.from_estimator(RankRLS().fit(X, clicks))

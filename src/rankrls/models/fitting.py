@@ -73,7 +73,7 @@ def labelled(
     propensities = None
     if any(given is not None for given in shown):
         host_only(X, "The correction of clicks")
-        Y, factors, propensities = _corrected(model, X, Y, qid, kernel, shown)
+        Y, factors, propensities = _corrected(model, X, Y, qid, shown)
         weights = factors if weights is None else weights * factors
     data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities)
     data = data.of_positive_weight(square=is_precomputed(kernel))
@@ -83,7 +83,7 @@ def labelled(
 
 
 def _corrected(
-    model: Any, X: Any, Y: NDArray[np.float64], qid: Any, kernel: Any, shown: tuple[Any, Any, Any]
+    model: Any, X: Any, Y: NDArray[np.float64], qid: Any, shown: tuple[Any, Any, Any]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], Propensities]:
     """Clicks as labels and weights without the bias of position."""
     position, impressions, propensities = shown
@@ -94,9 +94,6 @@ def _corrected(
         raise InputError("impressions and propensities need position, the position of each row.", parameter="position")
     if Y.shape[1] > 1:
         raise InputError(f"Clicks are one target; y has {Y.shape[1]}.", parameter="y")
-    if propensities is None and (is_precomputed(kernel) or callable(kernel)):
-        problem = "Propensities cannot be estimated without features. Pass propensities."
-        raise InputError(problem, parameter="propensities")
     given = {"qid": qid, "impressions": impressions, "propensities": propensities}
     labels, weights, found = corrected_clicks(X, Y[:, 0], position, **given)
     return labels[:, None], weights, found

@@ -237,10 +237,8 @@ class PropensityDisplay(Display):
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **errorbar_kw: Any) -> Self:
         """Draw what an estimator, or the last step of a pipeline, found when it was fitted on clicks."""
-        found = getattr(fitted_ranker(estimator), "propensities_", None)
-        if found is None:
-            raise InputError("The estimator was not fitted on clicks. Fit it with position.", parameter="estimator")
-        return cls(found).plot(ax=ax, **errorbar_kw)
+        model: Any = fitted_ranker(estimator)
+        return cls(model.propensities_).plot(ax=ax, **errorbar_kw)
 
     def plot(self, ax: Any = None, **errorbar_kw: Any) -> Self:
         """Draw; ``errorbar_kw`` are passed to ``ax.errorbar``, and a new figure is made if no axes are given."""
