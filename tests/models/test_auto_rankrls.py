@@ -13,10 +13,8 @@ from sklearn.preprocessing import StandardScaler
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
 from rankrls.export import to_onnx, to_solr
-from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import auto_rankrls
 from rankrls.models._pipelines import names_of_features
-from rankrls.preprocessing import QueryStandardScaler
 
 NAMES = ["linear", "degree 2", "gaussian"]
 
@@ -27,13 +25,6 @@ def _data(kind: str = "product", queries: int = 40, size: int = 12) -> tuple[np.
     X, qid = rng.normal(size=(m, 3)), np.repeat(np.arange(queries), size)
     hidden = {"line": X @ [1.0, 0.5, 0.0], "product": X[:, 0] * X[:, 1], "wave": np.sin(4.0 * X[:, 0])}[kind]
     return X, np.digitize(hidden + 0.2 * rng.normal(size=m), [0.3, 1.0]).astype(float), qid
-
-
-def _shifted(X: np.ndarray, qid: np.ndarray) -> np.ndarray:
-    """Every query in units of its own, so that only what is scaled inside the query says anything."""
-    rng = np.random.default_rng(2)
-    n = qid.max() + 1
-    return X * np.exp(1.5 * rng.normal(size=(n, X.shape[1])))[qid] + 20.0 * rng.normal(size=(n, X.shape[1]))[qid]
 
 
 @pytest.mark.parametrize(("kind", "families"), [("line", NAMES[:1]), ("product", NAMES[1:]), ("wave", NAMES[2:])])
@@ -47,13 +38,9 @@ def test_the_family_that_made_the_labels_is_found(kind: str, families: list[str]
 
 def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
     X, y, qid = _data()
-    model = AutoRankRLS(n_basis=60, within_query=True).fit(X, y, qid=qid)
-    features = {
-        "raw": X,
-        "standard": StandardScaler().fit_transform(X),
-        "query": QueryStandardScaler().fit_transform(X, qid=qid),
-    }
-    for row in range(9):
+    model = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
+    features = {"raw": X, "standard": StandardScaler().fit_transform(X)}
+    for row in range(6):
         own = {name: column[row] for name, column in model.results_.items()}
         Z = features[own["scale"]]
         if own["model"] == "linear":
@@ -125,34 +112,11 @@ def test_an_error_is_corrected_upwards() -> None:
     assert model.best_score_ >= own
 
 
-def test_a_model_that_scales_inside_queries_asks_for_them() -> None:
-    X, y, qid = _data("line")
-    X = _shifted(X, qid)
-    without = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
-    assert "query" not in without.results_["scale"]
-    model = AutoRankRLS(n_basis=60, within_query=True).fit(X, y, qid=qid)
-    assert model.best_params_["scale"] == "query"
-    assert model.best_score_ > without.best_score_ + 0.1
-    with pytest.raises(InputError) as caught:
-        model.predict(X)
-    assert caught.value.parameter == "qid"
-    assert "within_query" in caught.value.message
-    Z = QueryStandardScaler().fit_transform(X, qid=qid)
-    scores = model.predict(X, qid=qid)
-    np.testing.assert_allclose(scores, model.best_estimator_[-1].predict(Z), rtol=1e-12)
-    np.testing.assert_array_equal(predict_by_query(model, X, qid), scores)
-    assert model.score(X, y, qid=qid) > 0.8
-    assert model.rank(X, qid=qid).min() == 1
-    with pytest.raises(InputError):
-        to_solr(model)
-
-
 def test_one_ranking_is_judged_by_pairs_or_folds() -> None:
     X, y, _ = _data(queries=8)
-    pairs = AutoRankRLS(scoring="disagreement", n_basis=30, within_query=True).fit(X, y)
+    pairs = AutoRankRLS(scoring="disagreement", n_basis=30).fit(X, y)
     assert pairs.selection_.startswith("leave-pair-out")
     assert np.isnan(pairs.optimism_)
-    assert "query" not in pairs.results_["scale"]
     folds = AutoRankRLS(n_basis=30).fit(X, y)
     assert folds.selection_.startswith("5 folds")
     assert folds.predict(X).shape == (len(X),)
@@ -190,14 +154,13 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pyt
 
 
 @pytest.mark.parametrize("kind", ["line", "product", "wave"])
-@pytest.mark.parametrize("within_query", [False, True])
-def test_models_are_saved_and_exported_as_they_say(kind: str, within_query: bool, tmp_path: Path) -> None:
+def test_models_are_saved_and_exported_as_they_say(kind: str, tmp_path: Path) -> None:
     X, y, qid = _data(kind)
-    X = _shifted(X, qid) if within_query else 100.0 * X
-    model = AutoRankRLS(n_basis=40, within_query=within_query).fit(X, y, qid=qid)
+    X = 100.0 * X
+    model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
     save(model, tmp_path / "m.rankrls")
     again = load(tmp_path / "m.rankrls")
-    np.testing.assert_array_equal(again.predict(X, qid=qid), model.predict(X, qid=qid))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert again.results_["export"].tolist() == model.results_["export"].tolist()
     exports = model.results_["export"][model.results_["chosen"]][0]
     for export, words in (
@@ -227,9 +190,9 @@ def test_a_linear_choice_is_explained_in_the_names_of_its_data_frame() -> None:
 def test_sparse_features_stay_sparse() -> None:
     X, y, qid = _data("line")
     X[np.abs(X) < 0.7] = 0.0
-    model = AutoRankRLS(n_basis=40, within_query=True).fit(sparse.csr_array(X), y, qid=qid)
+    model = AutoRankRLS(n_basis=40).fit(sparse.csr_array(X), y, qid=qid)
     dense = AutoRankRLS(n_basis=40, rule="best").fit(X, y, qid=qid)
-    assert len(model.results_["model"]) == 6  # not scaled inside queries, which would make them dense
+    assert len(model.results_["model"]) == 6
     assert model.results_["mean_score"][0] == pytest.approx(dense.results_["mean_score"][0], abs=1e-9)
 
 

@@ -313,9 +313,9 @@ def _put(device: str | None) -> Callable[[Any], Any]:
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     """An error about a row, with its file."""
-    if error.parameter not in ("X", "X_val", "y", "clicks", "position", "impressions") or error.row is None:
+    if error.parameter not in ("X", "X_val", "y", "y_val", "clicks", "position", "impressions") or error.row is None:
         return error
-    table, row = tables["validation" if error.parameter == "X_val" else "train"], error.row
+    table, row = tables["validation" if error.parameter.endswith("_val") else "train"], error.row
     if "unlabelled" in tables and row >= table.n_rows:
         table, row = tables["unlabelled"], row - table.n_rows
     column = table.feature_ids[error.column] if isinstance(error.column, int) else error.column

@@ -21,7 +21,6 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._rows import check_finite_features
 from rankrls.learners.trees import lightgbm
 from rankrls.metrics import resolve_measure
-from rankrls.metrics._scorer import predict_by_query
 from rankrls.models import fitting
 from rankrls.models.boosted import Found, fitted_blend, fitted_trees
 from rankrls.models.inputs.parameters import (
@@ -30,14 +29,12 @@ from rankrls.models.inputs.parameters import (
     check_parameters,
     check_seed,
     estimator,
-    flag,
     options,
     parameter,
 )
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
-from rankrls.preprocessing import QueryStandardScaler
 from rankrls.selection.optimism import ALLOWED, Entries
 from rankrls.selection.plans import Plan, exact_plan, folds_plan
 from rankrls.selection.search import Results, progress, search
@@ -112,16 +109,14 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
     2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
-    on raw, standardised and query-wise scaled features. The models are ordered by complexity: linear before degree 2
-    before Gaussian before trees before the blend, and inside each raw before standardised before scaled inside the
-    query. The first one is taken that is not worse than the best by more than half a standard error of their
-    difference, query by query.
+    on raw and on standardised features. The models are ordered by complexity: linear before degree 2 before Gaussian
+    before trees before the blend, and inside each raw before standardised. The first one is taken that is not worse
+    than the best by more than half a standard error of their difference, query by query.
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), grown without each of 5 folds of queries, by the loss of
     RankRLS and by lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were grown without it.
     Their number is the best for a fifth of the other queries, by trees without these. The model is the mean of the
-    five. The blend is RankRLSCV on two columns: these scores, and the exact held-out scores of the best other model
-    that does not scale inside queries.
+    five. The blend is RankRLSCV on two columns: these scores, and the exact held-out scores of the best other model.
 
     Parameters
     ----------
@@ -131,9 +126,6 @@ class AutoRankRLS(Ranker, SelectionParameters):
         What to try; "all" adds "trees" and "blend", which needs the trees.
     rule : {"half_se", "one_se", "best"}, default="half_se"
         "one_se" allows a whole standard error, "best" takes the best model whatever its complexity.
-    within_query : bool, default=False
-        Whether to try features that are standardised inside each query too, if X is dense. If such a model is chosen,
-        ``predict`` needs ``qid`` and has to see whole queries, and the model cannot be exported.
     n_basis : int, default=500
         Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
@@ -218,12 +210,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
     scoring: Any = parameter(default="ndcg@10", check=check_measure)
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
     rule: str = parameter(default="half_se", words=ALLOWED)
-    within_query: bool = parameter(default=False, check=flag)
     n_basis: int = parameter(default=500, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
-
-    # With metadata routing enabled, qid reaches predict without being asked for.
-    __metadata_request__predict = {"qid": True}  # noqa: RUF012
 
     def fit(
         self,
@@ -268,42 +256,10 @@ class AutoRankRLS(Ranker, SelectionParameters):
             )
         return self
 
-    def predict(self, X: Any, *, qid: Any = None) -> NDArray[np.float64]:
-        """Score items.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (m, n)
-        qid : array-like of shape (m,), optional
-            One query id per row, whose queries are whole. Needed if the chosen model scales inside the query.
-
-        Returns
-        -------
-        ndarray of shape (m,) or (m, targets)
-            Higher is better. Only differences between items of the same query mean anything.
-
-        Raises
-        ------
-        ValueError
-            For a missing ``qid``, and for bad input.
-        """
+    def predict(self, X: Any) -> NDArray[np.float64]:
+        """Score items by the chosen model; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        X = fitting.check_matrix(self, X, reset=False)
-        if self._scales_by_query and qid is None:
-            raise InputError(
-                "The chosen model scales features inside each query, and predict was called without qid. "
-                "Pass qid to predict, one id per row; or fit with within_query=False.",
-                parameter="qid",
-            )
-        return np.asarray(predict_by_query(self.best_estimator_, X, qid))
-
-    @property
-    def _scales_by_query(self) -> bool:
-        first = self.best_estimator_.steps[0][1] if isinstance(self.best_estimator_, Pipeline) else None
-        return bool(getattr(first, "fitted_with_qid_", False))
-
-    def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
-        return self.predict(X, qid=qid)
+        return np.asarray(self.best_estimator_.predict(fitting.check_matrix(self, X, reset=False)))
 
     def _families(self) -> list[str]:
         """Those to try, by growing complexity."""
@@ -320,10 +276,10 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""
-        by_query = self.within_query and data.n_queries > 1 and not sparse.issparse(data.X)
-        scales = ["raw", "standard", "query"][: 3 if by_query else 2]
         wanted = [
-            (family, scale) for family in self._families() for scale in (scales[:1] if family in _BOOSTED else scales)
+            (family, scale)
+            for family in self._families()
+            for scale in (("raw",) if family in _BOOSTED else ("raw", "standard"))
         ]
         tried: list[_Tried] = []
         skipped: dict[str, str] = {}
@@ -348,7 +304,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
     def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[Found, str]:
         """The best linear or kernel model that knows a row without its query, with the trees; and its scale."""
         trees = next((one for one in tried if one.family == "trees"), None)
-        others = [one for one in tried if one.family != "trees" and one.scale != "query"]
+        others = [one for one in tried if one.family != "trees"]
         if trees is None or not others:
             raise InputError("A blend needs trees and another model.", parameter="families")
         sign = 1.0 if plan.greater_is_better else -1.0
@@ -359,10 +315,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
         """Fit a scaler and then a ranker."""
         check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
         X, scaler = data.X, None
-        if scale == "query":
-            scaler = QueryStandardScaler().fit(X, qid=data.layout.codes)
-            X = scaler.transform(X, qid=data.layout.codes)
-        elif scale == "standard":
+        if scale == "standard":
             scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=data.weights)
             X = scaler.transform(X)
         X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -398,7 +351,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
             one.described(one.results.best_choices, one.results.best_value)
             | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
             | {"behind": behind, "behind_error": error, "seconds": one.seconds}
-            | {"export": "no" if one.scale == "query" else _FAMILIES[one.family].exports}
+            | {"export": _FAMILIES[one.family].exports}
             for one, behind, error in zip(tried, *entries.behind(), strict=True)
         ]
         self.results_ = _columns(rows) | {"chosen": np.arange(len(tried)) == k}

@@ -53,18 +53,17 @@ def labelled(
     qid: Any,
     sample_weight: Any,
     *,
-    partly: bool = False,
     comparable: bool = True,
     reset: bool = True,
     shown: tuple[Any, Any, Any] = (None, None, None),
 ) -> LabelledItems:
     """Checked items with labels, without rows of weight zero.
 
-    ``partly`` allows NaN, for rows without a label; ``comparable`` asks for labels that order something; ``reset`` has
-    the model remember the features of X; ``shown`` are the positions, impressions and propensities of clicks.
+    ``comparable`` asks for labels that order something; ``reset`` has the model remember the features of X; ``shown``
+    are the positions, impressions and propensities of clicks.
     """
     kernel = data_kernel(model)
-    Y, one_target = check_labels(model, y, partly=partly)
+    Y, one_target = check_labels(model, y)
     X = check_features(model, X, kernel=kernel, reset=reset, products=True)
     m = _num_samples(X)
     if m != len(Y):
@@ -129,21 +128,19 @@ def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, 
     if X_val is None or y_val is None:
         raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
     check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
-    kernel = data_kernel(model)
-    X, (Y, _) = check_features(model, X_val, kernel=kernel), check_labels(model, y_val)
-    rows, targets = _num_samples(X), data.Y.shape[1] if hasattr(data, "Y") else 1
-    if Y.shape != (rows, targets):
-        raise InputError(
-            f"y_val has {len(Y)} labels for {Y.shape[1]} targets; X_val has {rows} rows, and y {targets} targets.",
-            parameter="y_val",
-        )
-    if is_precomputed(kernel) and data.kept is not None and not isinstance(data.X, LinearOperator):
-        X = X[:, data.kept]  # the columns that a model of the kept rows takes
-    layout = query_layout(qid_val, rows)
-    if not judged_queries(measure, Y[:, 0], layout).any():
+    try:
+        items = labelled(model, X_val, y_val, qid_val, None, comparable=False, reset=False)
+    except InputError as error:
+        name = None if error.parameter is None else f"{error.parameter}_val"
+        raise error.replace(message=f"Validation data: {error.message}", parameter=name) from None
+    targets = data.Y.shape[1] if hasattr(data, "Y") else 1
+    if items.Y.shape[1] != targets:
+        raise InputError(f"y_val has {items.Y.shape[1]} targets, and y {targets}.", parameter="y_val")
+    if is_precomputed(data_kernel(model)) and data.kept is not None and not isinstance(data.X, LinearOperator):
+        items = replace(items, X=items.X[:, data.kept])  # the columns that a model of the kept rows takes
+    if not judged_queries(measure, items.Y[:, 0], items.layout).any():
         raise InputError("The validation data have no query with two different labels.", parameter="y_val")
-    items = LabelledItems(X, None, data.has_qid, True, Y, layout, None)
-    return validation_plan(measure, items, f"validation data with {in_words(layout.n_queries)}")
+    return validation_plan(measure, items, f"validation data with {in_words(items.n_queries)}")
 
 
 def data_kernel(model: Any) -> Any:
@@ -246,8 +243,8 @@ def _refuse_text(X: Any, error: ValueError) -> None:
             ) from error
 
 
-def check_labels(model: Any, y: Any, *, partly: bool = False) -> tuple[NDArray[np.float64], bool]:
-    """Labels as (m, targets) float64, and whether they came as (m,); ``partly`` allows NaN."""
+def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
+    """Labels as (m, targets) float64, NaN if the model takes unlabelled rows; and whether they came as (m,)."""
     if y is None:
         raise InputError(f"{type(model).__name__} requires y to be passed, but the target y is None.", parameter="y")
     y = to_host(y) if on_device(y) else y
@@ -257,7 +254,7 @@ def check_labels(model: Any, y: Any, *, partly: bool = False) -> tuple[NDArray[n
     Y = numbers_of("y", given)
     if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
         raise InputError(f"y must have shape (m,) or (m, targets); got {Y.shape}.", parameter="y")
-    good = np.isfinite(Y) | (np.isnan(Y) & partly)
+    good = np.isfinite(Y) | (np.isnan(Y) & getattr(model, "_takes_unlabelled", False))
     if not good.all():
         row, *target = np.argwhere(~good)[0].tolist()
         value = "NaN" if np.isnan(Y[row, *target]) else "infinity"

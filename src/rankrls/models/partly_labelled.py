@@ -72,7 +72,7 @@ class PartlyLabelledRanker(Ranker, GraphParameters):
 
 def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> PartlyLabelled:
     """Check what ``fit`` was given: NaN in y marks an unlabelled row."""
-    data = fitting.labelled(model, X, y, qid, sample_weight, partly=True, comparable=False)
+    data = fitting.labelled(model, X, y, qid, sample_weight, comparable=False)
     fitting.check_square(data.X, fitting.data_kernel(model))
     missing = np.isnan(data.Y)
     labelled = np.logical_not(missing.all(axis=1))

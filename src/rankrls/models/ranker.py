@@ -120,11 +120,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "rank")
-        return rank_positions(to_host(self._scores(X, qid)), qid=qid)
-
-    def _scores(self, X: Any, qid: Any) -> NDArray[np.float64]:
-        """``predict``, for estimators that look at whole queries too."""
-        return self.predict(X)
+        return rank_positions(to_host(self.predict(X)), qid=qid)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """1 - disagreement error: the share of pairs with different labels that are ordered correctly.
@@ -143,7 +139,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "score")
-        scores = to_host(self._scores(X, qid))
+        scores = to_host(self.predict(X))
         if self._takes_unlabelled:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
         labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))
