@@ -176,24 +176,3 @@ def test_pair_squared_error_is_that_of_listed_pairs(seed):
         error = (((y[i] - y[j])[:, None] - (f[i] - f[j])) ** 2 * (w[i] * w[j])[:, None]).sum(axis=0)
         expected = error / (w[i] * w[j]).sum() if len(i) else np.full(2, np.nan)
         np.testing.assert_allclose(found[k], expected, rtol=1e-9)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("labels", [3, 40])
-def test_the_error_of_one_ranking_is_the_jackknife_over_its_items(weighted, labels):
-    rng = np.random.default_rng(labels)
-    m = 35
-    y, F = rng.integers(0, labels, m).astype(float), rng.integers(0, 9, (m, 4)) / 3.0
-    F[:, 3] = 1.0  # no pair is apart
-    w = rng.uniform(0.5, 2.0, m) if weighted else None
-
-    def value(rows):
-        return Measure("disagreement")(y[rows], F[rows], sample_weight=None if w is None else w[rows])
-
-    without = np.array([value(np.delete(np.arange(m), i)) for i in range(m)])
-    expected = np.sqrt((m - 1) / m * ((without - without.mean(axis=0)) ** 2).sum(axis=0))
-    for name in ("disagreement", "pair_accuracy"):
-        found = Measure(name).jackknife(np.ascontiguousarray(F.T), y, w)
-        np.testing.assert_allclose(found, expected, atol=1e-12)
-    assert (found[:3] > 0.0).all()
-    assert np.isnan(Measure("ndcg").jackknife(F.T, y)).all()

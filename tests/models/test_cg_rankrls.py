@@ -131,18 +131,25 @@ def test_an_automatic_grid_reaches_what_the_exact_search_reaches():
     assert fixed.alpha_at_edge_
 
 
-def test_one_ranking_has_a_standard_error_over_its_items():
+def test_one_ranking_has_no_standard_error():
     (features, y), (Z, labels) = noisy_outcome(m=200)
-    model = CGRankRLS(balance="pairs").fit(features, y, X_val=Z, y_val=labels)
-    assert 0.005 < model.best_score_error_ < 0.02  # of 2000 items
-    known = model.cv_results_["standard_error"][model.cv_results_["alpha"] == model.alpha_]
-    assert known == model.best_score_error_
+    best, small = (CGRankRLS(rule=rule).fit(features, y, X_val=Z, y_val=labels) for rule in ("best", "one_se"))
+    assert np.isnan(best.best_score_error_)
+    assert np.isnan(best.cv_results_["standard_error"]).all()
+    assert small.best_params_ == best.best_params_
+    np.testing.assert_array_equal(small.coef_, best.coef_)
+
+
+def test_one_standard_error_takes_a_larger_alpha():
     features, y = noisy(3)
     Z, labels = noisy(4)
     labels = labels + Z @ np.linalg.lstsq(features, y, rcond=None)[0]
-    best, small = (CGRankRLS(rule=rule).fit(features, y, X_val=Z, y_val=labels) for rule in ("best", "one_se"))
+    given = {"qid": np.arange(len(y)) // 20, "X_val": Z, "y_val": labels, "qid_val": np.arange(len(labels)) // 20}
+    best, small = (CGRankRLS(rule=rule).fit(features, y, **given) for rule in ("best", "one_se"))
     assert small.alpha_ > best.alpha_
     assert best.best_score_ < small.best_score_ <= best.best_score_ + best.best_score_error_
+    errors = Measure("disagreement")(labels, small.predict(Z), qid=given["qid_val"], per_query=True)
+    assert small.best_score_ == pytest.approx(np.nanmean(errors))
 
 
 @pytest.mark.parametrize("selection", ["hybrid", "tikhonov"])

@@ -6,7 +6,7 @@ In the loops over pairs, row i with score s_i and tolerance t_i stands for the i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -180,17 +180,12 @@ def count_by_rows(low: Array, high: Array, label: NDArray[np.intp], w: Array) ->
     return strict[:, 0], weak[:, 0], strict[:, 1]
 
 
-@dataclass(frozen=True, eq=False)
-class PairCounts:
+class PairCounts(NamedTuple):
     """Weights of the unordered pairs of each query; a pair of rows weighs ``w_i w_j``.
 
-    Attributes
-    ----------
-    ordered, tied : ndarray of shape (queries,)
-        Pairs with different and with equal labels.
-    above, not_below, apart : ndarray of shape (queries, columns)
-        Pairs whose lower label has the higher score; has the higher score or an equal one; and of the pairs with equal
-        labels those whose scores differ (0 if that was not asked for).
+    ``ordered`` and ``tied``, (queries,): pairs with different and with equal labels. Of (queries, columns): pairs whose
+    lower label has the score ``above`` the other's, or ``not_below`` it; and of the pairs with equal labels those whose
+    scores are ``apart`` (0 if that was not asked for).
     """
 
     ordered: Array
@@ -225,26 +220,3 @@ def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
             counts[q, k] = [w[rows] @ c for c in count_by_rows(bottom, bottom if low is high else top, label, w[rows])]
     counts[..., 2] *= same
     return PairCounts(*pairs, *np.moveaxis(counts, -1, 0))
-
-
-def jackknife(scores: Array, y: Array, weights: Array | None) -> Array:
-    """Standard errors (columns,) of the share of wrong pairs of one ranking, over its items.
-
-    From the shares without each item in turn (Efron and Stein 1981). O(columns m log m).
-    """
-    order = np.argsort(y, kind="stable")
-    w = np.ones(len(y)) if weights is None else weights[order]
-    label = np.unique(y[order], return_inverse=True)[1]
-    pairs = w * (w.sum() - np.bincount(label, w)[label])
-    left = 0.5 * pairs.sum() - pairs
-    good = left > 1e-13 * pairs.sum()
-    out, n = np.full(len(scores), np.nan), int(good.sum())
-    for k, s in enumerate(scores[:, order] if n > 1 else ()):
-        above, not_below, _ = count_by_rows(s, s, label, w)
-        # what should be above row i and is not: the same of the ranking upside down
-        down = -s[::-1]
-        turned = count_by_rows(down, down, label[-1] - label[::-1], w[::-1].copy())
-        errors = 0.5 * w * (above + not_below + (turned[0] + turned[1])[::-1])
-        values = (0.5 * errors.sum() - errors)[good] / left[good]
-        out[k] = np.sqrt((n - 1.0) / n * ((values - values.mean()) ** 2).sum())
-    return out

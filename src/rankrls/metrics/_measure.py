@@ -261,18 +261,6 @@ class Measure:
         chunk = Chunk(scores, y, weights, starts, sizes, tolerance, self.k, self.choices)
         return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
 
-    def jackknife(self, scores: Array, y: Array, weights: Array | None = None) -> Array:
-        """Standard errors (columns,) of one ranking with scores (columns, rows), over its items.
-
-        From the spread of the values without each item in turn (Efron and Stein 1981), for the share of wrong or right
-        pairs; NaN for other measures. O(columns m log m).
-        """
-        if self.name not in ("disagreement", "pair_accuracy") or self.choices.tied_labels == "half":
-            return np.full(len(scores), np.nan)
-        from rankrls.metrics._loops import jackknife
-
-        return jackknife(scores, y, weights)
-
     def judge(
         self,
         y: Array,

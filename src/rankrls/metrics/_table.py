@@ -60,29 +60,24 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
 
 def gains_of(gain: Gain, y: Array) -> Array:
     """What each label is worth; a label that has no gain is an error."""
-    if gain == "positive":
-        return np.maximum(y, 0.0)
-    if isinstance(gain, tuple):
-        known = (y >= 0) & (y < len(gain)) & (y == np.floor(y))
-        _check_labels(known, y, f"has none of the {len(gain)} gains: labels must be integers from 0 to {len(gain) - 1}")
-        gains = np.asarray(gain, dtype=np.float64)[y.astype(np.intp)]
-    elif callable(gain):
+    if callable(gain):
         gains = np.asarray(gain(y), dtype=np.float64)
         if gains.shape != y.shape:
             raise InputError(f"gain(labels) must return shape {y.shape}; got {gains.shape}.", parameter="gain")
+    elif isinstance(gain, tuple):
+        known = (y >= 0) & (y < len(gain)) & (y == np.floor(y))
+        gains = np.append(gain, np.nan)[np.where(known, y, len(gain)).astype(np.intp)]
     else:
-        remedy = "has no gain. Shift the labels, or choose gain='positive' (negative counts as 0) or a gain of your own"
-        _check_labels(y >= 0, y, remedy)
         with np.errstate(over="ignore"):
-            gains = y if gain == "linear" else np.exp2(y) - 1.0
+            gains = {"exp2": np.exp2(y) - 1.0, "linear": y, "positive": np.maximum(y, 0.0)}[gain]
     good = np.isfinite(gains) & (gains >= 0)
-    _check_labels(good, y, "has a gain that is not finite or negative. Choose another one, such as gain='linear'")
-    return gains
-
-
-def _check_labels(good: NDArray[np.bool_], y: Array, problem: str) -> None:
     if not good.all():
-        raise InputError(f"the label {y[np.argmin(good)]:g} {problem}.", parameter="gain")
+        raise InputError(
+            f"The label {y[np.argmin(good)]:g} has no gain that is finite and not negative. Shift the labels, or "
+            "choose gain='linear', gain='positive' (negative labels count as 0) or a gain of your own.",
+            parameter="gain",
+        )
+    return gains
 
 
 def discounts_of(discount: str, depth: int) -> Array:

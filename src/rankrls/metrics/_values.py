@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_finite, numbers_of
+from rankrls._checks import check_finite, numbers_of, refuse_where
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 
@@ -58,13 +58,7 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             f"sample_weight must have one weight per row, shape ({n_rows},); got {w.shape}.", parameter="sample_weight"
         )
     check_finite("sample_weight", w, "weight")
-    if (w < 0).any():
-        row = int(np.argmax(w < 0))
-        raise InputError(
-            f"sample_weight is negative in row {row} ({w[row]:g}): weights must be 0 or more.",
-            parameter="sample_weight",
-            row=row,
-        )
+    refuse_where(w < 0, "sample_weight", lambda row: f"sample_weight is {w[row]:g} in row {row}: it must be 0 or more.")
     return w
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,8 +35,7 @@ class Curve:
     Attributes
     ----------
     mean, error : ndarray of shape (values,)
-        The measure, and its standard error over the evaluated blocks; of one ranking over its items for a measure of
-        pairs, else NaN.
+        The measure, and its standard error over the evaluated blocks; NaN for one ranking.
     values : ndarray of shape (blocks, values), optional
         The measure of each query or block.
     interval : ndarray of shape (2, values), optional
@@ -49,7 +48,7 @@ class Curve:
     error: Array
     values: Array | None = None
     interval: Array | None = None
-    scores: Callable[[int], Array] | None = None
+    scores: Any = None
 
     @property
     def size(self) -> Array:
@@ -59,9 +58,7 @@ class Curve:
     def joined(self, other: Curve) -> Curve:
         """Both curves as one: values of the same blocks, one after the other."""
 
-        def scores(k: int) -> Array:
-            assert self.scores is not None
-            assert other.scores is not None
+        def scores(k: int) -> Any:
             return self.scores(k) if k < len(self.mean) else other.scores(k - len(self.mean))
 
         pairs = ((getattr(self, name), getattr(other, name)) for name in ("mean", "error", "values", "interval"))
@@ -70,24 +67,19 @@ class Curve:
         return Curve(mean, error, values, interval, None if self.scores is None else scores)
 
 
-def evaluated(measure: Measure, data: Comparisons, scores: Array, *, error: bool = True) -> Curve:
+def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
     """Evaluate scores (items, values, targets) of the items of ``data``.
 
     Scores of a query that differ by rounding only are ties. Several targets are averaged query by query. Preferences
-    are one block. Without ``error`` a single ranking has no standard error, which takes several times as long.
+    are one block.
     """
     if isinstance(data, PreferredItems):
         return _share_of_preferences(measure, data.graph, np.ascontiguousarray(scores[:, :, 0]))
     weights = data.weights if measure.uses_sample_weight else None
-    targets = [(y, scores[:, :, t]) for t, y in enumerate(data.Y.T)]
+    targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
     found = [measure.judge(y, given, data.layout, weights, rounded=True) for y, given in targets]
     values, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
-    if data.layout.n_queries > 1:
-        return Curve(mean, mean_and_error(values)[1], values)
-    if not error:
-        return Curve(mean, np.full(len(mean), np.nan), values)
-    errors = [measure.jackknife(np.ascontiguousarray(given.T), y, weights) for y, given in targets]
-    return Curve(mean, np.sqrt(mean_of_targets([each**2 for each in errors])), values)
+    return Curve(mean, mean_and_error(values)[1], values)
 
 
 def _share_of_preferences(measure: Measure, table: PreferenceTable, scores: Array) -> Curve:

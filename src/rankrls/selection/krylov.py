@@ -80,7 +80,7 @@ class Watched:
     def look(self, moved: NDArray[np.bool_]) -> Curve:
         """The measure of every alpha; only those that have moved are evaluated again."""
         which = np.flatnonzero(moved | (self.curve is None))
-        found = self.evaluate(self.scores(which), error=False)
+        found = self.evaluate(self.scores(which))
         if self.curve is None:
             self.curve = found
         for name in ("mean", "error", "values"):
@@ -128,7 +128,7 @@ class Surface:
         self.sign = 1.0 if self.greater_is_better else -1.0
         # of each alpha after each iteration: the measure, its standard error, and the scale of its rounding
         self._means, self._errors, self._sizes = list[Array](), list[Array](), list[Array]()
-        self._best_goodness, self._scores = -np.inf, np.empty((0, 1, 1))
+        self._best_goodness = -np.inf
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
         runs = {id(run): run for run in [*self.final, *(run for part in self.parts for run in part.runs)]}
@@ -149,8 +149,6 @@ class Surface:
                 self._record([part.look(moving) for part in self.parts])
             else:
                 self._choose(0)
-        if len(self._scores):  # an error over the items of one ranking takes longer than the measure
-            self._errors[self._best_row][self.best[0]] = self.parts[0].evaluate(self._scores).error[0]
 
     def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
         """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.
@@ -164,7 +162,9 @@ class Surface:
         mean, error, size = (values.ravel() for values in every)
         place, row = divmod(RULES[rule](self.sign * mean, error, size), len(mean) // len(order))
         k = int(order[place])
-        if self.every_iteration and (k, row + 1) != self.best:
+        if self.every_iteration:
+            if (k, row + 1) == self.best:
+                return
             self.final = restart()
             for _ in range(row + 1):
                 for run in self.final:
@@ -238,8 +238,6 @@ class Surface:
         if replaces or not self.every_iteration:
             self._choose(first)
             self._best_goodness = top
-            if len(curves) == 1 and np.isnan(error).all():
-                self._scores = self.parts[0].scores(np.array([first]))
 
     def _choose(self, k: int) -> None:
         """Mark the present solution of alpha number k."""

@@ -35,7 +35,6 @@ from rankrls.numerics.nonnegative import hold_out_signed, signed_path
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import (
     DualEquations,
-    DualSmoother,
     Equations,
     ItemSmoother,
     feature_weights,
@@ -157,7 +156,7 @@ class Form:
     def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
         """See :meth:`LeastSquaresProblem.hold_out`."""
         smoother, (graph, units) = self.smoother, self._in_order(folds)
-        if folds is not None and isinstance(smoother, DualSmoother):
+        if folds is not None:
             smoother = in_order_of(smoother, graph, np.concatenate(folds))
         return list(hold_out_chunks(smoother, graph, self.features, values, judge, units=units, means=means))
 

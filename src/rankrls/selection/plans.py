@@ -228,7 +228,7 @@ def refit_plan(measure: Measure, data: Comparisons, folds: Iterable[tuple[Rows, 
 def refit_curve(measure: Measure, data: Comparisons, candidate: Any, parts: list[Part], values: Array) -> Curve:
     """Evaluate a model of each part."""
     scores = (refitted(data, candidate, part, values) for part in parts)
-    found = [evaluated(measure, part.data, each, error=False).values for part, each in zip(parts, scores, strict=True)]
+    found = [evaluated(measure, part.data, each).values for part, each in zip(parts, scores, strict=True)]
     each_query = np.vstack([values for values in found if values is not None])
     return Curve(*mean_and_error(each_query), each_query)
 
