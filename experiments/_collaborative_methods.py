@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankrls import RankSVM
 from rankrls._cached import cached_property
 from rankrls.kernels import Kernel
-from rankrls.learners.consensus import Centring, ConsensusProblem, Views
+from rankrls.learners.consensus import ConsensusProblem, Views
 from rankrls.learners.copursuit import co_pursue
 from rankrls.learners.paths import Dictionary
 from rankrls.learners.pursuit import View, pursue
@@ -253,7 +253,7 @@ class Consenting(Method):
         n, learn = problem.n_scored, problem.n_learn
         halves = problem.halves
         kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in halves]
-        everything = Centring(np.zeros(learn, dtype=np.intp), np.ones(learn))
+        everything = LabelledGraph.build(np.zeros(learn))
         views = Views([lambda K=K: K for K in kernels], everything, np.arange(n))
         graph = problem.graph()
         out = np.empty((problem.n_judged, len(settings)))

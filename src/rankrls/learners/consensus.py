@@ -25,68 +25,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import linalg, sparse
+from scipy import linalg
 
 from rankrls._cached import cached_property
-from rankrls._errors import InputError
 from rankrls.learners.paths import PathSolutions
-from rankrls.numerics.eigen import check_semidefinite
+from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.smoother import DualEquations
+from rankrls.numerics.smoother import DualEquations, item_coefficients
 
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
-class Centring:
-    """The centring of all rows inside their queries.
-
-    Attributes
-    ----------
-    queries : ndarray of shape (m,), intp
-        Number of each row's query, from 0.
-    weights : ndarray of shape (m,)
-    """
-
-    queries: Index
-    weights: Array
-
-    @cached_property
-    def _shares(self) -> sparse.csr_array:
-        """The weighted means of queries as a matrix, (q, m)."""
-        share = self.weights / np.bincount(self.queries, self.weights)[self.queries]
-        return sparse.csr_array((share, (self.queries, np.arange(len(share)))))
-
-    def apply(self, V: Array) -> Array:
-        """``C W^1/2 V``."""
-        return np.asarray(np.sqrt(self.weights)[:, None] * (V - (self._shares @ V)[self.queries]))
-
-    def back(self, U: Array) -> Array:
-        """``W^1/2 C U``."""
-        root = np.sqrt(self.weights)[:, None]
-        return np.asarray(root * (U - root * (self._shares @ (U / root))[self.queries]))
-
-
-@dataclass(frozen=True, eq=False)
 class Views:
     """The views' kernels on all rows Z, by functions that make the matrices, one at a time.
 
-    f is asked for at the rows ``judged`` only.
+    The graph is that of all rows, in which items count the same: its F is C. f is asked for at the rows ``judged``
+    only.
     """
 
     kernels: Sequence[Callable[[], Array]]
-    centring: Centring
+    graph: LabelledGraph
     judged: Index
 
     @cached_property
     def scale(self) -> float:
         """The mean diagonal entry of the centred kernels."""
         traces = [np.trace(self._centred(make())) for make in self.kernels]
-        return float(np.mean(traces) / self.centring.weights.sum())
+        return float(np.mean(traces) / self.graph.weights.sum())
 
     def _centred(self, K: Array) -> Array:
-        return self.centring.apply(np.ascontiguousarray(self.centring.apply(K).T))
+        return np.asarray(self.graph.factor_rows(np.ascontiguousarray(self.graph.factor_rows(K).T)))
 
     def agree(self, mu: float) -> Consensus:
         """What the views make of all rows for one weight of their agreement. O(M m^3), and 8 (M + 3) m^2 bytes."""
@@ -95,17 +65,18 @@ class Views:
         reach: Any = 0.0
         for v, make in enumerate(self.kernels):
             K = make()
-            across, C = self.centring.apply(K[:, judged]), self._centred(K)
+            across, C = self.graph.factor_rows(K[:, judged]), self._centred(K)
             C[np.diag_indices_from(C)] += 1.0 / mu
-            A = _inverse(C, f"kernel of views[{v}]")
+            A = definite_inverse(C, f"kernel of views[{v}]")
             views.append(A)
             total = total + A
-            reach = reach + self.centring.back(A @ across).T
-        count, root = len(self.kernels), np.sqrt(self.centring.weights)
-        kernel = _inverse(np.asarray(total), "sum of the views")[:, judged] * count / root[:, None] / root[judged]
+            reach = reach + item_coefficients(self.graph, A @ across).T
+        root, number = np.sqrt(self.graph.restore(self.graph.weights)), np.argsort(self.graph.rows)
+        kernel = definite_inverse(np.asarray(total), "sum of the views")[np.ix_(number, number[judged])]
+        kernel *= len(views) / root[:, None] / root[judged]
         place = np.full(len(root), len(root), dtype=np.intp)  # no row of reach, so that another row is an error
         place[judged] = np.arange(len(judged))
-        return Consensus(kernel, np.asarray(reach) / count, place, views, self.centring)
+        return Consensus(kernel, np.asarray(reach) / len(views), place, views, self.graph)
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +87,7 @@ class Consensus:
     reach: Array  # f of the judged rows from h
     place: Index
     views: list[Array]  # A
-    centring: Centring
+    graph: LabelledGraph
 
     def columns(self, rows: Index) -> Array:
         """Columns of the kernel of the consensus h, (Z, rows)."""
@@ -128,20 +99,7 @@ class Consensus:
 
     def view_coefficients(self, h: Array) -> list[Array]:
         """Coefficients of the rows of Z in each view from h, both (Z, columns)."""
-        return [self.centring.back(A @ self.centring.apply(h)) / len(self.views) for A in self.views]
-
-
-def _inverse(A: Array, name: str) -> Array:
-    """Of a positive definite matrix, by Cholesky; an indefinite one is refused."""
-    try:
-        factor = linalg.cho_factor(A, lower=True, check_finite=False)
-        return np.asarray(linalg.cho_solve(factor, np.eye(len(A)), check_finite=False))
-    except linalg.LinAlgError:
-        try:
-            check_semidefinite(linalg.eigvalsh(A, check_finite=False), name)
-        except InputError as error:
-            raise error.replace(parameter="kernel") from None
-        return np.asarray(linalg.pinvh(A))
+        return [item_coefficients(self.graph, A @ self.graph.factor_rows(h)) / len(self.views) for A in self.views]
 
 
 class ConsensusProblem:

@@ -25,12 +25,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import LabelledItems
 from rankrls._rows import take_items
+from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import Array, Index, LabelledGraph
 from rankrls.numerics.holdout import hold_out, in_order_of
 from rankrls.numerics.scorer import Scorer
@@ -131,7 +131,7 @@ class _Rest:
     Z: Array
     W: Array
     base: float
-    folds: list[tuple[Index, Any, bool]]
+    folds: list[tuple[Index, Array, bool]]
 
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Any, alpha: float, folds: list[Index]) -> _Rest:
@@ -148,7 +148,7 @@ class _Rest:
             A = (own @ own.T if small else own.T @ own) * (1.0 - 2.0 * base)
             if base:
                 A.flat[:: len(A) + 1] += 1.0
-            factors.append((rows, _factor(A), small))
+            factors.append((rows, definite_inverse(A, "kernel"), small))
         return cls(Z, W, base, factors)
 
     def __matmul__(self, z: Array) -> Array:
@@ -159,24 +159,14 @@ class _Rest:
     def held_out(self, e: Array) -> Array:
         """``Q e``: each fold's errors by the model of the others."""
         out = np.empty_like(e)
-        for rows, solve, small in self.folds:
+        for rows, inverse, small in self.folds:
             own = e[rows]
             if small:
-                out[rows] = solve(own)
+                out[rows] = inverse @ own
             else:  # (I - W W')^-1 = I + W (I - W'W)^-1 W'
                 W = self.W[rows]
-                out[rows] = own + W @ solve(W.T @ own)
+                out[rows] = own + W @ (inverse @ (W.T @ own))
         return out
-
-
-def _factor(A: Array) -> Any:
-    """What solves with a matrix that is positive definite but for rounding."""
-    try:
-        factor = linalg.cho_factor(A, lower=True, check_finite=False)
-    except linalg.LinAlgError:
-        inverse = linalg.pinvh(A)
-        return lambda b: inverse @ b
-    return lambda b: linalg.cho_solve(factor, b, check_finite=False)
 
 
 class TransductiveProblem:

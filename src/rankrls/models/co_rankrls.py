@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls.kernels import Kernel
-from rankrls.learners.consensus import Centring, Consensus, ConsensusProblem, Views
+from rankrls.learners.consensus import Consensus, ConsensusProblem, Views
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.paths import select_features
 from rankrls.metrics import resolve_measure
@@ -29,6 +29,7 @@ from rankrls.models.inputs.parameters import (
 )
 from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
 from rankrls.models.ranker import Candidate
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.plans import exact_plan
 from rankrls.selection.search import search
@@ -165,9 +166,9 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     def _candidates(self, rows: PartlyLabelled, plans: list[ViewPlan]) -> Iterator[Candidate]:
         data, known = rows.everything, rows.known
         queries = np.unique(data.layout.codes, return_inverse=True)[1]
-        centring = Centring(queries, np.ones(data.n_rows) if data.weights is None else data.weights)
+        graph = LabelledGraph.build(np.zeros(data.n_rows), queries, weights=data.weights)
         make = [partial(plan.kernel, select_features(data.X, plan.features)) for plan in plans]
-        views = Views(make, centring, known.X[:, 0].astype(np.intp))
+        views = Views(make, graph, known.X[:, 0].astype(np.intp))
         for mu in self._agreements(views):
             consensus = views.agree(mu)
             for setting, chosen in fitting.settings_of(self, known):

@@ -53,19 +53,11 @@ def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
     for number, (a, b) in enumerate(runs):
         first, end, whole = int(graph.class_starts[a]), int(graph.class_starts[b]), b - a > 1
         for start in range(first, end, end - first if whole else n_rows):
-            inside = slice(start, end if whole else min(start + n_rows, end))
-            starts = np.array([0, inside.stop - start], dtype=np.intp)
-            piece = replace(
-                graph,
-                rows=graph.rows[inside],
-                y=graph.y[inside],
-                weights=graph.weights[inside],
-                starts=starts,
-                class_starts=graph.class_starts[a : b + 1] - start if whole else starts,
-                query_classes=np.array([0, b - a], dtype=np.intp),
-                e1=graph.e1[a:b],
-                e3=0.0,
-            )
+            stop = end if whole else min(start + n_rows, end)
+            starts = np.array([0, stop - start], dtype=np.intp)
+            piece = graph.some(slice(start, stop), slice(a, b), slice(0, 1))
+            piece = replace(piece, starts=starts, query_classes=np.array([0, b - a], dtype=np.intp), e3=0.0)
+            piece = piece if whole else replace(piece, class_starts=starts)
             found.append(piece)
             numbers.append(number)
     class_starts = edges(np.diff(numbers, prepend=-1) != 0)

@@ -81,6 +81,19 @@ def check_semidefinite(values: Array, parameter: str = "kernel") -> None:
         )
 
 
+def definite_inverse(A: Array, name: str) -> Array:
+    """The inverse of a matrix that is positive definite but for rounding, by Cholesky; an indefinite one is refused."""
+    try:
+        factor = linalg.cho_factor(A, lower=True, check_finite=False)
+        return np.asarray(linalg.cho_solve(factor, np.eye(len(A)), check_finite=False))
+    except linalg.LinAlgError:
+        try:
+            check_semidefinite(linalg.eigvalsh(A, check_finite=False), name)
+        except InputError as error:
+            raise error.replace(parameter="kernel") from None
+        return np.asarray(linalg.pinvh(A))
+
+
 def cholesky_solution(S: Any, B: Any, alpha: float) -> Array | None:
     """``(S + alpha I)^-1 B``, or None if alpha is lost in rounding of S or S is indefinite. S is left as it is."""
     n = S.shape[0]

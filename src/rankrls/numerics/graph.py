@@ -166,16 +166,17 @@ class LabelledGraph(SortedRows):
         """The graph of queries ``a`` to ``b - 1``; views."""
         r0, c0 = int(self.starts[a]), int(self.query_classes[a])
         rows, classes = slice(r0, int(self.starts[b])), slice(c0, int(self.query_classes[b]))
-        part = self._some(rows, classes, slice(a, b))
+        part = self.some(rows, classes, slice(a, b))
         return replace(part, first_row=self.first_row + r0, first_query=self.first_query + a)
 
     def take(self, queries: Index) -> LabelledGraph:
         """The graph of some queries in a new order, with the weights that they have here."""
         which = np.asarray(queries, dtype=np.intp)
-        taken = self._some(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
+        taken = self.some(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
         return replace(taken, first_row=0, first_query=0)
 
-    def _some(self, rows: Any, classes: Any, queries: Any) -> LabelledGraph:
+    def some(self, rows: Any, classes: Any, queries: Any) -> LabelledGraph:
+        """The graph of the rows and classes of some queries."""
         return replace(
             self,
             rows=self.rows[rows],

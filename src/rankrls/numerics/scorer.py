@@ -59,11 +59,6 @@ class Scorer:
         K = X if self.columns is None else X[:, self.columns]
         return _products(K, self.coefficients) if isinstance(K, np.ndarray) else np.asarray(K @ self.coefficients)
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether the functions are weights of features."""
-        return self.weights is not None
-
     def over(self, kept: NDArray[np.bool_] | None) -> Scorer:
         """The same functions where a given kernel matrix has columns for all rows, not only for those that are kept."""
         if kept is None or self.kernel.name != "precomputed" or self.coefficients is None:
