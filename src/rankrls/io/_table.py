@@ -54,11 +54,7 @@ class FileTable:
         }
 
     def __repr__(self) -> str:
-        kind = "dense" if isinstance(self.X, np.ndarray) else "sparse"
-        queries = "no qid" if self.qid is None else f"{query_layout(self.qid, self.n_rows).n_queries} queries"
-        return (
-            f"<{type(self).__name__} {self.path}: {self.n_rows} rows, {self.n_features} features ({kind}), {queries}>"
-        )
+        return f"<{type(self).__name__} {self.path}: {self.n_rows} rows, {self.n_features} features>"
 
 
 class LetorError(InputError):

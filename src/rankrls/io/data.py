@@ -156,13 +156,9 @@ def how_read(table: Rows) -> dict[str, Any]:
 def read_names(path: Path) -> list[str]:
     """Names of features from a file, one a line."""
     try:
-        lines = [line.strip() for line in path.read_text("utf-8-sig").splitlines()]
+        return [line.strip() for line in path.read_text("utf-8-sig").strip().splitlines()]
     except UnicodeDecodeError:
         raise InputError("not a text file in UTF-8; it needs one feature name per line.", file=str(path)) from None
-    if "" in lines:
-        line = lines.index("") + 1
-        raise InputError("an empty line; the file needs one feature name per line.", file=str(path), line=line)
-    return lines
 
 
 def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:

@@ -127,8 +127,6 @@ class Table:
     @property
     def sha256(self) -> str:
         """Of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
-        if self.textual:
-            return str(self._data.text.sha256)
         if self._format is _FRAME:
             return ""
         self._source.seek(0)

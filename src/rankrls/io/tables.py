@@ -356,16 +356,14 @@ class _Batch:
             if holds_integers(column.type) and not column.null_count:
                 whole: NDArray[Any] = column.cast(pa.int64()).to_numpy()
                 return whole
-            coded = column.dictionary_encode()
-            different = pc.fill_null(coded.dictionary.cast(pa.string()), "").to_pylist()
+            coded = pc.fill_null(column.cast(pa.string()), "").dictionary_encode()
         except pa.ArrowException as error:
             message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
             raise self.table.refuse(message, column=name) from None
-        codes = pc.fill_null(coded.indices, len(different)).to_numpy(zero_copy_only=False)
-        different += [""] * bool(coded.indices.null_count)
-        empty = np.isin(codes, [code for code, text in enumerate(different) if not text])
-        if empty.any() and not may_be_empty:
-            raise self._refused(int(np.argmax(empty)), name, f"column {name!r} is empty: every row needs an id.")
+        different, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        if "" in different and not may_be_empty:
+            k = int(np.argmax(codes == different.index("")))
+            raise self._refused(k, name, f"column {name!r} is empty: every row needs an id.")
         found = ids_of(different) if self.table.textual else objects(different)
         return found[codes]
 
