@@ -58,7 +58,7 @@ def test_the_installed_program_is_this_one(files):
 STUCK = """
 import sys
 from rankrls.cli import _study, main
-from rankrls.io._atomic import atomic_write
+from rankrls.io.files import atomic_write
 
 def fit(found):
     with atomic_write("m.rankrls") as file:

@@ -11,7 +11,7 @@ import pytest
 from tests.refusals import Refusal
 
 from rankrls.io import atomic_write
-from rankrls.io._atomic import new_folder
+from rankrls.io.files import new_folder
 
 posix = pytest.mark.skipif(os.name != "posix", reason="pipes and devices as POSIX has them")
 

@@ -13,7 +13,7 @@ from tests.refusals import Refusal
 
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
 from rankrls.io.data import ReadOptions, read_records
-from rankrls.io.inputs import expanded_paths
+from rankrls.io.files import expanded_paths
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=8)
 

@@ -16,8 +16,7 @@ from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes
-from rankrls.io.data import ReadOptions, Rows
-from rankrls.io.items import read_scores
+from rankrls.io.data import ReadOptions, Rows, read_scores
 from rankrls.io.opened import table_format
 from rankrls.io.preferences import load_sides
 from rankrls.io.writing import write_blocks

@@ -78,7 +78,7 @@ class Command(click.Command):
     def invoke(self, ctx: click.Context) -> None:
         """Run the command and show its result."""
         from rankrls._compiled import limited_threads
-        from rankrls.io.inputs import check_targets
+        from rankrls.io.files import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         found = Options(**every | ctx.params)

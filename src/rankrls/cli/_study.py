@@ -26,9 +26,8 @@ from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import Rows, feature_columns, how_read, stacked
-from rankrls.io.inputs import positions_beside
-from rankrls.io.items import read_pairs
+from rankrls.io.data import Rows, feature_columns, how_read, read_pairs, stacked
+from rankrls.io.files import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.inputs.encoded import encoded_rows, encoder_fitted, in_one_error

@@ -17,8 +17,7 @@ from rankrls._checks import check_count
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
-from rankrls.io._rows import float_type, ids_of, is_utf8, joined_ids
-from rankrls.io._source import Source, Text
+from rankrls.io._rows import Source, Text, float_type, ids_of, is_utf8, joined_ids
 from rankrls.io._table import NO_ID, LetorError, LetorTable, Options, beyond, described
 
 _DENSE_FROM = 0.1

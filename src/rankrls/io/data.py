@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,15 +14,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
-from rankrls.io._atomic import atomic_write
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
-from rankrls.io._rows import few, joined_ids
+from rankrls.io._rows import few, joined_ids, quoted
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, TableError, matching, plan_columns
-from rankrls.io.inputs import sizes_beside
-from rankrls.io.opened import ENDINGS, open_table, table_format
+from rankrls.io.files import atomic_write, sizes_beside
+from rankrls.io.opened import ENDINGS, Source, open_table, table_format
+from rankrls.io.preferences import PairTable, load_pairs
 from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
 from rankrls.io.writing import packed, save_letor, save_table, write_tables
 
@@ -308,3 +310,70 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     if sizes is None:
         return records
     return replace(records, qid=group_to_qid(sizes[0]).tolist(), sizes_ending=sizes[1])
+
+
+def row_of(item: str, table: Rows, query: str | None = None) -> int:
+    """The row of an item, in one query if that is given; items are named by their ids, or by row numbers without ids.
+
+    Raises
+    ------
+    InputError
+        If there is no such row, or more than one.
+    """
+    names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids
+    inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
+    found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
+    if len(found) != 1:
+        where = "" if query is None else f" of query {query}"
+        count = f"{len(found)} rows{where} have" if found else f"no row{where} has"
+        if table.docids is None:
+            message = f"{count} the number {item!r}; rows have numbers from 0 to {table.n_rows - 1}."
+            raise InputError(f"{message} For ids, name their column (id).", file=table.path)
+        column = repr(table.id_name) if table.feature_names is not None else "'docid = ' in comments"
+        message = f"{count} the id {item!r}; ids are those of {column}, such as {str(names[0])!r}."
+        raise InputError(message + " Add the query (query)." * (len(found) > 1), file=table.path)
+    return found[0]
+
+
+def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTable:
+    """The preferences of a file between the rows of a table, named by their ids, or by row numbers without ids.
+
+    ``note`` is told of columns that are not read.
+    """
+    ids: Any = table.docids
+    pairs = load_pairs(path, n_items=table.n_rows, ids=ids)
+    if pairs.ignored:
+        known = "winner, loser, strength, weight and group"
+        note(f"{path}: columns that are not read: {', '.join(map(repr, pairs.ignored))}; those that are: {known}.")
+    return pairs
+
+
+def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.float64]:
+    """A score for each row from a file: one a line, or a table as predict writes it; "-" is standard input.
+
+    Of a table the scores are in the column "score", and ids in columns that are called as those of the data.
+
+    Raises
+    ------
+    InputError
+        With the line, for what is no score; and if there are not as many as rows, or ids of both differ.
+    """
+    kind, both = table_format(path), list[tuple[Any, Any]]()
+    if kind is not None:
+        usual = {"label": "", **{role: getattr(options, role) or options.usual_names[role] for role in ("qid", "id")}}
+        table = read_table(path, ColumnRoles(features=("score",), labels="ignored", usual=usual), kind)
+        values, both = table.X[:, 0], [(table.qid, rows.qid), (table.ids, rows.docids)]
+    else:
+        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+        lines = raw.removeprefix(b"\xef\xbb\xbf").rstrip().split(b"\n")
+        found = [*map(number, lines)]
+        if None in found:
+            k = found.index(None)
+            message = f"a line must be one finite score; got {quoted(lines[k].strip())}."
+            raise InputError(message, file=str(path), line=k + 1)
+        values = np.array(found, dtype=np.float64)
+    known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
+    if len(values) != rows.n_rows or any([*map(str, mine)] != [*map(str, theirs)] for mine, theirs in known):
+        message = f"{len(values)} scores do not fit the {rows.n_rows} rows of {rows.path}."
+        raise InputError(f"{message} Each row needs one, in the same order and with the same ids.", file=str(path))
+    return values

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, plan_columns
-from rankrls.io.inputs import Paths, expanded_paths, has_data_ending, path_list
+from rankrls.io.files import Paths, expanded_paths, has_data_ending, path_list
 from rankrls.io.opened import open_table, table_format
 from rankrls.io.tables import ColumnTable, feature_type, holds_integers, read_arrays
 

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from rankrls._checks import number
 from rankrls._errors import InputError
-from rankrls.io._rows import BLANKS, SAVE_AS_UTF8
-from rankrls.io._source import Source, Text
+from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Source, Text
 
 _BATCH_CELLS = 1 << 20
 _BUFFER = 1 << 16  # of each column of Parquet

@@ -15,11 +15,10 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io._atomic import new_folder
 from rankrls.io._letor import letor_shape, letor_tables
 from rankrls.io.columns import ColumnRoles, TableError
 from rankrls.io.dataset import Queries, common_columns
-from rankrls.io.inputs import Paths, expanded_paths
+from rankrls.io.files import Paths, expanded_paths, new_folder
 from rankrls.io.opened import open_table, table_format
 from rankrls.io.tables import converted
 from rankrls.io.writing import check_names

@@ -1,13 +1,16 @@
-"""Arrays to LETOR text, and to tables with named columns."""
+"""Arrays to LETOR text, and to tables with named columns; rankings as text."""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from itertools import chain
 from typing import IO, Any
 
@@ -19,9 +22,10 @@ from rankrls._checks import check_finite
 from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features, row_slices
-from rankrls.io._atomic import atomic_write
 from rankrls.io._rows import BLANKS
+from rankrls.io.files import atomic_write
 from rankrls.io.opened import ENDINGS, table_format
+from rankrls.ranking import Ranking, rank_scores
 
 _BLOCK_CELLS = 1 << 18
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]|^$")
@@ -356,3 +360,52 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
 def _cell(text: str) -> str:
     """A text as a cell: in quotes if it would be read otherwise without."""
     return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text
+
+
+def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:
+    """Columns of some rows as text between tabs; one that is None is empty."""
+    text = io.StringIO()
+    cells = ([""] * rows if column is None else column.tolist() for column in columns)
+    csv.writer(text, delimiter="\t", lineterminator="\n").writerows(zip(*cells, strict=True))
+    return text.getvalue()
+
+
+def trec_ranking(
+    scores: NDArray[np.float64], qid: NDArray[Any] | None, docno: Sequence[str], k: int | None = None
+) -> Ranking:
+    """The items of each query in the order that trec_eval gives equal scores.
+
+    It holds scores in single precision, and puts the greater document id first.
+    """
+    most = np.finfo(np.float32).max
+    with np.errstate(over="ignore"):
+        single = np.clip(scores.astype(np.float32), -most, most).astype(np.float64)
+    found = rank_scores(single, qid=qid, k=k, docno=docno)
+    return replace(found, scores=scores[found.rows])
+
+
+def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
+    """A run, ``query Q0 document rank score run`` a line; without query ids everything is query 1.
+
+    Parameters
+    ----------
+    ranking : Ranking
+        As :func:`trec_ranking` gives it.
+    names : sequence of str
+        Document ids of the ranked items, in their order.
+    run : str
+        Its name.
+
+    Raises
+    ------
+    InputError
+        If a query or a document is not named by one word.
+    """
+    queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
+    called = [str(name) for name in names]
+    for k, word in chain(enumerate(called), enumerate(queries)):
+        if len(word.split()) != 1:
+            row = int(ranking.rows[k])
+            raise InputError(f"ids in the trec format cannot contain blanks; row {row} has {word!r}.", row=row)
+    columns = zip(queries, called, ranking.positions.tolist(), ranking.scores.tolist(), strict=True)
+    return "".join(f"{q} Q0 {name} {place} {score!r} {run}\n" for q, name, place, score in columns)

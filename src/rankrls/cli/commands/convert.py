@@ -13,8 +13,8 @@ from rankrls.cli._files import read
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import write_shards
-from rankrls.io._atomic import new_folder
 from rankrls.io.data import read_names, read_records, write_rows
+from rankrls.io.files import new_folder
 from rankrls.io.opened import table_format
 from rankrls.model_selection.query_holdout import query_folds, query_parts
 

@@ -15,7 +15,7 @@ from rankrls.cli._report import Report, Result, Table, printable, show
 from rankrls.comparison import compare_rankings
 from rankrls.comparison.judgement import judge, judge_pairs, suitable_measures
 from rankrls.io import PairTable
-from rankrls.io.items import read_pairs
+from rankrls.io.data import read_pairs
 from rankrls.metrics import resolve_measure
 
 

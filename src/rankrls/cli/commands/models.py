@@ -13,8 +13,7 @@ from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result, Table, cell
 from rankrls.io._rows import few
-from rankrls.io.data import read_names
-from rankrls.io.items import row_of
+from rankrls.io.data import read_names, row_of
 from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 

@@ -15,8 +15,8 @@ from rankrls.cli._files import chunks, load_model, read, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
-from rankrls.io.items import tab_lines, trec_ranking, trec_rows
 from rankrls.io.preferences import load_sides
+from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target, fitted_ranker
 from rankrls.ranking import rank_scores
 
