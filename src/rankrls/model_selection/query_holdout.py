@@ -17,7 +17,7 @@ from rankrls.models.fitting import check_comparable, labelled, preferred
 from rankrls.models.inputs.parameters import check_grid, check_parameters
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
-from rankrls.selection.folds import check_folds_leave_something, preference_blocks
+from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks
 from rankrls.selection.plans import block_queries
 
 
@@ -97,11 +97,14 @@ def leave_query_out(
     if qid is None:
         raise InputError("leave_query_out needs qid, one query id per row.", parameter="qid")
     data, beta = labelled(model, X, y, qid, sample_weight), float(model.regression_weight)
-    layout = data.layout if groups is None else _layout_of_groups(data, groups)
+    layout = data.layout
+    if groups is not None:
+        codes = query_layout(groups, data.n_given, name="groups").codes
+        layout = query_layout(codes if data.kept is None else codes[data.kept], data.n_rows)
     if beta == 1.0:  # no item is compared with another: any rows can be held out together
         data = replace(data, layout=layout)
     _check_whole(data, layout)
-    blocks = [layout.rows(q) for q in range(layout.n_queries)]
+    blocks = query_blocks(layout)
     check_folds_leave_something(
         data,
         blocks,
@@ -115,12 +118,6 @@ def leave_query_out(
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores
-
-
-def _layout_of_groups(data: LabelledItems, groups: Any) -> QueryLayout:
-    """The rows of each group."""
-    codes = query_layout(groups, data.n_given, name="groups").codes
-    return query_layout(codes if data.kept is None else codes[data.kept], data.n_rows)
 
 
 def _check_whole(data: LabelledItems, layout: QueryLayout) -> None:
@@ -260,8 +257,5 @@ def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[NDArray[np
 def query_folds(qid: Any, k: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
     """Rows to train, validate and test of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
-    folds = []
-    for i in range(k):
-        rest = [parts[j] for j in range(k) if j not in (i, (i + 1) % k)]
-        folds.append((np.sort(np.concatenate(rest)), parts[(i + 1) % k], parts[i]))
-    return folds
+    rest = [[parts[j] for j in range(k) if j not in (i, (i + 1) % k)] for i in range(k)]
+    return [(np.sort(np.concatenate(rest[i])), parts[(i + 1) % k], parts[i]) for i in range(k)]

@@ -128,7 +128,7 @@ class Surface:
         self.sign = 1.0 if self.greater_is_better else -1.0
         # of each alpha after each iteration: the measure, its standard error, and the scale of its rounding
         self._means, self._errors, self._sizes = list[Array](), list[Array](), list[Array]()
-        self._best_goodness = -np.inf
+        self._best_goodness, self._row = -np.inf, 0
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
         runs = {id(run): run for run in [*self.final, *(run for part in self.parts for run in part.runs)]}
@@ -163,9 +163,9 @@ class Surface:
         place, row = divmod(RULES[rule](self.sign * mean, error, size), len(mean) // len(order))
         k = int(order[place])
         if self.every_iteration:
-            if (k, row + 1) == self.best:
+            if (k, row) == (self.best[0], self._row):
                 return
-            self.final = restart()
+            self._row, self.final = row, restart()
             for _ in range(row + 1):
                 for run in self.final:
                     self.cg.step(run)
@@ -175,12 +175,7 @@ class Surface:
         """The measure of the choice and its standard error."""
         if not self._means:
             return np.nan, np.nan
-        k, row = self.best[0], self._best_row
-        return float(self._means[row][k]), float(self._errors[row][k])
-
-    @property
-    def _best_row(self) -> int:
-        return max(self.best[1], 1) - 1 if self.every_iteration else -1
+        return float(self._means[self._row][self.best[0]]), float(self._errors[self._row][self.best[0]])
 
     def solutions(self) -> list[NDArray[np.float64]]:
         """The best entry's coefficients, one array a target."""
@@ -213,7 +208,7 @@ class Surface:
     @property
     def still_improving(self) -> bool:
         """Whether the iterations ended before patience did, with the best entry among the last."""
-        waiting = self.iteration - self.best[1] < self.patience
+        waiting = self.iteration - self._row <= self.patience
         return self.every_iteration and self.iteration >= self.cg.max_iter and waiting
 
     def _record(self, curves: list[Curve]) -> None:
@@ -237,7 +232,7 @@ class Surface:
         # Without a look at every iteration the last column decides: where each alpha ended.
         if replaces or not self.every_iteration:
             self._choose(first)
-            self._best_goodness = top
+            self._best_goodness, self._row = top, len(self._means) - 1
 
     def _choose(self, k: int) -> None:
         """Mark the present solution of alpha number k."""

@@ -80,7 +80,8 @@ class Plan:
     description : str
         The way in words.
     curve : callable
-        Gives the curve of ``(data, candidate, problem, values)``; None if nothing is evaluated.
+        Gives the curve of ``(data, candidate, problem, values)``, if the problem has no ``held_out_curve`` for whole
+        queries; None if nothing is evaluated.
     parts : callable
         Gives the parts that are fitted and evaluated, for solvers that evaluate while they iterate.
     extends : bool
@@ -253,9 +254,6 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         return [Part(np.delete(everything, block), *data.watch(everything[block])) for block in blocks]
 
     def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
-        if hasattr(problem, "held_out_curve"):
-            found: Curve = problem.held_out_curve(measure, folds, values)
-            return found
         if isinstance(data, PreferredItems):
             return refit_curve(measure, data, candidate, parts(), values)
         if hasattr(problem, "held_out"):

@@ -157,7 +157,9 @@ def search(
                 problem = candidate.problem(data)
                 results.parameter = problem.parameter
                 grid = problem.axis() if values is None else values
-                curve_of = partial(plan.curve, data, candidate, problem)
+                curve_of: Any = partial(plan.curve, data, candidate, problem)
+                if plan.exact == "queries" and hasattr(problem, "held_out_curve"):
+                    curve_of = partial(problem.held_out_curve, plan.measure, plan.folds)
                 curve = curve_of(grid)
                 if values is None and plan.extends and problem.parameter == "alpha":
                     grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
