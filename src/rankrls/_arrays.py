@@ -146,8 +146,8 @@ def check_together(fitted: Any, X: Any, method: str) -> None:
     """Refuse items on another device than the fitted coefficients."""
     if namespace(fitted) is not namespace(X) or device_of(fitted) != device_of(X):
         raise InputError(
-            f"X is {_where(X)}, but the model was fitted on arrays that are {_where(fitted)}. Give {method} arrays of "
-            "the same library and device, or save and load the model, which converts it to numpy.",
+            f"X is {_where(X)}, but the model was fitted on arrays that are {_where(fitted)}. Pass arrays of the "
+            f"same library and device to {method}, or save and load the model, which converts it to numpy.",
             parameter="X",
         )
 
@@ -169,6 +169,6 @@ def memory_of_device(X: Any) -> Iterator[None]:
             raise
         raise InputError(
             f"The memory of the device ({device_of(X)}) is not enough for {X.shape[0]} items with {X.shape[1]} "
-            "features. A kernel needs 3 m^2 numbers: use SparseRankRLS, or a smaller rankrls._arrays.DEVICE_VALUES.",
+            "features. A kernel needs 3 m^2 numbers: use SparseRankRLS, or reduce rankrls._arrays.DEVICE_VALUES.",
             parameter="X",
         ) from error

@@ -351,7 +351,7 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         hint = " The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else ""
         if hasattr(kernel, "shape"):
-            hint = " A matrix of kernel values is X, with kernel='precomputed'."
+            hint = " To use a matrix of kernel values, pass it as X with kernel='precomputed'."
         listed = ", ".join(map(repr, KERNELS))
         raise InputError(f"kernel must be one of {listed}, or a function; got {kernel!r}.{hint}", parameter="kernel")
     if gamma is not None and not (isinstance(gamma, Real) and np.isfinite(float(gamma)) and float(gamma) > 0.0):
@@ -361,7 +361,7 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
         raise InputError(f"coef0 must be a finite number; got {coef0!r}.", parameter="coef0")
     if kernel_params is not None and not callable(kernel):
         raise InputError(
-            "kernel_params are the keyword arguments of a kernel function; kernel is a name here.",
+            "kernel_params needs a kernel function, but kernel is a name.",
             parameter="kernel_params",
         )
 

@@ -48,7 +48,7 @@ def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, wor
     line = refused("fit", "train.csv", *ROLES, "-m", "m.rankrls", Refusal("train.csv", column="brand"))
     for column in ("'brand' (3 different values", "'added' (", "'title' (", "'price' ("):
         assert column in line
-    given = line.partition(" Give ")[2].partition(", or ")[0]
+    given = line.partition(" Use ")[2].partition(", or ")[0]
     for part in ("--categorical brand", "--dates added", "--set impute=median"):
         assert part in given
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *given.split())

@@ -249,7 +249,7 @@ def test_refusals_say_what_to_do():
         (lambda: to_solr(linear, offset=1.0, feature_names=[*NAMES[:4], "rankrls_offset"]), "feature_names", "offset"),
         (lambda: to_solr(StandardScaler().fit(X), **given), "model", "StandardScaler"),
         (lambda: to_solr(RankRLS(kernel="rbf").fit(X, y), **given), None, "ONNX"),
-        (lambda: to_solr(scaled(QueryStandardScaler().fit(X.to_numpy(), qid=qid)), **given), "model", "by query"),
+        (lambda: to_solr(scaled(QueryStandardScaler().fit(X.to_numpy(), qid=qid)), **given), "model", "within queries"),
         (lambda: to_solr(scaled(MinMaxScaler(clip=True).fit(X.to_numpy())), **given), "model", "clip"),
         (lambda: to_solr(scaled(PCA().fit(X.to_numpy())), **given), "model", "PCA"),
         (lambda: to_solr(nothing, **given), "model", "weights are 0"),

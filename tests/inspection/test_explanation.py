@@ -69,7 +69,7 @@ def test_scaled_pipelines_with_names(kind):
     assert found.feature_names == tuple(NAMES)
     np.testing.assert_allclose(found.values, Z)
     inside = "" if kind == "all" else " inside each query"
-    assert found.units == f"as {type(scaler).__name__}{inside} made them"
+    assert found.units == f"after {type(scaler).__name__}{inside}"
     assert f"(features {found.units})" in str(found.pair(0, 1))
     if kind == "all":  # unscaled, the pair's parts are the same
         weights = ranker.coef_ / scaler.scale_

@@ -534,7 +534,7 @@ class TestWriting:
         ("arguments", "refusal"),
         [
             ({"X": [[np.nan]]}, Refusal("NaN", parameter="X", row=0, column=0)),
-            ({"X": np.empty((0, 2))}, Refusal("nothing", parameter="X")),
+            ({"X": np.empty((0, 2))}, Refusal("at least one row and one feature", parameter="X")),
             ({"y": [1, 2]}, Refusal("rows", "shape (2,)", parameter="y")),
             ({"qid": [1, 2]}, Refusal("shape (2,)", parameter="qid")),
             ({"feature_names": ["a", "b"]}, Refusal("columns", "2 names", parameter="feature_names")),

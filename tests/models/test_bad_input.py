@@ -88,7 +88,7 @@ BAD_CHOICES = [
     ({"kernel": X @ X.T}, Refusal("one of", parameter="kernel", remedy="kernel='precomputed'")),
     ({"kernel": "polynomial", "degree": 0}, Refusal("whole", "got 0", parameter="degree")),
     ({"kernel": "polynomial", "degree": 2.5}, Refusal("got 2.5", "whole", parameter="degree")),
-    ({"kernel_params": {"a": 1}}, Refusal("keyword arguments", parameter="kernel_params")),
+    ({"kernel_params": {"a": 1}}, Refusal("needs a kernel function", parameter="kernel_params")),
     ({"regression_weight": 1.5}, Refusal("got 1.5", "number", parameter="regression_weight")),
     ({"regression_weight": True}, Refusal("got True", parameter="regression_weight")),
     ({"solver": "primal", "kernel": "rbf"}, Refusal("solver='primal'", "got 'rbf'", parameter="solver")),

@@ -247,7 +247,7 @@ def _note_suspicious(table: Rows, report: Report) -> None:
         out = f"leave it out with --ignore {','.join(ids[:3])}"
         report.note(f"{few(ids)}: whole numbers that look like ids; {out}.")
     if leaks := [names[k] for k in found.leaks]:
-        report.note(f"{few(leaks)}: this feature alone sorts all rows by their labels. It may be computed from them.")
+        report.note(f"{few(leaks)}: this feature alone sorts all rows by label. It may be computed from the labels.")
 
 
 def _fit(found: Study) -> None:

@@ -110,7 +110,7 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
         If no preference counts, and for one between items of two queries.
     """
     given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight, "per_pair": True}
-    problem = "Preference {} is between items of two queries, whose scores this model cannot compare."
+    problem = "Preference {} is between items of different queries, whose scores cannot be compared."
     try:
         if qid is not None:
             refuse_where(qid[pairs.winners] != qid[pairs.losers], "qid", problem.format)

@@ -288,7 +288,7 @@ def compare_rankings(
     given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
     layout = query_layout(qid, len(np.asarray(y_true)))
     if layout.n_queries < 2:
-        problem = "Rankings are compared over queries, and there is only one here. Pass qid, one id per row."
+        problem = "Rankings are compared over queries, but there is only one query. Pass qid, one id per row."
         raise InputError(problem, parameter="qid")
     reports = []
     for each in given:

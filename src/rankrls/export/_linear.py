@@ -149,7 +149,7 @@ def linear_model(
     if encoder is None:
         names = _check_names(model, feature_names, len(weights))
     elif feature_names is not None:
-        problem = "The names of the features are those of the TableEncoder. Leave out feature_names."
+        problem = "The TableEncoder names the features, so feature_names cannot be used. Leave it out."
         raise InputError(problem, parameter="feature_names")
     else:
         names = tuple(feature.name for feature in encoded)
@@ -239,7 +239,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
     name = type(step).__name__
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         if step.fitted_with_qid_:
-            problem = f"{name} scales by query, and an engine scores a document without its query's other documents."
+            problem = f"{name} scales within queries, but an engine scores each document on its own."
             raise InputError(f"{problem} {_EXPORTED}", parameter="model")
         return _affine(step.scaler_)
     if isinstance(step, MinMaxScaler) and not step.clip:
@@ -255,7 +255,7 @@ def _affine(step: Any) -> tuple[Any, Any]:
 def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
     """The features' names: one each, none twice."""
     if given is None and fitted_names(model) is None:
-        problem = f"The engine knows features by name, and this model was fitted on {n} columns without names."
+        problem = f"The engine identifies features by name, but this model was fitted on {n} columns without names."
         remedy = "Give feature_names, one per column in their order, or fit on a data frame."
         raise InputError(f"{problem} {remedy}", parameter="feature_names")
     names = names_of_features(model, given, n)

@@ -87,7 +87,7 @@ def explain(
     Z = check_features(final, Z, kernel="linear")
     inside = lambda step: " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
     steps = [type(step).__name__ + inside(step) for step in unwrapped(model)[0]]
-    units = f"as {', then '.join(steps)} made them" if steps else "as given"
+    units = f"after {', then '.join(steps)}" if steps else "as given"
     return Explanation(names, weights, Z, query_layout(qid, Z.shape[0]), qid is not None, final._fitted_with_qid, units)
 
 

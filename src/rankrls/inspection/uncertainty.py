@@ -198,7 +198,7 @@ class Posterior(Shown):
         A, B = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
         p = _num_samples(A)
         if _num_samples(B) != p:
-            problem = f"X_a has {p} rows and X_b {_num_samples(B)}: each row of one is compared with one of the other."
+            problem = f"X_a has {p} rows and X_b {_num_samples(B)}: they need the same number of rows."
             raise InputError(problem, parameter="X_b")
         found = [self._differences(A[k : k + _PAIRS], B[k : k + _PAIRS]) for k in range(0, p, _PAIRS)]
         mean, variance = (np.concatenate(part) for part in zip(*found, strict=True))
@@ -247,7 +247,7 @@ def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[An
     """A clone with checked parameters and a Gaussian prior, and its alpha; None is to be found."""
     model, _ = checked_model(estimator, None, what)
     if is_precomputed(model.kernel):
-        problem = f"{what} needs the kernel of any two items. Give kernel by name or as a function."
+        problem = f"{what} needs the kernel values of any two items. Set kernel to a name or a function."
         raise InputError(problem, parameter="kernel")
     if getattr(model, "positive", False) is not False:
         problem = f"{what} is not known for weights with constrained signs. Leave out positive."

@@ -208,7 +208,7 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
             yield block
         lines += block.lines
     if with_qid is None:
-        raise LetorError("there is no row: the file is empty, or has only blank lines and comments.", file=text.name)
+        raise LetorError("the file has no rows: it is empty, or has only blank lines and comments.", file=text.name)
 
 
 def _parse(text: bytes, room: Room, options: Options) -> _Block:

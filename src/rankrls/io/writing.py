@@ -284,7 +284,7 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
     else:
         X = np.asarray(X)
     if X.ndim != 2 or 0 in X.shape:
-        raise InputError(f"X needs rows and features; there is nothing to write in shape {X.shape}.", parameter="X")
+        raise InputError(f"X has shape {X.shape}; at least one row and one feature are needed.", parameter="X")
     if names is not None and len(names) != X.shape[1]:
         problem = f"feature_names has {len(names)} names, but X has {X.shape[1]} columns."
         raise InputError(problem, parameter="feature_names")

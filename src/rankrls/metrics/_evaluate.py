@@ -137,7 +137,7 @@ def preference_accuracy(
     columns = scores if scores.ndim == 2 else scores[:, None]
     right, counts = right_order(columns[given.winners] - columns[given.losers], given.strength, given.weight)
     if not counts.any():
-        raise InputError("No preference counts: all have strength 0 or weight 0, or there are none.")
+        raise InputError("There are no preferences to evaluate: each one has strength 0 or weight 0.")
     if per_pair:
         values = np.where((counts > 0.0)[:, None], right, np.nan)
         return values if scores.ndim == 2 else values[:, 0]

@@ -397,6 +397,6 @@ def _definition(name: str, given: str) -> Definition:
         word, at, depth = str(given).partition("@")
         able = [each for each, of in BY_NAME.items() if not at or of.depth != "none"]
         meant = did_you_mean(word, able, at + depth)
-        problem = f"unknown measure {given!r}.{meant} Known are {known}; most take a depth, as in 'ndcg@10'."
+        problem = f"unknown measure {given!r}.{meant} The measures are {known}; most take a depth, as in 'ndcg@10'."
         raise InputError(problem, parameter="measure")
     return BY_NAME[name]

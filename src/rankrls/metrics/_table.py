@@ -241,7 +241,7 @@ def _ndcg(chunk: Chunk) -> Array:
 
 def _average_precision(chunk: Chunk) -> Array:
     if chunk.k is not None and chunk.choices.ties == "threshold":
-        problem = "average precision that retrieves tied items together has no depth k."
+        problem = "average precision with tied items as one group has no depth k."
         raise InputError(f"{problem} Choose ties='row'.", parameter="k")
     relevant, found = chunk.relevant()
     reachable = np.minimum(found, chunk.depth) if chunk.choices.denominator == "reachable" else found
@@ -279,8 +279,8 @@ def _r_precision(chunk: Chunk) -> Array:
 def _expected_reciprocal_rank(chunk: Chunk) -> Array:
     high = chunk.choices.highest
     if (chunk.y > high).any():
-        problem = f"the label {chunk.y.max():g} is above the highest one of err, {high:g}."
-        raise InputError(f"{problem} Give Measure('err', highest=...).", parameter="highest")
+        problem = f"the label {chunk.y.max():g} is above the highest label of err, {high:g}."
+        raise InputError(f"{problem} Use Measure('err', highest=...).", parameter="highest")
     satisfied = (np.exp2(np.maximum(chunk.y, 0.0)) - 1.0) / np.exp2(high)
     found = chunk.sums(satisfied)
     return _filled(chunk.walk("CASCADE", satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)

@@ -53,7 +53,7 @@ class NestedEstimate(Shown):
 
     def __str__(self) -> str:
         score = f"{self.score:.4f} ± {self.standard_error:.4f} (standard error)"
-        lines = [f"Nested {self.measure} {score}, by {self.protocol}, the choice repeated without each"]
+        lines = [f"Nested {self.measure} {score}, by {self.protocol}, with the choice repeated in each"]
         for name in self.choices[0]:
             values = [each[name] for each in self.choices]
             shown = [f"{value:.4g}" if isinstance(value, float) else str(value) for value in values]
@@ -115,7 +115,7 @@ def nested_estimate(
     >>> X = rng.normal(size=(60, 200))  # two hundred genes
     >>> X[:, :20] += 0.5 * y[:, None]
     >>> nested_estimate(RankRLSCV(scoring="pair_accuracy", alphas=(1.0, 100.0)), X, y)
-    Nested pair_accuracy 0.7838 ± 0.0269 (standard error), by 5 folds of 60 rows, the choice repeated without each
+    Nested pair_accuracy 0.7838 ± 0.0269 (standard error), by 5 folds of 60 rows, with the choice repeated in each
     alpha of each: 100, 100, 100, 1, 100
     """
     model, measure = choosing(estimator, event, "nested_estimate")
@@ -153,8 +153,8 @@ def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
     """A clone of an estimator that chooses a model, and the measure by which it does."""
     if not hasattr(estimator, "scoring"):
         raise InputError(
-            f"{what} repeats a choice: pass an estimator such as RankRLSCV (with one of alphas, if it is "
-            f"known); got {type(estimator).__name__}.",
+            f"{what} repeats a choice, so it needs an estimator that chooses, such as RankRLSCV; "
+            f"got {type(estimator).__name__}.",
             parameter="estimator",
         )
     if event is not None and not hasattr(estimator, "fit_pairs"):

@@ -185,9 +185,7 @@ def leave_pair_out(
 def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
     """The comparable pairs of the items, for a model whose pairs can be held out."""
     if not isinstance(model, RankRLS) or model.positive is not False:
-        raise InputError(
-            "Pairs of censored times can be held out only from RankRLS without positive.", parameter="estimator"
-        )
+        raise InputError("To hold out pairs of censored times, use RankRLS without positive.", parameter="estimator")
     if sample_weight is not None:
         raise InputError("event cannot be used with sample_weight. Leave one of them out.", parameter="event")
     check_consistent_length(X, time, event)
@@ -217,12 +215,12 @@ def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[ND
         table, smaller, larger = data.graph, out.min(axis=1), out.max(axis=1)
         both = np.sort([table.winners, table.losers], axis=0)
         known = np.isin(smaller * table.n_items + larger, both[0] * table.n_items + both[1])
-        refuse(~known, "they are not comparable, because it is not known which lasted longer")
+        refuse(~known, "they are not comparable, because it is not known which time is longer")
         return out[:, 0], out[:, 1]
     if data.kept is not None:
         refuse(~data.kept[out].all(axis=1), "a row has weight zero")
         out = (np.cumsum(data.kept) - 1)[out]
     codes, y = data.layout.codes[out], data.Y[out, 0]
     refuse(codes[:, 0] != codes[:, 1], "they belong to different queries, whose scores cannot be compared")
-    refuse(y[:, 0] == y[:, 1], "their labels are equal, so that neither order is right")
+    refuse(y[:, 0] == y[:, 1], "their labels are equal, so neither order is correct")
     return out[:, 0], out[:, 1]

@@ -59,7 +59,7 @@ class PermutationTest(Shown):
         low, middle, high = np.quantile(self.permuted_scores, [0.025, 0.5, 0.975]).tolist()
         p = p_text(self.p_value)
         return (
-            f"Permutation test of {self.protocol}, the choice repeated in each permutation\n"
+            f"Permutation test of {self.protocol}, with the choice repeated in each permutation\n"
             f"held out {self.score:.4f}, of {len(self.permuted_scores)} permutations {middle:.4f} "
             f"({low:.4f} to {high:.4f}): p {p if p.startswith('<') else f'= {p}'}"
         )

@@ -213,8 +213,8 @@ def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[
     """A clone with checked parameters, and the grid of alphas."""
     if not isinstance(estimator, RankRLS | SparseRankRLS):
         raise InputError(
-            f"{what} needs RankRLS or SparseRankRLS; got {type(estimator).__name__}. Pass one of these, with the "
-            "parameters that a search chose (best_params_), and with X as a pipeline's steps transform it.",
+            f"{what} needs RankRLS or SparseRankRLS; got {type(estimator).__name__}. Pass one of these with the "
+            "chosen parameters (best_params_). Instead of a pipeline, pass its last step and the transformed X.",
             parameter="estimator",
         )
     model = clone(estimator)

@@ -23,8 +23,8 @@ def fitted_ranker(model: Any) -> Ranker:
     _, final = unwrapped(model)
     if hasattr(final, "n_items_"):
         raise InputError(
-            f"{type(final).__name__} gives each row of X a score of every item, and this is for models "
-            "that give a row one score.",
+            f"{type(final).__name__} predicts scores of all items for each row of X. Use a model that predicts "
+            "one score per row.",
             parameter="model",
         )
     if not isinstance(final, Ranker):
@@ -153,7 +153,7 @@ def fit_pairs(
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if not hasattr(final, "fit_pairs") or isinstance(final, type):
         raise InputError(
-            "fit_pairs needs an estimator that learns from preferences, as RankRLS, CGRankRLS or RankSVM do, or a "
+            "fit_pairs needs an estimator for preferences, such as RankRLS, CGRankRLS or RankSVM, or a "
             f"pipeline that ends in one; got {final!r}.",
             parameter="model",
         )

@@ -58,7 +58,7 @@ class Found(NamedTuple):
 def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     """The best cross-fitted trees of every loss and setting, judged by the scores of trees grown without the query."""
     if plan.exact != "queries" or data.Y.shape[1] > 1:
-        raise InputError("Trees need one target, and whole queries held out.", parameter="families")
+        raise InputError("Trees need one target, and folds of whole queries.", parameter="families")
     layout, rng, y = data.layout, generator(random_state), data.Y[:, 0]
     rows = layout.order[runs_of(layout.starts, layout.by_id)]
     weights = np.ones(len(y)) if data.weights is None else data.weights

@@ -250,9 +250,9 @@ class CGRankRLS(Chooses, GraphParameters):
         k, problem = surface.best[0], ""
         if surface.every_iteration:
             if surface.still_improving:
-                problem = f"the measure was still getting better after max_iter={self.max_iter} iterations; raise it."
+                problem = f"the measure still improved after max_iter={self.max_iter} iterations. Increase max_iter."
             elif "breakdown" in self.status_:
-                problem = "the iteration broke down before the search ended: rounding, or an indefinite kernel."
+                problem = "the iteration broke down early, because of rounding or an indefinite kernel."
         else:
             verified = [surface.cg.verify(run, k) for run in surface.final]
             self.status_ = surface.status()

@@ -162,13 +162,13 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         if items.n_items != Y.shape[1]:
             raise InputError(
                 f"There are {items.n_items} items, but y has {Y.shape[1]} columns. Wrap the features in rankrls.Items, "
-                "which scikit-learn does not cut into folds of rows.",
+                "so that scikit-learn does not split them with the rows.",
                 parameter="items",
             )
         if self.fit_intercept:
             raise InputError(
-                "fit_intercept=True gives each column of Y an intercept, which no new item would have. "
-                "With items, add a constant feature to X.",
+                "fit_intercept=True cannot be used with items, because new items would have no intercept. "
+                "Add a constant feature to X instead.",
                 parameter="fit_intercept",
             )
         given = self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0

@@ -92,7 +92,7 @@ def _corrected(
     if position is None:
         raise InputError("impressions and propensities need position, the position of each row.", parameter="position")
     if Y.shape[1] > 1:
-        raise InputError(f"Clicks are one target; y has {Y.shape[1]}.", parameter="y")
+        raise InputError(f"Clicks must be one target; y has {Y.shape[1]}.", parameter="y")
     given = {"qid": qid, "impressions": impressions, "propensities": propensities}
     labels, weights, found = corrected_clicks(X, Y[:, 0], position, **given)
     return labels[:, None], weights, found
@@ -151,7 +151,7 @@ def data_kernel(model: Any) -> Any:
     special = [k for k in kernels if callable(k) or k == "precomputed"]
     if special and len(kernels) > 1:
         raise InputError(
-            "A callable or precomputed kernel cannot be one of several: X means different things to them.",
+            "A callable or precomputed kernel cannot be one of several, because X has another meaning for it.",
             parameter="kernel",
         )
     return kernels[0]
@@ -435,7 +435,7 @@ def warn_of_lost_feature(model: Any, feature: int | None) -> None:
     warnings.warn(
         InputWarning(
             f"Feature {called} varies so much less than others that rounding hides it. Scale the "
-            "features, as StandardScaler does.",
+            "features, for example with StandardScaler.",
             parameter="X",
             column=feature if names is None else str(names[feature]),
         ),

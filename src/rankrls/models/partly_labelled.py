@@ -80,8 +80,8 @@ def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) ->
     if partly.any():
         row = int(data.given_numbers(np.flatnonzero(partly))[0])
         raise InputError(
-            f"Input y contains NaN for some targets of row {row} and labels for others: a row has all its labels or "
-            "none. Fit targets with different unlabelled queries separately.",
+            f"Input y contains NaN for some targets of row {row} and labels for others: each row needs all its labels "
+            "or none. Fit targets with different unlabelled queries separately.",
             parameter="y",
             row=row,
         )

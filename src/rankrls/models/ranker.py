@@ -66,8 +66,8 @@ class Ranker(RegressorMixin, BaseEstimator):
             By this estimator.
         """
         raise InputError(
-            f"{type(self).__name__} needs all rows in memory: it cannot be fitted on a data set that is "
-            "streamed. Use RankRLSCV or SparseRankRLSCV, or give a sample of the rows to fit.",
+            f"{type(self).__name__} needs all rows in memory, so it cannot be fitted on a streamed data set. "
+            "Use RankRLSCV or SparseRankRLSCV, or pass a sample of the rows to fit.",
             parameter="data",
         )
 

@@ -169,11 +169,11 @@ class ExactChooser(Chooses, GraphParameters, KernelParameters):
         """
         check_is_fitted(self)
         if not hasattr(self, "win_slope_"):
-            problem = "Win probabilities need a model of fit_pairs with held-out preferences (not cv=leave_pair_out)."
+            problem = "Win probabilities need fit_pairs with held-out preferences (not cv=leave_pair_out)."
             raise InputError(problem, parameter="cv")
         a, b = self.predict(X_a), self.predict(X_b)
         if a.shape != b.shape:
-            problem = f"X_a has {len(a)} rows and X_b {len(b)}: each row of one is compared with one of the other."
+            problem = f"X_a has {len(a)} rows and X_b {len(b)}: they need the same number of rows."
             raise InputError(problem, parameter="X_b")
         return np.asarray(expit(self.win_slope_ * (a - b)))
 

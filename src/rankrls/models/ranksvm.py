@@ -41,8 +41,8 @@ class RankSVMParameters(Ranker, BasisParameters):
             if not kernel.is_linear:
                 if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
                     raise InputError(
-                        f"An exact kernel machine on {m} items needs a matrix of {m} x {m}. Set n_basis to the number "
-                        f"of items to expand over; n_basis={m} uses all of them.",
+                        f"A kernel on {m} items needs a matrix of {m} x {m} numbers. Set n_basis to the number of "
+                        f"basis items; n_basis={m} uses all items.",
                         parameter="n_basis",
                     )
                 basis = make_basis(self, data, kernel)

@@ -204,8 +204,8 @@ def _check_whole_queries(data: LabelledItems, labelled: NDArray[np.bool_]) -> No
         name = data.layout.ids[codes[partly[:1]]].tolist()[0]
         where = f"row {row}, in query {name!r}, which has labels" if data.has_qid else f"row {row}"
         raise InputError(
-            f"Input y contains NaN: {where}. A query has labels in all its rows or in none: drop rows without a label "
-            f"from a query that has some{'' if data.has_qid else ', or pass qid'}.",
+            f"Input y contains NaN: {where}. Each query needs labels in all its rows or in none: drop its "
+            f"rows without a label{'' if data.has_qid else ', or pass qid'}.",
             parameter="y",
             row=row,
         )

@@ -135,7 +135,7 @@ class BasisFeatures:
 def _not_empty(T: Array) -> Array:
     if not T.shape[1]:
         raise InputError(
-            "All items of the basis are zero under this kernel, and so is every function over them. Choose other items "
+            "All items of the basis are zero under this kernel, so every score would be zero. Choose other items "
             "(basis_indices, a larger n_basis, another random_state).",
             parameter="n_basis",
         )

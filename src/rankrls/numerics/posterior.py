@@ -77,7 +77,7 @@ class Evidence:
         top = float(self.values.max(initial=0.0))
         if not top > 0.0:
             raise InputError(
-                "The features do not vary inside any query: no alpha explains more than another.", parameter="X"
+                "The features do not vary within any query, so alpha='evidence' cannot choose an alpha.", parameter="X"
             )
         grid = np.linspace(np.log(1e-9 * top), np.log(1e6 * top), 61)
         densities = [self.log_density(float(np.exp(v))) for v in grid]

@@ -136,8 +136,8 @@ class AlphaSelectionDisplay(Display):
         table = getattr(model, "cv_results_", {})
         parameter = next((name for name in ("alpha", "C") if name in table), None)
         if parameter is None or not hasattr(model, "best_index_"):
-            problem = f"This {type(model).__name__} has no measure for each regularization value."
-            raise InputError(f"{problem} Fit RankRLSCV, or give the values themselves.", parameter="estimator")
+            problem = f"This {type(model).__name__} has no score for each regularization value."
+            raise InputError(f"{problem} Fit RankRLSCV, or pass the values.", parameter="estimator")
         rows, measure = np.ones(len(table[parameter]), dtype=bool), resolve_measure(model.scoring)
         for name in set(model.best_params_) - {parameter}:
             chosen = table[name][model.best_index_]

@@ -252,7 +252,7 @@ class RegularizationPathDisplay(Display):
         grid = grid_of(alphas)
         models = [fit(RankRLS(alpha=alpha, **given)) for alpha in grid]
         if models[0].coef_.ndim != 1:
-            raise InputError("A regularization path is that of one target; y has several.", parameter="y")
+            raise InputError("A regularization path needs one target; y has several.", parameter="y")
         names = getattr(models[0], "feature_names_in_", None) if names is None else names
         display = cls(grid, [model.coef_ for model in models], names, alpha=chosen.get("alpha"))
         return display.plot(ax, top=top)

@@ -289,7 +289,7 @@ def decided(
     if options:
         given = {o: options[o] if o != "impute" else "median" for o in sorted(options)}
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
-        remedy = f"Give {' '.join(map(spelled, given, given.values()))}, or let {spelled('columns', 'auto')} decide."
+        remedy = f"Use {' '.join(map(spelled, given, given.values()))}, or let {spelled('columns', 'auto')} decide."
         first, settings = next(iter(options.values()))[0], given | {"columns": "auto"}
         raise InputError(f"{text} {remedy}", parameter=min(options), column=first, settings=settings)
     return uses
@@ -306,7 +306,7 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
     if column.missing.all():
         return "unused", "every cell is missing"
     if column.odd and named is not None:
-        text = f"Column {column.name!r} holds {column.odd}, and cannot be used as configured. Leave it out (ignore)."
+        text = f"Column {column.name!r} holds {column.odd}, so it cannot be used as configured. Leave it out (ignore)."
         raise InputError(text, parameter="ignore", column=column.name)
     if column.odd:
         return "unused", f"holds {column.odd}"
@@ -333,7 +333,7 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
     many = distinct > max(_MANY, share) or max(counts.values()) < floor
     if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):
-        return "text", f"{words:.1f} words a cell"
+        return "text", f"{words:.1f} words per cell"
     return (
         ("unused", f"like an id: {distinct} different values") if many else ("category", f"{distinct} different values")
     )

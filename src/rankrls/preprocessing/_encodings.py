@@ -190,7 +190,7 @@ class Categories:
         totals = column.counts() | ({"": int(column.missing.sum())} if column.missing.any() else {})
         frequent = sorted((word for word in totals if totals[word] >= least), key=lambda word: (-totals[word], word))
         if not frequent:
-            text = f"No value of column {column.name!r} is in {least} rows or more."
+            text = f"No value of column {column.name!r} occurs in {least} or more rows."
             remedy = "Leave the column out (ignore), or lower min_frequency."
             raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
         if len(frequent) + (len(frequent) < len(totals)) > most:
@@ -293,7 +293,7 @@ class Texts:
             limits = () if kind == "similarity" else (max_words, min(2, len(texts)))
             vocabulary = None if kind == "matches" else Vocabulary.of(texts, *limits)
             if vocabulary is not None and not vocabulary.words:
-                problem = f"No word is in two texts of column {column.name!r}. Leave the column out (ignore)."
+                problem = f"No word occurs in two texts of column {column.name!r}. Leave the column out (ignore)."
                 raise InputError(problem, parameter="text", column=column.name)
             found[kind] = vocabulary
         return cls(column.name, found)

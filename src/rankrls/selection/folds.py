@@ -108,7 +108,7 @@ def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], 
         folds = [(number_left[train[kept[train]]], number_left[test[kept[test]]]) for train, test in folds]
         folds = [fold for fold in folds if len(fold[0]) and len(fold[1])]
     if not folds:
-        raise InputError("cv gave no folds with training and test rows of positive weight.", parameter="cv")
+        raise InputError("cv has no fold with training and test rows of positive weight.", parameter="cv")
     return folds, name
 
 

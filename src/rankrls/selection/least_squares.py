@@ -320,7 +320,7 @@ class LeastSquaresProblem:
             warnings.warn(
                 InputWarning(
                     f"alpha = {values[out].max():.3g} and smaller are not evaluated: they are below "
-                    f"{_UNRESOLVED:g} of the largest eigenvalue, and rounding would decide. Scale the features, "
+                    f"{_UNRESOLVED:g} of the largest eigenvalue, where rounding errors dominate. Scale the features, "
                     "or use larger values.",
                     parameter="alphas",
                 ),

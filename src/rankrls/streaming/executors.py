@@ -90,7 +90,7 @@ def check_workers(client: Any) -> None:
     # what is sent is part of Python: a worker that cannot load a task would neither answer nor fail
     workers = client.run(pydoc.locate, "rankrls.__version__")
     if not workers:
-        raise InputError("The cluster has no workers. Start some.", parameter="executor")
+        raise InputError("The cluster has no workers. Start at least one worker.", parameter="executor")
     for name, version in workers.items():
         if version != own:
             has = f"rankrls {version}" if version else "no rankrls"

@@ -146,7 +146,7 @@ def _scores(model: Any, table: Any) -> NDArray[np.float64]:
         return np.zeros(0)
     scores = np.asarray(predict_by_query(model, table.X, table.qid), dtype=np.float64)
     if scores.ndim != 1:
-        raise InputError("The model has several targets, but streaming needs a model of one target.", parameter="model")
+        raise InputError("The model has several targets, but streaming needs one target.", parameter="model")
     return scores
 
 
@@ -184,7 +184,7 @@ def _check_features(model: Any, data: Any) -> None:
     if known is None or given is None or list(known) == list(given):
         return
     missing = next((str(name) for name in known if name not in set(given)), None)
-    problem = "The data set has the model's features in another order."
+    problem = "The features of the data set are not in the model's order."
     if missing is not None:
         problem = f"The data set has no feature {missing!r}, which the model needs."
     raise InputError(f"{problem} Open it with features=feature_names_in_.", parameter="features", column=missing)

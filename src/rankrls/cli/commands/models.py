@@ -37,7 +37,7 @@ def explain(options: Options, report: Report) -> Result:
     except InputError as error:
         raise error.replace(file=str(options.data)) from error
     if pair.units != "as given":
-        report.note(f"features {pair.units}.")
+        report.note(f"the features are shown {pair.units}.")
     called = (None, None) if table.docids is None else (options.first, options.second)
     top = options.top or None
     found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
