@@ -160,15 +160,7 @@ def read_names(path: Path) -> list[str]:
     try:
         return [line.strip() for line in path.read_text("utf-8-sig").strip().splitlines()]
     except UnicodeDecodeError:
-<<<<<<< HEAD
-        raise InputError("not a text file in UTF-8; it needs one feature name per line.", file=str(path)) from None
-=======
         raise InputError("the file is not UTF-8 text. It needs one feature name per line.", file=str(path)) from None
-    if "" in lines:
-        line = lines.index("") + 1
-        raise InputError("the line is empty. The file needs one feature name per line.", file=str(path), line=line)
-    return lines
->>>>>>> bc66d05 (Errors, warnings and notes in plain sentences: what is wrong, where, and what to do)
 
 
 def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:
