@@ -61,8 +61,8 @@ def test_all_pairs_of_scored_data_are_one_minus_the_disagreement_error():
     ("arguments", "parameter", "row"),
     [
         ({"winners": [0, 5]}, "winners", 1),
-        ({"winners": [0, 2.0**70]}, "winners", 1),
-        ({"winners": [0, 0.5]}, "winners", 1),
+        ({"winners": [0, 2**62]}, "winners", 1),
+        ({"winners": [0, 0.5]}, "winners", None),
         ({"winners": [0]}, "losers", None),
         ({"losers": [0, 1]}, "losers", 0),
         ({"strength": [1, np.nan]}, "strength", 1),
