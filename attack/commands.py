@@ -93,14 +93,14 @@ def _write(command: str, data: str, output: str) -> None:
         "convert": ["convert", data, output, *roles[:4]],
     }.get(command, [command, model, data, "-o", output])
     read = [*_INPUTS[data], *([model] if command in ("predict", "rank") else [])]
-    status, _, said = _run(*argv)
+    status, _, printed = _run(*argv)
     lost = [path for path in read if Path(path).read_bytes() != _files()[path]]
     added = [path.name for path in Path("shards").iterdir() if f"shards/{path.name}" not in _files()]
     if lost or (added and data.startswith(("shards", "link")) and any(name.endswith("parquet") for name in added)):
         raise Wrong(f"{argv}: lost {lost}, added {added}")
     if status:
-        if "\n" in said.strip() and "note" not in said:
-            raise Wrong(f"{argv}: {said}")
+        if "\n" in printed.strip() and "note" not in printed:
+            raise Wrong(f"{argv}: {printed}")
         raise Refused
 
 
@@ -109,9 +109,9 @@ def _compare(one: str, other: str) -> None:
     found: list[Any] = []
     for data in ("t.csv", "shards"):
         for pair in ((one, other), (other, one)):
-            status, out, said = _run("compare", data, *pair, "--metrics", "ndcg@5", "--json")
-            if status and data == "t.csv" and not all(name in said for name in pair):
-                raise Wrong(f"the error does not name {pair}: {said}")
+            status, out, printed = _run("compare", data, *pair, "--metrics", "ndcg@5", "--json")
+            if status and data == "t.csv" and not all(name in printed for name in pair):
+                raise Wrong(f"the error does not name {pair}: {printed}")
             values = None if status else json.loads(out)["measures"]["ndcg@5"]["values"]
             found.append(values and {name: round(values[name]["value"], 9) for name in sorted(values)})
     if found[0] != found[1] or found[2] != found[3]:

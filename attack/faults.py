@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir")
-"""What a child may be killed at: whatever touches the folder that it writes to."""
+"""What a child may be killed at: each step that touches the folder that it writes to."""
 
 _LIBC = ctypes.CDLL(None)
 _NEW_MOUNTS, _PRIVATE, _REMOUNT, _READ_ONLY, _PAGE = 0x20000, (1 << 18) | 16384, 32, 1, 4096
@@ -248,10 +248,10 @@ def streams(trials: Trials, writer: Writer, rng: random.Random) -> None:
 
 
 def _clean(trials: Trials, writer: Writer, status: int) -> None:
-    """Who could not write has said so, and leaves nothing behind."""
-    said = Path("err").read_text()
-    if status not in (0, 2) or (status == 2 and ("Traceback" in said or "internal" in said)):
-        raise Fault(f"exit code {status}: {said[-300:]}")
+    """A command that could not write has printed an error, and leaves nothing behind."""
+    printed = Path("err").read_text()
+    if status not in (0, 2) or (status == 2 and ("Traceback" in printed or "internal" in printed)):
+        raise Fault(f"exit code {status}: {printed[-300:]}")
     if any(writer.target in name for name in trials.left_behind()):
         raise Fault(f"left behind: {trials.left_behind()}")
 

@@ -56,7 +56,7 @@ def judge(case: bytes) -> None:
         try:
             frame.to_parquet(path / "t.parquet")
             frame.to_feather(path / "t.arrow")
-        except Exception:  # pyarrow has no column of such a mixture
+        except Exception:  # pyarrow has no column of this mixture
             raise Refused from None
         found = [_read(path / name) for name in ("t.parquet", "t.arrow", "t.csv")]
         if not _same(found[0], found[1]) or (None not in found and not _same(found[0], found[2])):

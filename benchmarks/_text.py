@@ -28,7 +28,7 @@ _CHUNK = 20_000
 def documents(rows: int, columns: int, *, seed: int = 0, dtype: str = "float64") -> tuple[sparse.csr_array, np.ndarray]:
     """Weights (rows, columns) as CSR with sorted int32 indices, and labels 0 and 1."""
     rng = np.random.default_rng(seed)
-    tables = _word_tables(columns, np.random.default_rng(12345))  # the same language whatever the seed
+    tables = _word_tables(columns, np.random.default_rng(12345))  # the same language for every seed
     share = rng.beta(_MIXING, _MIXING, size=rows)
     lengths = 1 + rng.poisson(rng.lognormal(math.log(_WORDS) - 0.18, 0.6, size=rows))
     counts, indices, per_row = [], [], []

@@ -141,9 +141,9 @@ def pairs(p: Data) -> list[dict[str, Any]]:
     rng = np.random.default_rng(2)
     number = min(PAIRS, 4 * len(p.y))
     i, j = (rng.choice(np.flatnonzero(p.y == label), size=number) for label in (1.0, 0.0))
-    paired, scored = an_iteration(lambda k: fit_pairs(p, i, j, k), lambda k: fit_one(p, k))
+    paired, labelled = an_iteration(lambda k: fit_pairs(p, i, j, k), lambda k: fit_one(p, k))
     job = f"one iteration, {number} pairs, {p.name}"
-    return [at_most(job, paired, "one of scored data", scored, 2.0)]
+    return [at_most(job, paired, "one of labelled data", labelled, 2.0)]
 
 
 def memory(p: Data) -> list[dict[str, Any]]:

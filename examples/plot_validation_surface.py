@@ -32,7 +32,7 @@ def fitted(**options):
 # %%
 # Every curve is one alpha. The right end is Tikhonov regularization: too small an alpha ends in nonsense. The dashed
 # curve, alpha = 0, is best after a few iterations: early stopping. The best point of all curves is the hybrid of both.
-# In hindsight all three say the same of these patients: little can be told apart with 111 of them.
+# In hindsight all three agree on these patients: 111 of them are too few to tell more apart.
 
 tikhonov = fitted(alphas=ALPHAS, selection="tikhonov", tol=1e-3)
 early = fitted(selection="early_stopping")

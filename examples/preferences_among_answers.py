@@ -130,8 +130,8 @@ def form(votes):
 
 
 # %%
-# Words are weighed by TF-IDF, with a vocabulary of the prompts that are learnt from. The third set of features is no
-# text at all: who wrote the answer.
+# Words are weighed by TF-IDF, with a vocabulary of the training prompts. The third set of features is no text at all:
+# who wrote the answer.
 
 
 def words(votes, known):
@@ -159,9 +159,9 @@ def features(votes, known, sets):
 # Held-out prompts
 # ----------------
 # Each prompt is held out in its turn. The model learns from the votes on the others, and alpha is chosen among them by
-# leaving out each prompt again: that is exact, and needs no refits. No prompt is ever both learnt from and judged,
-# neither for the weights nor for alpha. Ties are either dropped or learnt from as differences of 0; they are never
-# judged.
+# leaving out each prompt again: that is exact, and needs no refits. No prompt is used both to fit and to evaluate,
+# neither for the weights nor for alpha. In the fit, ties are either dropped or differences of 0. They are never
+# evaluated.
 
 
 def learn(votes, X, used, ties):
@@ -238,25 +238,25 @@ def main(folder, picture=None):
 #    shorter answer     0.579 [0.484, 0.673]
 #    author             0.656 [0.593, 0.710]
 #    form               0.670 [0.590, 0.744]
-#    words              0.496 [0.445, 0.551]
+#    words              0.497 [0.446, 0.552]
 #    form, words        0.671 [0.591, 0.745]
 #    form, words, ties  0.667 [0.588, 0.743]
 #
-#    pair                             difference        95% interval       p  p (Holm)  won/tied/lost  queries
-#    shorter answer - form, words        -0.0925  [-0.1349, -0.0559]  0.0002    0.0012         0/0/13       13
-#    author - form, words                -0.0151  [-0.0522, +0.0190]  0.4529    0.7500          7/0/6       13
-#    form - form, words                  -0.0014  [-0.0033, +0.0000]  0.2500    0.7500         0/10/3       13
-#    words - form, words                 -0.1746  [-0.2627, -0.0911]  0.0020    0.0078         2/0/11       13
-#    form, words, ties - form, words     -0.0039  [-0.0100, +0.0010]  0.2500    0.7500          2/7/4       13
+#                                     difference            interval  won/tied/lost  p randomization  p Wilcoxon
+#    shorter answer - form, words        -0.0925  -0.1349 to -0.0559         0/0/13           0.0012      0.0012
+#    author - form, words                -0.0151  -0.0522 to +0.0190          7/0/6           0.7500      0.6562
+#    form - form, words                  -0.0014  -0.0033 to +0.0000         0/10/3           0.7500      0.6562
+#    words - form, words                 -0.1740  -0.2622 to -0.0905         2/0/11           0.0088      0.0098
+#    form, words, ties - form, words     -0.0039  -0.0100 to +0.0010          2/7/4           0.7500      0.6562
 #
 # - Votes are noisy. Two people who both took a side on the same two answers agreed two times in three.
 # - The longer answer does not win here: on nine of the thirteen prompts it lost most of the decided votes.
 # - Fourteen numbers about an answer's form order the votes on an unseen prompt as well as knowing its author does, as
 #   far as thirteen prompts can tell; with words beside them they are better than length on each of the thirteen. Unlike
 #   the author they need no votes on other answers of the same model.
-# - Words learnt on twelve prompts say nothing about the thirteenth: alone they are no better than a coin, and beside
-#   the form they change next to nothing. They are words of the prompts' subjects.
-# - Whether ties are dropped or learnt from as differences of 0 makes no difference that these votes could show.
+# - Words of twelve prompts do not help on the thirteenth: alone they are no better than a coin, and beside the form
+#   they change next to nothing. They are words of the prompts' subjects.
+# - Whether ties are dropped or differences of 0 makes no difference that these votes could show.
 #
 # The most telling features, by a model of all votes. What repeats itself, breaks off, runs over many lines or speaks of
 # itself is liked less. These are weights in one sum, not causes.

@@ -3,7 +3,7 @@ Query by example on handwritten digits
 ======================================
 
 A query is an image, its candidates are other images, and the ones that show the same digit should come first. What is
-learnt is a distance: the features of a candidate are its absolute pixel differences to the query. Queries and
+learned is a distance: the features of a candidate are its absolute pixel differences to the query. Queries and
 candidates of the test are images that training never saw.
 
 Everything goes through LETOR files and the ``rankrls`` command, as it would with data of your own. Run it with ::

@@ -34,15 +34,15 @@ def graph_of(y: Array, regression_weight: float = 0.0) -> LabelledGraph:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One user's kernel matrix and ratings; rows are scored, then unscored, then judged.
+    """One user's kernel matrix and ratings; rows are labelled, then unlabelled, then judged.
 
-    Methods may look at ``y`` of the scored rows only. ``make_halves`` gives the kernel matrices of random halves of the
-    features.
+    Methods may look at ``y`` of the labelled rows only. ``make_halves`` gives the kernel matrices of random halves of
+    the features.
     """
 
     K: Array
     y: Array
-    n_scored: int
+    n_labelled: int
     n_learn: int
     make_halves: Callable[[], list[Array]] = list
 
@@ -55,8 +55,8 @@ class Problem:
         return len(self.y) - self.n_learn
 
     def graph(self, regression_weight: float = 0.0) -> LabelledGraph:
-        """All pairs of scored items."""
-        return graph_of(self.y[: self.n_scored], regression_weight)
+        """All pairs of labelled items."""
+        return graph_of(self.y[: self.n_labelled], regression_weight)
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class LeastSquares(Method):
         return [{"alpha": alpha} for alpha in ALPHAS]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
-        n = problem.n_scored
+        n = problem.n_labelled
         graph = problem.graph(self.regression_weight)
         smoother = DualEquations.of_kernel(problem.K[:n, :n].copy(), graph).smoother()
         path = smoother.path(np.array([setting["alpha"] for setting in settings]))
@@ -100,7 +100,7 @@ class LeastSquares(Method):
 
 @dataclass(frozen=True)
 class Subset(Method):
-    """Sparse RankRLS: expansions over the first scored items, which are in random order."""
+    """Sparse RankRLS: expansions over the first labelled items, which are in random order."""
 
     sizes: tuple[int, ...] = (2, 5, 10, 15, 20, 30)
 
@@ -108,7 +108,7 @@ class Subset(Method):
         return [{"n_basis": size, "alpha": alpha} for size in self.sizes for alpha in ALPHAS]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
-        n = problem.n_scored
+        n = problem.n_labelled
         graph = problem.graph()
         K = problem.K[:n, :n]
         out = np.empty((problem.n_judged, len(settings)))
@@ -147,7 +147,7 @@ class Pursuit(Method):
         return [{"n_basis": p, "backfit": backfit} for backfit in (True, False) for p in range(1, self.most + 1)]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
-        n = problem.n_scored
+        n = problem.n_labelled
         graph = problem.graph(self.regression_weight)
         dictionary, target = Dictionary(problem.K[:n, :n], graph), graph.target[:, 0]
         out = np.empty((problem.n_judged, len(settings)))
@@ -176,7 +176,7 @@ class SupportVectors(Method):
         return [{"C": C} for C in self.C]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
-        n = problem.n_scored
+        n = problem.n_labelled
         scores, used = [], []
         for setting in settings:
             model = RankSVM(setting["C"], kernel="precomputed", balance="pairs")
@@ -186,10 +186,10 @@ class SupportVectors(Method):
         return np.column_stack(scores), np.array(used)
 
 
-def split_views(n_scored: int, n_learn: int) -> list[NDArray[np.intp]]:
-    """Rows of each of two views: every other scored and every other unscored item, which are in random order."""
-    scored, unscored = np.arange(n_scored), np.arange(n_scored, n_learn)
-    return [np.concatenate((scored[v::N_VIEWS], unscored[v::N_VIEWS])) for v in range(N_VIEWS)]
+def split_views(n_labelled: int, n_learn: int) -> list[NDArray[np.intp]]:
+    """Rows of each of two views: every other labelled and every other unlabelled item, which are in random order."""
+    labelled, unlabelled = np.arange(n_labelled), np.arange(n_labelled, n_learn)
+    return [np.concatenate((labelled[v::N_VIEWS], unlabelled[v::N_VIEWS])) for v in range(N_VIEWS)]
 
 
 @dataclass(frozen=True)
@@ -212,14 +212,14 @@ class CoPursuit(Method):
         ]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
-        n, learn = problem.n_scored, problem.n_learn
+        n, learn = problem.n_labelled, problem.n_learn
         bases = split_views(n, learn)
         graph, agreement = problem.graph(), graph_of(np.zeros(learn - n))
-        scored, unscored = (
+        labelled, unlabelled = (
             [Dictionary(problem.K[np.ix_(rows, basis)], over) for basis in bases]
             for rows, over in ((np.arange(n), graph), (np.arange(n, learn), agreement))
         )
-        views = [View(*both) for both in zip(scored, [graph.target[:, 0]] * N_VIEWS, unscored, strict=True)]
+        views = [View(*both) for both in zip(labelled, [graph.target[:, 0]] * N_VIEWS, unlabelled, strict=True)]
         out = np.empty((problem.n_judged, len(settings)))
         used = np.empty(len(settings))
         for nu, backfit in dict.fromkeys((setting["nu"], setting["backfit"]) for setting in settings):
@@ -250,7 +250,7 @@ class Consenting(Method):
         return [{"mu": mu, "alpha": alpha} for mu in self.mus for alpha in ALPHAS]
 
     def scores(self, problem: Problem, settings: list[Setting]) -> tuple[Array, Array]:
-        n, learn = problem.n_scored, problem.n_learn
+        n, learn = problem.n_labelled, problem.n_learn
         halves = problem.halves
         kernels = [np.ascontiguousarray(K[:learn, :learn]) for K in halves]
         everything = LabelledGraph.build(np.zeros(learn))
@@ -288,5 +288,5 @@ METHODS: dict[str, tuple[Method, ...]] = {
         Consenting("CoRankRLS"),
     ),
 }
-"""The rows of the tables with all training ratings, and of that where half of them are unscored. "SS, nu = 0" has views
-that need not agree."""
+"""The rows of the tables with all training ratings, and of that where half of them are unlabelled. "SS, nu = 0" has
+views that need not agree."""

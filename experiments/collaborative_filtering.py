@@ -40,7 +40,7 @@ N_HALVES = 16
 NOT_RATED = 99.0
 TITLES = {
     "full": "disagreement error, all training ratings",
-    "half": "disagreement error, half of the training ratings unscored",
+    "half": "disagreement error, half of the training ratings unlabelled",
     "mse": "mean squared error, all training ratings; parameters chosen by mean squared error",
 }
 _RANKING = ("RankSVM", "RankRLS", "Sparse RankRLS", "Ranking Pursuit")
@@ -59,7 +59,7 @@ CLAIMS = (
 )
 """Sections 5, 6.1 and 6.3: table, method, what the paper says of their errors, method; of those with "?" it says
 nothing. "Random Subset" is the subset of regressors that section 5 compares with. That regression methods do better
-than CRRP at regression is said without a test."""
+than CRRP at regression is stated without a test."""
 
 
 @dataclass(frozen=True)
@@ -173,17 +173,17 @@ class Task:
 
     @property
     def usable(self) -> bool:
-        """Whether the ratings of every part differ: else nothing can be learnt from it, or judged on it."""
-        scored = self.y[: self.n_learn // 2]
-        parts = [self.y[self.n_learn :], *(scored[view::N_VIEWS] for view in range(N_VIEWS))]
+        """Whether the ratings of every part differ: else a model cannot be fitted on it, or evaluated."""
+        labelled = self.y[: self.n_learn // 2]
+        parts = [self.y[self.n_learn :], *(labelled[view::N_VIEWS] for view in range(N_VIEWS))]
         return all(len(part) > 1 and part.min() < part.max() for part in parts)
 
     def problem(self, items: Items, width: float, half: bool) -> Problem:
-        """With the Gaussian kernel; with ``half`` only half of the items to learn from are scored."""
+        """With the Gaussian kernel; with ``half`` only half of the items to learn from are labelled."""
         kernel = lambda squared: np.exp(squared * (-0.5 / width**2))
-        n_scored = self.n_learn // 2 if half else self.n_learn
+        n_labelled = self.n_learn // 2 if half else self.n_learn
         halves = lambda: [kernel(squared) for squared in items.distances_of_halves]
-        return Problem(kernel(items.distances), self.y, n_scored, self.n_learn, halves)
+        return Problem(kernel(items.distances), self.y, n_labelled, self.n_learn, halves)
 
 
 Draw = tuple[Array, list[Task]]
@@ -254,7 +254,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Part:
-    """Everything measured on one group with all, or half, of the training ratings scored.
+    """Everything measured on one group with all, or half, of the training ratings labelled.
 
     Attributes
     ----------
@@ -339,7 +339,7 @@ def _judge_task(jobs: list[Job], features: Array, task: Task, half: bool) -> lis
 
 
 def _same(method: Method, one: Problem, other: Problem) -> bool:
-    """Whether two widths give the same kernel matrices to the last bit, so that the same is learnt from them."""
+    """Whether two widths give the same kernel matrices to the last bit, so that the fitted models are the same."""
     pairs = zip((one.K, *one.halves), (other.K, *other.halves), strict=True) if method.by_halves else [(one.K, other.K)]
     return all(np.array_equal(K, L) for K, L in pairs)
 

@@ -162,7 +162,7 @@ def sampled_pairs(items: Items, number: int) -> tuple[NDArray[np.intp], NDArray[
 
 @dataclass(frozen=True)
 class Training:
-    """What is learnt from: labels, or pairs sampled from them."""
+    """Labels, or pairs sampled from them."""
 
     items: Items
     pairs: tuple[NDArray[np.intp], NDArray[np.intp]] | None = None

@@ -113,7 +113,7 @@ def estimate_propensities(
     .. math:: \min_{\theta, g} \sum_i n_i (c_i - \theta_{k(i)} g(x_i))^2 , \qquad \theta_1 = 1 ,
 
     with the click rate :math:`c_i` of :math:`n_i` impressions at position k(i), and g linear in the features and their
-    squares. Examination can be told from relevance where similar items were shown at different positions.
+    squares. Examination can be separated from relevance if similar items were shown at different positions.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def estimate_propensities(
     -----
     InputWarning
         If the features explain at least three quarters of the variance of the log positions. Examination and relevance
-        can then hardly be told apart: shuffle some results, or give known propensities.
+        can then hardly be separated: shuffle some results, or give known propensities.
 
     Notes
     -----
@@ -248,7 +248,7 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
     b = np.stack([Z[rows].T @ (n[rows] * rates[rows]) for rows in members])
     penalized = np.r_[0.0, np.ones(Z.shape[1] - 1)]
     for _ in range(_ROUNDS):
-        # Ridge of d coefficients that explain half of the variance, on so many rows as such weights stand for: the top
+        # Ridge of d coefficients that explain half of the variance, on as many rows as these weights stand for: the top
         # positions weigh most, and a regression that fits their noise would take it for examination.
         weights = n * theta[codes] ** 2
         ridge = Z.shape[1] * (weights @ weights) / weights.sum() * penalized

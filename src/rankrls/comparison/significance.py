@@ -250,7 +250,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray of shape (n,)
         Adjusted p values, in the given order; rejecting those up to a level keeps the chance of any false rejection
-        below that level, whatever the tests' dependence.
+        below that level, however the tests depend on each other.
 
     Raises
     ------

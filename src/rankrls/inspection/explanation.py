@@ -199,7 +199,7 @@ class PairExplanation(Shown):
     query : object
         Their query, or None.
     feature_names : tuple of str
-        By the size of their contribution, whatever its sign.
+        The largest contribution first, by magnitude.
     contributions : ndarray of shape (n,)
         What each adds to the score of a less that of b.
     values : ndarray of shape (n, 2)

@@ -64,7 +64,7 @@ def suspicious_features(
 
     Notes
     -----
-    O(m log m) a feature. Of fewer than 50 rows nothing is said, nor of leaks if fewer than 200 pairs of rows with
+    O(m log m) a feature. Fewer than 50 rows are not judged, nor are leaks if fewer than 200 pairs of rows with
     different labels share a query: either may be as it is by chance. More than 20,000 rows are first looked at in whole
     queries of about so many rows, and then in all. Equal values of a feature are no order.
 
