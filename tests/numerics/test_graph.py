@@ -72,6 +72,17 @@ def test_a_constant_column_is_exactly_zero_inside_queries():
     assert not graph.read(np.full((50, 2), 0.1))[0].any()
 
 
+@pytest.mark.parametrize("balance", ["pairs", "examples", "queries"])
+def test_queries_of_ties_alone_are_exactly_nothing(balance):
+    """Class means and query means of large features differ by rounding, which must not count."""
+    rng = np.random.default_rng(0)
+    X, w = rng.normal(size=(40, 3)) + 1e6, rng.uniform(0.5, 3.0, 40)
+    graph = LabelledGraph.build(np.zeros(40), np.arange(40) // 8, weights=w, ties="exclude", balance=balance)
+    assert not graph.laplacian(X).any()
+    assert not graph.factor_rows(X).any()
+    assert graph.n_observations == 0
+
+
 def test_several_targets_share_a_graph_with_ties():
     y = np.random.default_rng(0).normal(size=(12, 3))
     graph = LabelledGraph.build(y, np.repeat([0, 1], 6), balance="pairs")

@@ -73,6 +73,14 @@ def test_products_of_preferences():
         np.testing.assert_allclose(product.right_side(graph.target[:, 0]), equations.right[:, 0], rtol=1e-6, atol=1e-6)
 
 
+def solve(method, *problem):
+    """A run to its end."""
+    run = method.init(*problem)
+    while not run.done:
+        method.step(run)
+    return run
+
+
 def systems(seed=0, m=80, n=12):
     rng = np.random.default_rng(seed)
     X, q = rng.normal(size=(m, n)), np.repeat(np.arange(8), m // 8)
@@ -92,7 +100,7 @@ def test_solutions_and_watched_scores_of_every_alpha(which):
     system, A, b, scores = list(systems())[which]
     alphas = np.array([1.0, 1e3, 1e-3, 30.0])
     method = MultiShiftCG(tol=1e-11, max_iter=400)
-    run = method.solve(system, b, alphas)
+    run = solve(method, system, b, alphas)
     assert [method.verify(run, k) for k in range(4)] == [Status.CONVERGED] * 4
     watched = run.scores_of(np.arange(4))
     for k, alpha in enumerate(alphas):
@@ -131,13 +139,13 @@ def test_an_alpha_of_0_goes_to_the_solution_of_minimum_norm_and_bad_systems_stop
     graph = LabelledGraph.build(rng.normal(size=20))
     product = LaplacianProduct(FeatureProducts(X), graph)
     b = product.right_side(graph.target[:, 0])
-    run = MultiShiftCG(tol=1e-12, max_iter=200).solve(FeatureSystem(product), b, np.zeros(1))
+    run = solve(MultiShiftCG(tol=1e-12, max_iter=200), FeatureSystem(product), b, np.zeros(1))
     F = graph.factor_rows(X)
     np.testing.assert_allclose(run.solution(0), np.linalg.pinv(F) @ graph.target[:, 0], atol=1e-8)
     top = np.linalg.eigvalsh(F.T @ F)[-1]
     assert 0.8 * top < largest_eigenvalue(FeatureSystem(product), b) <= top * (1 + 1e-9)
     indefinite = KernelSystem(-np.eye(20), graph)
-    assert MultiShiftCG().solve(indefinite, graph.target[:, 0], np.ones(1) * 0.1).status == [Status.BREAKDOWN]
-    assert MultiShiftCG().solve(FeatureSystem(product), np.zeros(50), np.ones(2)).status == [Status.CONVERGED] * 2
-    assert MultiShiftCG(tol=1e-9, max_iter=3).solve(FeatureSystem(product), b, np.ones(1)).status == [Status.MAX_ITER]
+    assert solve(MultiShiftCG(), indefinite, graph.target[:, 0], np.ones(1) * 0.1).status == [Status.BREAKDOWN]
+    assert solve(MultiShiftCG(), FeatureSystem(product), np.zeros(50), np.ones(2)).status == [Status.CONVERGED] * 2
+    assert solve(MultiShiftCG(tol=1e-9, max_iter=3), FeatureSystem(product), b, np.ones(1)).status == [Status.MAX_ITER]
     assert largest_eigenvalue(FeatureSystem(product), np.zeros(50)) == 0.0

@@ -147,16 +147,16 @@ class LabelledGraph(SortedRows):
         query_classes = np.searchsorted(class_starts, starts).astype(np.intp)
         class_weight, query_weight = group_sums(w, class_starts), group_sums(w, starts)
         of = np.repeat(np.arange(len(query_weight)), np.diff(query_classes))
-        alone = np.diff(query_classes)[of] == 1
-        compared = np.where(alone, 0.0, query_weight[of] - class_weight) if excludes else query_weight
+        compared = query_weight[of] - class_weight if excludes else query_weight
         rho = np.ones_like(query_weight)
         if balance == "examples":
             rho = 1.0 / query_weight
         elif balance == "queries":
             own = group_sums(class_weight**2, query_classes) if excludes else group_sums(w**2, starts)
             pairs = 0.5 * (query_weight**2 - own)
-            # A single item leaves rounding where there is no pair.
-            rho = np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 1e-14 * query_weight**2)
+            rho = np.divide(1.0, pairs, out=np.zeros_like(pairs), where=pairs > 0.0)
+        if excludes:
+            rho[np.diff(query_classes) == 1] = 0.0  # its class and query means differ by rounding alone
         e1 = beta + (1.0 - beta) * rho[of] * compared
         e2 = beta + (1.0 - beta) * rho * query_weight
         faint = _FAINT * float((np.repeat(e1, np.diff(class_starts)) * w).max(initial=0.0))
@@ -274,8 +274,7 @@ class LabelledGraph(SortedRows):
     @property
     def unseen(self) -> NDArray[np.bool_]:
         """Items whose scores cannot be read from ``F f``: they are compared with nothing, or weigh next to nothing."""
-        size = self.weights * np.repeat(self.e1, self.class_lengths)
-        return np.asarray((size <= self.faint) & (np.repeat(self.lengths, self.lengths) > 1))
+        return self.weights * np.repeat(self.e1, self.class_lengths) <= self.faint
 
     @property
     def n_observations(self) -> int:

@@ -203,8 +203,8 @@ class KrylovRun:
 class MultiShiftCG:
     """Solve ``(A + alpha I) x = b`` for every alpha from one Krylov space.
 
-    ``init`` starts a run, ``step`` moves it on by one iteration, ``solve`` runs it to its end. From x = 0, so that
-    alpha = 0 goes to the solution of minimum norm.
+    ``init`` starts a run, ``step`` moves it on by one iteration. From x = 0, so that alpha = 0 goes to the solution of
+    minimum norm.
 
     Parameters
     ----------
@@ -271,13 +271,6 @@ class MultiShiftCG:
         self._end(run, Status.CONVERGED, int(active - np.argmin(small[::-1])) if not small.all() else 0)
         if run.iteration >= self.max_iter:
             self._end(run, Status.MAX_ITER, 0)
-        return run
-
-    def solve(self, system: System, right: Array, alphas: Array) -> KrylovRun:
-        """Run to the end."""
-        run = self.init(system, right, alphas)
-        while not run.done:
-            self.step(run)
         return run
 
     def verify(self, run: KrylovRun, k: int) -> Status:
