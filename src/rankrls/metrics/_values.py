@@ -58,7 +58,11 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
             f"sample_weight must have one weight per row, shape ({n_rows},); got {w.shape}.", parameter="sample_weight"
         )
     check_finite("sample_weight", w, "weight")
-    refuse_where(w < 0, "sample_weight", lambda row: f"sample_weight is {w[row]:g} in row {row}: it must be 0 or more.")
+    refuse_where(
+        w < 0,
+        "sample_weight",
+        lambda row: f"sample_weight is negative in row {row} ({w[row]:g}): it must be 0 or more.",
+    )
     return w
 
 
