@@ -228,4 +228,4 @@ def test_a_model_of_rows_is_asked_for():
     with pytest.raises(InputError) as caught:
         to_solr(model, "m")
     assert caught.value.parameter == "model"
-    assert "every item" in str(caught.value)
+    assert "one score" in str(caught.value)

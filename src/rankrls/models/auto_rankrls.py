@@ -36,7 +36,7 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.selection.optimism import ALLOWED, Entries
-from rankrls.selection.plans import Plan, exact_plan, folds_plan
+from rankrls.selection.plans import Plan, exact_plan
 from rankrls.selection.search import Results, progress, search
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
@@ -238,9 +238,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
         self._families()
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        plan = (
-            folds_plan(self.cv, measure, data) if self.cv is not None else exact_plan(None, measure, data, [Setting()])
-        )
+        plan = exact_plan(self.cv, measure, data, [Setting()])
         tried, skipped = self._try_all(data, plan)
         fitting.begin(self, data)
         how = self._publish(tried, plan)

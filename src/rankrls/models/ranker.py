@@ -153,7 +153,7 @@ class Ranker(RegressorMixin, BaseEstimator):
 
     def _html_repr(self) -> str:
         """What a notebook shows: scikit-learn's diagram, and the selected features with their weights."""
-        from rankrls.models.selected import selected_features, selects_features
+        from rankrls.models._pipelines import selected_features, selects_features
 
         html = str(estimator_html_repr(self))
         return html + selected_features(self)._repr_html_() if selects_features(self) else html

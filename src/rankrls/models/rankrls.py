@@ -71,12 +71,19 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         check_parameters(self)
         return incremental.fit_streamed(self, data, executor)
 
-    @available_if(lambda model: model._can_update())
+    @available_if(
+        lambda model: (
+            model.kernel != "precomputed"
+            if hasattr(model, "n_basis")
+            else model.kernel == "linear" and model.solver != "dual"
+        )
+    )
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Add whole queries, exactly: the same model as one fit on everything seen so far.
 
-        Continues after :meth:`fit` or an earlier ``partial_fit``. Only a model of few coefficients can do this: the
-        weights of features, or of a basis.
+        Continues after :meth:`fit` or an earlier ``partial_fit``. Only a model of few coefficients has this method: of
+        weights of features, with ``kernel="linear"`` and not ``solver="dual"``; or of a basis, of a kernel that is not
+        precomputed.
 
         Parameters
         ----------
@@ -91,16 +98,6 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         """
         check_parameters(self)
         return incremental.update(self, X, y, qid, sample_weight)
-
-    def _can_update(self) -> bool:
-        """Whether there is ``partial_fit``; an AttributeError says why not."""
-        of_features = self.kernel == "linear" and getattr(self, "solver", "auto") != "dual"
-        if self.kernel == "precomputed" or not (of_features or hasattr(self, "n_basis")):
-            raise AttributeError(
-                "partial_fit adds up normal equations: RankRLS needs kernel='linear' and not solver='dual', and "
-                "SparseRankRLS a kernel that is not precomputed."
-            )
-        return True
 
     def _candidate(self, data: Comparisons) -> LeastSquares:
         """What ``fit`` solves, and what held-out scores come from."""

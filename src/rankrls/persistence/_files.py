@@ -21,7 +21,7 @@ import rankrls
 from rankrls._errors import InputError
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.models.selected import selected_features, selects_features
+from rankrls.models._pipelines import selected_features, selects_features
 from rankrls.persistence._format import decoded, encoded, is_listed, opened, write
 from rankrls.preprocessing import TableEncoder
 

@@ -16,7 +16,7 @@ from rankrls.cli._study import Study, study
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.io._rows import few
 from rankrls.model_selection import nested_estimate, permutation_test
-from rankrls.models.selected import selects_features
+from rankrls.models._pipelines import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
 

@@ -25,7 +25,6 @@ Check = Callable[[str, Any], Any]
 
 TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
-_KERNEL = ("kernel", "gamma", "degree", "coef0")
 
 
 def parameter(
@@ -68,18 +67,16 @@ def estimator(cls: type[T]) -> type[T]:
 
 def check_parameters(model: Any, *, several: bool = False) -> None:
     """Check every parameter that has a check. ``several`` allows tuples of values to choose from."""
-    known = {f.name for f in fields(model)}
     for f in fields(model):
         check, value = f.metadata.get("check"), getattr(model, f.name)
         choose = f.metadata.get("several", False)
-        if isinstance(value, tuple) and (choose or check is not None) and not (several and choose):
+        if isinstance(value, (tuple, list)) and (choose or check is not None) and not (several and choose):
             raise InputError(f"{f.name} must be a single value; got {value!r}.", parameter=f.name)
         if check is not None:
             for one in options(value, f.name) if several and choose else (value,):
                 check(f.name, one)
-    if known.issuperset(_KERNEL):
-        given = {name: getattr(model, name) for name in _KERNEL}
-        for values in combinations(model, _KERNEL) if several else (given,):
+    if isinstance(model, KernelParameters):
+        for values in combinations(model, ("kernel", "gamma", "degree", "coef0")):
             check_kernel(**values, kernel_params=model.kernel_params)
 
 
@@ -134,14 +131,13 @@ def check_measure(name: str, value: Any) -> None:
 
 def check_seed(name: str, value: Any) -> None:
     """What scikit-learn takes as random_state, or a numpy Generator."""
-    if not isinstance(value, np.random.Generator):
-        try:
-            check_random_state(value)
-        except (ValueError, TypeError):
-            raise InputError(
-                f"{name} must be a whole number of at least 0, a Generator, a RandomState or None; got {value!r}.",
-                parameter=name,
-            ) from None
+    try:
+        check_random_state(None if isinstance(value, np.random.Generator) else value)
+    except (ValueError, TypeError):
+        raise InputError(
+            f"{name} must be a whole number of at least 0, a Generator, a RandomState or None; got {value!r}.",
+            parameter=name,
+        ) from None
 
 
 def check_level(name: str, value: Any) -> None:
