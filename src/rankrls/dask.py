@@ -197,20 +197,19 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
         problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for others."
         raise InputError(problem, parameter="X")
     X, known, names = _features(X, {"y": y, "qid": qid, "sample_weight": weight})
-    found = _queries(known["qid"])
-    if _straddle(found):
+    sizes, cut = _queries(known["qid"])
+    if cut:
         if isinstance(X, array.Array):
             problem = "a query lies in two chunks of the arrays: rechunk so that each chunk holds whole queries."
             raise InputError(problem, parameter="qid")
         X, known = _shuffled(X, known)
-        found = _queries(known["qid"])
+        sizes, _ = _queries(known["qid"])
     features = _blocks(X)
     others = {name: _blocks(column) for name, column in known.items() if column is not None}
     for name, blocks in others.items():
         if len(blocks) != len(features):
             problem = f"{name} has {len(blocks)} partitions, X has {len(features)}. Take them from the same data frame."
             raise InputError(problem, parameter=name)
-    sizes = [len(ids) for ids in found]
     starts = np.cumsum([0, *sizes]).tolist()
     make, columns = delayed(_rows), [others.get(name, [None] * len(features)) for name in known]
     rows = [make(*each) for each in zip(range(len(features)), starts, features, *columns, strict=False)]
@@ -221,26 +220,19 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     return _DaskData(parts, n, names, None)
 
 
-def _queries(qid: Any) -> list[NDArray[Any]]:
-    """The query ids of each partition."""
-    return [np.asarray(ids) for ids in dask.compute(*_blocks(qid))]
-
-
-def _straddle(found: list[NDArray[Any]]) -> bool:
-    """Whether a query lies in two partitions."""
-    different = [set(ids.tolist()) for ids in found]
-    return len(set().union(*different)) < sum(map(len, different))
+def _queries(qid: Any) -> tuple[list[int], bool]:
+    """How many rows each partition has, and whether a query lies in two of them."""
+    found = [np.asarray(ids).tolist() for ids in dask.compute(*_blocks(qid))]
+    different = [set(ids) for ids in found]
+    return [*map(len, found)], len(set().union(*different)) < sum(map(len, different))
 
 
 def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...] | None]:
     """Columns that are named are taken from X; what is left are features."""
     if isinstance(X, array.Array):
         _check_chunks(X)
-        columns = {
-            name: None if value is None else array.asarray(value).rechunk((X.chunks[0],))
-            for name, value in given.items()
-        }
-        return X, columns, None
+        rows = (X.chunks[0],)
+        return X, {k: None if v is None else array.asarray(v).rechunk(rows) for k, v in given.items()}, None
     named = [value for value in given.values() if isinstance(value, str)]
     columns = {name: X[value] if isinstance(value, str) else value for name, value in given.items()}
     X = X.drop(columns=named) if named else X
@@ -251,7 +243,7 @@ def _check_chunks(X: Any) -> None:
     """Refuse an array whose rows are in pieces."""
     if X.ndim != 2 or len(X.chunks[1]) > 1:
         problem = (
-            f"X must be a matrix in chunks of whole rows; it has chunks {X.chunks}. rechunk({{1: -1}}) makes it so."
+            f"X must be a matrix in chunks of whole rows, as rechunk({{1: -1}}) makes it; it has chunks {X.chunks}."
         )
         raise InputError(problem, parameter="X")
 

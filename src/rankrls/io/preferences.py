@@ -136,22 +136,20 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
         if not kept.all():
             raise table.refuse_row(int(np.argmin(kept)), "the item is compared with itself.", column=next(iter(sides)))
         if ids is None:
+            why = f"not a row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
             row_of = {item: int(item) for item in votes.items if is_whole(item)}
             row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
         else:
-            counts = Counter(map(str, ids))
-            row_of = {item: row if counts[item] == 1 else -1 for row, item in enumerate(map(str, ids))}
+            why, counts = "the id of no item, or of several items", Counter(map(str, ids))
+            row_of = {item: row for row, item in enumerate(map(str, ids)) if counts[item] == 1}
         rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
         winners, losers = rows[votes.winners], rows[votes.losers]
         wrong = (winners < 0) | (losers < 0)
         if wrong.any():
             k = int(np.argmax(wrong))
             what = "winner" if winners[k] < 0 else "loser"
-            item = votes.items[getattr(votes, f"{what}s")[k]]
-            why = f"not a row number; rows are numbered from 0{'' if n_items is None else f' to {n_items - 1}'}"
-            if ids is not None:
-                why = f"the id of {'several items' if item in row_of else 'no item'}"
-            raise table.refuse_row(k, f"the {what} {quoted(item)} is {why}.", column=what if what in sides else None)
+            item = quoted(votes.items[getattr(votes, f"{what}s")[k]])
+            raise table.refuse_row(k, f"the {what} {item} is {why}.", column=what if what in sides else None)
     return PairTable(
         winners, losers, votes.strength, votes.weight, votes.groups, votes.path, votes.sha256, ignored=ignored
     )
