@@ -1,10 +1,10 @@
 """
-Every regularization value at the price of one
-==============================================
+Choosing alpha by leave-query-out
+=================================
 
-One factorisation gives the scores of every query by the model that never saw it, for every regularization value. The
-curve of a measure over the whole grid is therefore there after ``fit``, and so is its standard error over queries. Here
-40 queries of 5 items have 150 features, and utility is spread thinly over all of them.
+One factorization gives the held-out scores of every query for every regularization value. After ``fit``, the held-out
+measure and its standard error over queries are known for the whole grid. Here 40 queries of 5 items have 150 features,
+and each feature contributes a little to the utility.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ X, y, qid = some_queries(40)
 model = RankRLSCV().fit(X, y, qid=qid)
 
 # %%
-# The held-out curve, with what new queries say of the same models. The one-standard-error rule, ``rule="one_se"``,
-# takes the largest value that is not clearly worse than the best.
+# The held-out curve, and the measure of the same models on new queries. The one-standard-error rule, ``rule="one_se"``,
+# takes the largest alpha within one standard error of the best.
 
 X_new, y_new, qid_new = some_queries(500)
 alphas = model.cv_results_["alpha"]

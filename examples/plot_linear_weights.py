@@ -1,10 +1,10 @@
 """
-What a linear ranker looks at
+The weights of a linear model
 =============================
 
-A linear model is read feature by feature. The data are scikit-learn's: ten measurements of 442 patients, to be ranked
-by how far their diabetes will have gone a year later. All measurements have one scale, so that their weights can be
-compared.
+The weights of a linear model show what each feature contributes. The data are scikit-learn's: ten measurements of 442
+patients, who are ranked by the progression of their diabetes one year later. All measurements are standardised, so
+their weights can be compared.
 """
 
 # sphinx_gallery_thumbnail_number = 2
@@ -22,24 +22,23 @@ best = RankRLSCV().fit(X, y)
 simplest = RankRLSCV(rule="one_se").fit(X, y)
 
 # %%
-# Held-out pairs of patients do not tell the smaller values of alpha apart.
+# On held-out pairs of patients, the smaller values of alpha are equally good.
 
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 AlphaSelectionDisplay.from_estimator(simplest, ax=axes)
 plt.show()
 
 # %%
-# The weights do. Cholesterol and ldl rise and fall together in patients
-# (their correlation is 0.9), and where little keeps them small their weights grow large with opposite signs, to say
-# nearly the same. The one-standard-error rule stops before that.
+# The weights differ, however. Cholesterol and ldl have a correlation of 0.9. If alpha is small, their weights become
+# large and have opposite signs, and nearly cancel. The one-standard-error rule chooses a larger alpha.
 
 figure, axes = plt.subplots(figsize=(8, 4.6), layout="constrained")
 RegularizationPathDisplay.from_estimator(simplest, X, y, ax=axes)
 plt.show()
 
 # %%
-# The two models by their weights. They order nearly as many held-out pairs rightly, but the left one would have it
-# that cholesterol does good.
+# The weights of the two models. Both order nearly the same share of held-out pairs correctly, but according to the left
+# one, high cholesterol is beneficial.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 CoefficientsDisplay.from_estimator(best, ax=left)

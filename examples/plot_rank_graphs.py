@@ -2,13 +2,13 @@
 Ranking the parses of a sentence by a graph kernel
 ==================================================
 
-A parser proposes several parses of a sentence, and a ranker puts the best one first. That is what the 2007 paper on
-RankRLS does for biomedical text: a query is a sentence, an item is a parse, a graph whose nodes carry labels, and its
-utility is how much of it is right. Graphs are no rows of numbers; a kernel that compares two of them is all that a
-model needs.
+A parser proposes several parses of a sentence, and a model ranks the best one first, as in the 2007 paper on RankRLS
+for biomedical text. A query is a sentence. An item is a parse, which is a graph with labelled nodes, and its utility
+is the share of correct links. Graphs are not rows of numbers, but a kernel that compares two graphs is enough for a
+model.
 
-The sentences here are made: words are tags, and each word hangs on another by a rule. A candidate parse has some words
-on the wrong one.
+The sentences are simulated: words are tags, and each word depends on another word by a rule. In a candidate parse, some
+words depend on a wrong word.
 """
 
 from dataclasses import dataclass
@@ -80,8 +80,9 @@ learn, new = np.flatnonzero(qid < 30), np.flatnonzero(qid >= 30)
 # %%
 # The kernel
 # ----------
-# Two graphs are alike if the same walks lead through both: from a noun to a verb, from "the" to a noun to a verb.
-# Gärtner, Flach and Wrobel (2003) count the pairs of equal walks on the product of the graphs, here up to a length.
+# Two graphs are similar if they have many walks in common: from a noun to a verb, from "the" to a noun to a verb.
+# Gärtner, Flach and Wrobel (2003) count the pairs of equal walks on the product of the graphs, here up to a given
+# length.
 
 
 def common_walks(a, b, longest=2, decay=0.5):
@@ -106,7 +107,7 @@ by_function = model.predict([parses[k] for k in new])
 # %%
 # As a matrix
 # -----------
-# Where the kernel is dear, its values are computed once, and several models made of them. ``predict`` takes the values
+# If the kernel is expensive, compute its values once and fit several models to them. ``predict`` takes the values
 # between new and training graphs.
 
 matrices = {}
@@ -118,11 +119,11 @@ by_matrix = RankRLS(10.0, kernel="precomputed").fit(inside, share[learn], qid=qi
 print("the same scores:", np.allclose(by_function, by_matrix))
 
 # %%
-# How long the walks have to be
-# -----------------------------
+# The length of the walks
+# -----------------------
 # Leave-query-out holds out each sentence with all its parses and chooses the regularization, from one factorization.
-# Tags alone are the same in every parse of a sentence and rank nothing; a walk of one step says which tag hangs on
-# which. That is what the made parses are wrong in, and longer walks add nothing here.
+# The tags alone are the same in every parse of a sentence, so they cannot rank parses. Walks of one step show which tag
+# depends on which. The simulated errors are of this kind, so longer walks add nothing here.
 
 held_out, on_new = [], []
 for inside, across in matrices.values():

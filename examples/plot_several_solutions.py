@@ -1,11 +1,11 @@
 """
-Two groups of genes, each of which orders the patients
-======================================================
+Several sparse models that are equally good
+===========================================
 
-A sparse model of a few genes does not say that no other genes would do. In these made data two groups of three genes
-follow the same three processes, so that either group orders the patients. Ranking pursuit finds one model; two views of
-all genes that may not share any find two. Such several near-optimal solutions are the second contribution of
-"Semi-supervised ranking pursuit" (Tsivtsivadze and Heskes).
+If a sparse model uses a few genes, other genes may be as good. In these simulated data, two groups of three genes
+follow the same three processes, so either group can rank the patients. Ranking pursuit finds one model. Two views of
+all genes that may not share a gene find two models. Finding several near-optimal solutions is the second contribution
+of "Semi-supervised ranking pursuit" (Tsivtsivadze and Heskes).
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +28,8 @@ learn, new = np.arange(60), np.arange(60, n_patients)
 # %%
 # One model, and two that share no gene
 # -------------------------------------
-# A view of all genes is ``{}``. With ``disjoint=True`` a gene that one view has taken is closed to the other;
-# ``nu=0`` lets each go its own way. A stage takes one gene a view.
+# A view of all genes is ``{}``. With ``disjoint=True`` a gene can be selected by one view only. With ``nu=0`` the views
+# need not agree. Each stage selects one gene per view.
 
 alone = RankingPursuit(6, dictionary="features").fit(genes[learn], outcome[learn])
 several = CoRankingPursuit(6, views=({}, {}), dictionary="features", disjoint=True, nu=0.0)
@@ -61,14 +61,14 @@ right.legend(loc="lower right")
 plt.show()
 
 # %%
-# The first three genes of each view are one of each process, from either group: a gene and its counterpart in the
-# other group are nearly as good, and which of them a single model takes is decided by noise. What follows after
-# three is noise altogether; :class:`~rankrls.CoRankingPursuitCV` chooses the number of genes.
+# The first three genes of each view follow the three processes, and can be from either group. A gene and its
+# counterpart in the other group are nearly equally good, so noise decides which of them is selected. Genes after the
+# third only fit noise; :class:`~rankrls.CoRankingPursuitCV` chooses the number of genes.
 #
-# Put together
-# ------------
-# Each view alone is a solution. Together they are better, since the noise of a gene is not that of its counterpart:
-# the mean of their scores, which is the model's, and the positions that they give (Borda).
+# Combining the views
+# -------------------
+# Each view alone is a solution. Their combination is better, because the noise of a gene is independent of the noise of
+# its counterpart. The model's score is the mean of the views' scores; Borda's sum of positions is an alternative.
 
 first_three = CoRankingPursuit(3, views=({}, {}), dictionary="features", disjoint=True, nu=0.0)
 found = {

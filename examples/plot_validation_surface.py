@@ -1,10 +1,10 @@
 """
-Three ways to read one surface
-==============================
+Three ways to stop conjugate gradients
+======================================
 
-Conjugate gradients carry the model of every regularization value through every iteration, at the price of one run. Here
-442 patients are ranked by how far their diabetes has progressed a year later, by all products of up to three of ten
-measurements: 285 features, with which 220 patients can be fitted far too well.
+One run of conjugate gradients gives the model of every regularization value after every iteration. Here 442 patients
+are ranked by the progression of their diabetes after one year. The features are all products of up to three of ten
+measurements. With these 285 features, 220 patients are easily overfitted.
 """
 
 import matplotlib.pyplot as plt
@@ -30,9 +30,9 @@ def fitted(**options):
 
 
 # %%
-# Every curve is one alpha. The right end is Tikhonov regularization: too small an alpha ends in nonsense. The dashed
-# curve, alpha = 0, is best after a few iterations: early stopping. The best point of all curves is the hybrid of both.
-# In hindsight all three agree on these patients: 111 of them are too few to tell more apart.
+# Each curve is one alpha. Its right end is Tikhonov regularization; if alpha is too small, the model overfits. The
+# dashed curve, alpha = 0, is best after a few iterations, which is early stopping. The hybrid takes the best point of
+# all curves. The three choices are about equally good: 111 patients are too few to separate them.
 
 tikhonov = fitted(alphas=ALPHAS, selection="tikhonov", tol=1e-3)
 early = fitted(selection="early_stopping")
@@ -47,7 +47,7 @@ axes.legend(handles=[axes.lines[0], *axes.lines[-3:]])
 plt.show()
 
 # %%
-# On the patients that nobody has looked at yet:
+# On the test patients:
 
 for name, model in (("Tikhonov", tikhonov), ("early stopping", early), ("hybrid", hybrid)):
     error = Measure("disagreement")(y[test], model.predict(X[test]))

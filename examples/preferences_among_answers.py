@@ -1,10 +1,10 @@
 """
-What people like in an answer: votes as preferences
-===================================================
+Which answers people prefer: votes on language models
+=====================================================
 
-People were shown two answers to the same prompt, by two language models, and said which one they liked better, or that
-it was a tie. From such votes a model learns to score answers: a reward model in the small. It is judged on prompts that
-it has never seen, beside two baselines: the longer (or the shorter) answer wins, and who wrote it decides.
+People saw two answers to the same prompt, by two language models, and voted for one of them or for a tie. A small
+reward model is fitted to these votes, so that it can score answers. It is evaluated on held-out prompts and compared
+with two baselines: the length of the answer, and its author.
 
 The votes are those of the LLMFAO study: 8931 votes by 124 people on answers of 59 models to 13 prompts. The data are by
 Dmitry Ustalov, the prompts and answers by llmonitor.com, both under CC BY 4.0. They are not part of this library: get
@@ -13,7 +13,7 @@ run ::
 
     python preferences_among_answers.py FOLDER
 
-This page shows the program and what it printed; the figures are in its last section.
+This page shows the program and, in the last section, its output.
 """
 
 # sphinx_gallery_thumbnail_path = '_static/preferences_among_answers.png'
@@ -101,9 +101,9 @@ def agreement(votes):
 # %%
 # What an answer looks like
 # -------------------------
-# Fourteen numbers that have nothing to do with what is asked. They are standardised among the answers to the same
-# prompt: the question is whether an answer is long for this prompt. That looks at all answers to a prompt, as whoever
-# has to order them can, and at no vote.
+# Fourteen numbers describe the form of an answer, independently of the prompt's subject. They are standardised among
+# the answers to the same prompt, so that an answer is long or short for this prompt. This uses all answers to a
+# prompt, which are known when they are ranked, but no votes.
 
 FORM = {
     "length in words": lambda text, words: np.log1p(len(words)),
@@ -130,8 +130,8 @@ def form(votes):
 
 
 # %%
-# Words are weighed by TF-IDF, with a vocabulary of the training prompts. The third set of features is no text at all:
-# who wrote the answer.
+# Words are weighted by TF-IDF, with a vocabulary of the training prompts. The third set of features is the author of
+# the answer.
 
 
 def words(votes, known):
@@ -158,10 +158,9 @@ def features(votes, known, sets):
 # %%
 # Held-out prompts
 # ----------------
-# Each prompt is held out in its turn. The model learns from the votes on the others, and alpha is chosen among them by
-# leaving out each prompt again: that is exact, and needs no refits. No prompt is used both to fit and to evaluate,
-# neither for the weights nor for alpha. In the fit, ties are either dropped or differences of 0. They are never
-# evaluated.
+# Each prompt is held out once. The model is fitted to the votes on the other prompts, and alpha is chosen by leaving
+# out each of them, exactly and without refits. The held-out prompt influences neither the weights nor alpha. Ties are
+# either dropped, or fitted as differences of 0. They are never evaluated.
 
 
 def learn(votes, X, used, ties):
@@ -195,9 +194,9 @@ def shorter_wins(votes):
 
 
 # %%
-# All of it
-# ---------
-# Prompts count the same, and the intervals are over prompts. There are thirteen, so the intervals are wide.
+# The whole program
+# -----------------
+# All prompts have the same weight, and the intervals are over prompts. With thirteen prompts, the intervals are wide.
 
 
 def main(folder, picture=None):
@@ -228,8 +227,8 @@ def main(folder, picture=None):
 
 
 # %%
-# What came of it
-# ---------------
+# Results
+# -------
 # .. code-block:: text
 #
 #    750 answers, 8931 votes, 5460 of them decided
@@ -249,17 +248,17 @@ def main(folder, picture=None):
 #    words - form, words                 -0.1740  -0.2622 to -0.0905         2/0/11           0.0088      0.0098
 #    form, words, ties - form, words     -0.0039  -0.0100 to +0.0010          2/7/4           0.7500      0.6562
 #
-# - Votes are noisy. Two people who both took a side on the same two answers agreed two times in three.
+# - Votes are noisy. If two people both preferred one of the same two answers, they agreed in two of three cases.
 # - The longer answer does not win here: on nine of the thirteen prompts it lost most of the decided votes.
-# - Fourteen numbers about an answer's form order the votes on an unseen prompt as well as knowing its author does, as
-#   far as thirteen prompts can tell; with words beside them they are better than length on each of the thirteen. Unlike
-#   the author they need no votes on other answers of the same model.
-# - Words of twelve prompts do not help on the thirteenth: alone they are no better than a coin, and beside the form
-#   they change next to nothing. They are words of the prompts' subjects.
-# - Whether ties are dropped or differences of 0 makes no difference that these votes could show.
+# - On held-out prompts, the fourteen numbers about an answer's form predict the votes as well as its author does, as
+#   far as thirteen prompts can show. Together with words they are better than length on each prompt. Unlike the
+#   author, they need no votes on other answers of the same model.
+# - Words from twelve prompts do not help on the thirteenth, because they are about the prompts' subjects. Alone they
+#   are no better than chance, and together with the form they change almost nothing.
+# - It makes no measurable difference whether ties are dropped or fitted as differences of 0.
 #
-# The most telling features, by a model of all votes. What repeats itself, breaks off, runs over many lines or speaks of
-# itself is liked less. These are weights in one sum, not causes.
+# The figure shows the largest weights of a model of all votes. Answers that repeat themselves, break off, have many
+# lines or mention the model itself are less popular. These are weights of one sum, not causes.
 #
 # .. image:: /_static/preferences_among_answers.png
 #    :alt: Weights of the most telling features of answers

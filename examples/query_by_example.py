@@ -2,16 +2,16 @@
 Query by example on handwritten digits
 ======================================
 
-A query is an image, its candidates are other images, and the ones that show the same digit should come first. What is
-learned is a distance: the features of a candidate are its absolute pixel differences to the query. Queries and
-candidates of the test are images that training never saw.
+A query is an image, and its candidates are other images. Those that show the same digit should come first. The model is
+a distance: the features of a candidate are its absolute pixel differences to the query. The test queries and candidates
+are images that are not in the training data.
 
-Everything goes through LETOR files and the ``rankrls`` command, as it would with data of your own. Run it with ::
+The program uses LETOR files and the ``rankrls`` command, as you would with your own data. Run it with ::
 
     python examples/query_by_example.py
 
-It leaves files, models and the picture below in ``demo-output/``. Each block of the picture is one query, and shows
-what the plain distance, the linear and the Gaussian model rank first; wrong digits are red.
+It writes files, models and the picture below to ``demo-output/``. Each block of the picture is one query, with the
+images that the plain distance, the linear and the Gaussian model rank first. Wrong digits are red.
 
 .. image:: /_static/query_by_example.png
    :alt: Rows of handwritten digits, ranked first by an untrained distance, a linear and a Gaussian model
@@ -23,9 +23,9 @@ what the plain distance, the linear and the Gaussian model rank first; wrong dig
    linear               0.870         0.634         0.708         0.086
    Gaussian             0.905         0.720         0.794         0.055
 
-Regularization and the Gaussian's width are chosen by leave-query-out on the training queries. How many candidates that
-model is trained on, and which widths it may choose from, were settled with the test queries in view, so its row is a
-little optimistic.
+The regularization and the width of the Gaussian are chosen by leave-query-out on the training queries. The number of
+training candidates and the grid of widths of this model were chosen with the test queries in view, so its row is
+slightly optimistic.
 """
 
 # sphinx_gallery_thumbnail_path = '_static/query_by_example.png'
@@ -119,7 +119,7 @@ def learn_and_judge():
 
 
 # %%
-# What came of it: a table, and a picture of the images ranked first.
+# Results: a table, and a picture of the images that are ranked first.
 
 
 def print_table(measured, per_query):
@@ -178,7 +178,7 @@ def draw(images, digits, queries, items, same_digit, scores, per_query):
 
 
 # %%
-# In one go:
+# The whole program:
 
 
 def main():

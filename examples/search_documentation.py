@@ -3,13 +3,13 @@ Search over installed documentation
 ===================================
 
 A query is a function or class of numpy, scipy or scikit-learn. Its candidates are the 100 others whose documentation
-has the most similar words, and those that its "See Also" lists are relevant. That section is left out of every text.
-Half of the queries are for learning. Which model is best is decided on them alone, by leave-query-out; the other half
-is looked at once.
+has the most similar words. Those that its "See Also" section lists are relevant; this section is removed from every
+text. Half of the queries are training queries. The best model is chosen on them, by leave-query-out. The other half is
+used once, for the test.
 
-Run it with ``make demo``; it leaves a report, a picture, the models and an export in ``demo-output/``. What it reads is
-the documentation installed beside it, so other versions of the three packages give somewhat other figures. Pages and
-features are made by the modules in ``examples/documentation``.
+Run it with ``make demo``. It writes a report, a picture, the models and an export to ``demo-output/``. It reads the
+installed documentation, so the figures depend on the versions of the three packages. The modules in
+``examples/documentation`` make the pages and features.
 """
 
 # sphinx_gallery_thumbnail_path = '_static/search_documentation.png'
@@ -47,7 +47,7 @@ WELL_KNOWN = (  # the first of each row that is not for learning is shown
 
 
 # %%
-# The data. A query is for learning or not by its name, so the split is the same on every machine.
+# The data. The name of a query decides whether it is a training query, so the split is the same on every machine.
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def read_documentation(packages: tuple[str, ...] = PACKAGES) -> Data:
 
 
 # %%
-# The models. A linear one orders all candidates. Its first 30 go to a second model, which is linear in the ranks of the
-# features or Gaussian. For a query of the training set those 30 are the ones that the model *without* this query puts
-# first: its exact held-out scores, which come with the fit.
+# The models. A linear model ranks all candidates. A second model, which is linear in the ranks of the features or
+# Gaussian, ranks the first 30 of them again. For a training query, the first 30 are chosen by the exact held-out
+# scores, that is, by a model that was fitted without this query.
 
 
 def first_of(scores: np.ndarray) -> np.ndarray:
@@ -137,7 +137,7 @@ def measure(table: Table, scores: np.ndarray) -> float:
 
 
 # %%
-# What came of it: a table, lists, and the weights of the linear model.
+# Results: a table, lists, and the weights of the linear model.
 
 
 def print_table(data: Data, rankers: dict[str, Ranker], scores: dict[str, np.ndarray], chosen: str) -> None:
@@ -207,7 +207,7 @@ def draw(shown: dict[str, list[list[tuple[str, bool]]]], titles: list[str], path
 
 
 # %%
-# In one go:
+# The whole program:
 
 
 def main(packages: tuple[str, ...] = PACKAGES, folder: Path = FOLDER, n_basis: int = 1600) -> dict[str, float]:
