@@ -97,6 +97,15 @@ def test_gaps_and_late_positions():
     assert "3 with fewer than 50 impressions" in str(found)
 
 
+def test_no_clicks_at_the_first_position():
+    X, clicks, position, qid, shown, *_ = clicked(queries=100)
+    for some in (np.zeros(len(X)), np.where(position == 1, 0, clicks)):
+        found = estimate_propensities(X, some, position, qid=qid, impressions=shown)
+        assert found.examination[0] == 1.0
+        assert np.isfinite(found.examination).all()
+        assert np.isfinite(found.standard_error).all()
+
+
 def test_a_position_that_was_never_shown_shares_the_value_before_it():
     X, clicks, position, qid, shown, *_ = clicked()
     never = position == 4
@@ -146,6 +155,7 @@ def test_positions_that_the_features_determine_are_warned_of():
     [
         (lambda c, p, n: (c, np.where(np.arange(len(p)) == 7, np.nan, p), n), "position", 7),
         (lambda c, p, n: (c, np.where(np.arange(len(p)) == 5, 1.5, p), n), "position", 5),
+        (lambda c, p, n: (c, np.where(np.arange(len(p)) == 6, 1e30, p), n), "position", 6),
         (lambda c, p, n: (c, p[1:], n), "position", None),
         (lambda c, p, n: (np.where(np.arange(len(c)) == 4, -1, c), p, n), "clicks", 4),
         (lambda c, p, n: (np.where(np.arange(len(c)) == 3, 11, c), p, n), "clicks", 3),
@@ -189,8 +199,7 @@ def test_estimators_are_fitted_on_corrected_clicks(model):
     fitted = clone(model).fit(X, clicks, qid=qid, position=position, impressions=shown, sample_weight=own)
     np.testing.assert_allclose(fitted.propensities_.examination, found.examination, rtol=1e-12)
     other = clone(model).fit(X, labels, qid=qid, sample_weight=weights * own)
-    scored = {"qid": qid} if isinstance(model, AutoRankRLS) else {}
-    np.testing.assert_allclose(fitted.predict(X, **scored), other.predict(X, **scored), rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(fitted.predict(X), other.predict(X), rtol=1e-7, atol=1e-9)
     if hasattr(fitted, "selection_"):
         assert fitted.selection_ == f"{other.selection_}, clicks weighted by inverse propensities"
     assert not hasattr(other, "propensities_")

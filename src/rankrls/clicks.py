@@ -222,7 +222,8 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         if len(values) != len(c):
             raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
         check_finite(name, values, "entry")
-    refuse_where(rows % 1.0 != 0.0, "position", lambda k: f"Positions are whole numbers; row {k} has {rows[k]:g}.")
+    broken = (rows % 1.0 != 0.0) | (np.abs(rows) > 2.0**53)
+    refuse_where(broken, "position", lambda k: f"Positions are whole numbers; row {k} has {rows[k]:g}.")
     refuse_where((c < 0.0) | (c > n), "clicks", lambda k: f"Row {k} has {c[k]:g} clicks in {n[k]:g} impressions.")
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
@@ -255,6 +256,7 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
         system = np.tensordot(theta**2, G, 1) + np.diag(ridge)
         g = np.maximum(Z @ linalg.solve(system, theta @ b, assume_a="pos"), LEAST_EXAMINATION)
         new = np.bincount(codes, n * rates * g, len(theta)) / np.bincount(codes, n * g * g, len(theta))
+        new = np.maximum(new, LEAST_EXAMINATION)
         new = np.maximum(new / new[0], LEAST_EXAMINATION)
         moved, theta = np.abs(new - theta).max(), new
         if moved < _SETTLED:

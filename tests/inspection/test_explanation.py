@@ -1,5 +1,7 @@
 """Contributions add up to the scores that the model gives, and their differences to differences of scores."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -120,6 +122,8 @@ def test_tables():
     np.testing.assert_allclose(pair.weights * -np.diff(pair.values)[:, 0], pair.contributions, rtol=1e-9)
     rows = pair.rows(2)
     assert rows[-1][0] == "2 others"
+    assert json.loads(json.dumps(pair.as_dict()))["query"] == "u"
+    assert json.loads(json.dumps(explain(model, X, qid=np.repeat([7, 3], 20)).item(3).as_dict()))["query"] == 7
     assert sum(row[1] for row in rows) == pytest.approx(pair.difference)
     lines = pair.table(2).splitlines()
     word = "above" if pair.difference > 0 else "below"

@@ -98,6 +98,8 @@ def test_refusals():
         leaderboard([0, 1], [1, 2], X=np.eye(3), estimator=RankRLS(positive=True))
     with pytest.raises(InputError, match="RankRLSCV"):
         leaderboard([0, 1], [1, 2], X=np.eye(3), estimator=RankRLSCV())
+    with pytest.raises(InputError, match="missing"):
+        leaderboard(["a", None], ["b", "c"])
     with pytest.raises(InputError, match="alpha must be a number above 0"):
         leaderboard(["a", "b"], ["b", "c"], estimator=RankRLS(alpha=0.0))
 

@@ -177,7 +177,7 @@ class Explanation(Shown):
         return f"{title}\n{table_text(['', 'mean size', 'weight'], some(rows))}"
 
     def _query(self, row: int) -> Any:
-        return self.layout.ids[self.layout.codes[row]] if self.has_qid else None
+        return self.layout.ids[self.layout.codes[[row]]].tolist()[0] if self.has_qid else None
 
     def _values(self, name: str, row: int) -> Array:
         if check_count(name, row, least=0) >= self.layout.n_rows:

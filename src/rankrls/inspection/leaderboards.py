@@ -13,6 +13,7 @@ from scipy.special import stdtrit
 
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
+from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.fitting import preferred
@@ -151,7 +152,8 @@ def leaderboard(
     estimator = RankRLS() if estimator is None else estimator
     if X is None:
         if names is None:
-            names, numbers = np.unique(np.concatenate([winners, losers]), return_inverse=True)
+            layout = query_layout([*winners, *losers], len(winners) + len(losers), name="winners")
+            names, numbers = layout.ids[layout.by_id], np.argsort(layout.by_id)[layout.codes]
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
     model, _ = checked_prior(estimator, None, None, "leaderboard")
