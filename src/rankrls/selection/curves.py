@@ -75,9 +75,8 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
     """
     if isinstance(data, PreferredItems):
         return _share_of_preferences(measure, data.graph, np.ascontiguousarray(scores[:, :, 0]))
-    weights = data.weights if measure.uses_sample_weight else None
     targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
-    found = [measure.judge(y, given, data.layout, weights, rounded=True) for y, given in targets]
+    found = [measure.judge(y, given, data.layout, data.weights, rounded=True) for y, given in targets]
     values, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
     return Curve(mean, mean_and_error(values)[1], values)
 

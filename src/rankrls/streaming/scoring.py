@@ -162,10 +162,7 @@ def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -
     y, qid = table.y[rows], table.qid[rows]
     ids, weights = (None if column is None else column[rows] for column in (table.ids, table.sample_weight))
     layout = query_layout(query_numbers(qid), len(rows))
-    values = [
-        measure.judge(y, scores[rows], layout, weights if measure.uses_sample_weight else None, ids)
-        for measure in measures
-    ]
+    values = [measure.judge(y, scores[rows], layout, weights, ids) for measure in measures]
     return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), qid[layout.starts[:-1]]
 
 
