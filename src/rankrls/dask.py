@@ -17,7 +17,7 @@ from scipy import sparse
 from rankrls._errors import InputError, needed
 from rankrls._queries import query_layout
 from rankrls.models import rankrls, sparse_rankrls
-from rankrls.models.inputs.parameters import estimator
+from rankrls.models.parameters import estimator
 
 needed("rankrls.dask", "dask", "dask", "distributed")
 

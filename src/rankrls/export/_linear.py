@@ -19,7 +19,7 @@ from rankrls._errors import InputError
 from rankrls.io import atomic_write
 from rankrls.metrics._scorer import unwrapped
 from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, names_of_features, table_encoder
-from rankrls.models.inputs.parameters import number
+from rankrls.models.parameters import number
 from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
 
 Array = NDArray[np.float64]

@@ -13,7 +13,7 @@ from rankrls._errors import InputError, needed
 from rankrls.export._linear import Exported, affine_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
-from rankrls.models.inputs.parameters import number
+from rankrls.models.parameters import number
 
 OPSET, IR_VERSION = 18, 8
 

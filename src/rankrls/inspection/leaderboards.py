@@ -17,7 +17,7 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.fitting import preferred
-from rankrls.models.inputs.parameters import number
+from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.selection.folds import preference_blocks

@@ -16,7 +16,7 @@ from rankrls._errors import InputError
 from rankrls._shown import Shown
 from rankrls.model_selection.query_holdout import checked_model, labelled_data
 from rankrls.models.fitting import check_features, is_precomputed, preferred
-from rankrls.models.inputs.parameters import number
+from rankrls.models.parameters import number
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
 from rankrls.selection.least_squares import BasisForm, DualForm, Form, ItemForm, LeastSquares

@@ -17,7 +17,7 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown
 from rankrls.metrics import Measure, preference_accuracy, resolve_measure
 from rankrls.metrics._values import mean_and_error
-from rankrls.models.inputs.parameters import number
+from rankrls.models.parameters import number
 from rankrls.survival import survival_pairs
 
 

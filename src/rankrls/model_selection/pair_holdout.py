@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
 from rankrls.model_selection.query_holdout import checked_model, labelled_data
 from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
-from rankrls.models.inputs.parameters import number
+from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.selection.plans import check_pairs_can_be_held_out, concordance

@@ -16,7 +16,7 @@ from rankrls._shown import Shown, p_text
 from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import choosing
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import number, options
+from rankrls.models.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.numerics.pairs import concordance_of_targets
 from rankrls.selection.curves import judge_queries

@@ -14,7 +14,7 @@ from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.models.fitting import check_comparable, labelled, preferred
-from rankrls.models.inputs.parameters import check_grid, check_parameters
+from rankrls.models.parameters import check_grid, check_parameters
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks

@@ -23,7 +23,7 @@ from rankrls.learners.trees import lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.boosted import Found, fitted_blend, fitted_trees
-from rankrls.models.inputs.parameters import (
+from rankrls.models.parameters import (
     SelectionParameters,
     check_measure,
     check_parameters,

@@ -13,11 +13,11 @@ from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls.learners.trees import LOSSES, N_FOLDS, SETTINGS, Labelled, cross_fitted, drawn_folds, why_not
 from rankrls.models import fitting
-from rankrls.models.inputs.basis import generator
-from rankrls.models.inputs.parameters import estimator
+from rankrls.models.parameters import estimator
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.numerics.runs import lengths_to_starts, runs_of
+from rankrls.selection.basis import generator
 from rankrls.selection.curves import evaluated
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results, search

@@ -17,14 +17,7 @@ from rankrls._errors import InputError
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
-    GraphParameters,
-    check_grid,
-    check_parameters,
-    check_seed,
-    estimator,
-    parameter,
-)
+from rankrls.models.parameters import GraphParameters, check_grid, check_parameters, check_seed, estimator, parameter
 from rankrls.models.ranker import Chooses
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer

@@ -18,7 +18,7 @@ from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem
 from rankrls.learners.paths import CoPursuitPath
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
+from rankrls.models.parameters import (
     KernelParameters,
     SelectionParameters,
     combinations,

@@ -18,7 +18,7 @@ from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.paths import select_features
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
+from rankrls.models.parameters import (
     KernelParameters,
     SelectionParameters,
     check_seed,

@@ -18,14 +18,7 @@ from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
-    ChoiceParameters,
-    KernelParameters,
-    check_parameters,
-    estimator,
-    flag,
-    parameter,
-)
+from rankrls.models.parameters import ChoiceParameters, KernelParameters, check_parameters, estimator, flag, parameter
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.curves import Curve

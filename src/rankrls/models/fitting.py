@@ -31,10 +31,10 @@ from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._values import check_weights as check_row_weights
-from rankrls.models.inputs.basis import generator, make_basis
-from rankrls.models.inputs.parameters import check_grid, combinations, options, signs_of
+from rankrls.models.parameters import check_grid, combinations, options, signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
+from rankrls.selection.basis import generator, make_basis
 from rankrls.selection.curves import judged_queries, logistic_slope
 from rankrls.selection.least_squares import LeastSquares
 from rankrls.selection.optimism import search_bias

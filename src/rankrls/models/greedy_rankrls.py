@@ -17,7 +17,7 @@ from rankrls._errors import InputError
 from rankrls.learners.greedy import GreedyProblem, block_rows
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import GraphParameters, check_measure, estimator, parameter
+from rankrls.models.parameters import GraphParameters, check_measure, estimator, parameter
 from rankrls.models.ranker import Candidate, Chooses
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search

@@ -23,13 +23,13 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
-from rankrls.models.inputs.basis import drawn_numbers, make_basis
-from rankrls.models.inputs.parameters import options, signs_of
+from rankrls.models.parameters import options, signs_of
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array
 from rankrls.numerics.nonnegative import signed_path
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
+from rankrls.selection.basis import drawn_numbers, make_basis
 from rankrls.selection.curves import Curve
 from rankrls.selection.folds import check_two_vary
 from rankrls.selection.least_squares import BasisForm, LeastSquaresProblem, PrimalForm

@@ -15,7 +15,7 @@ from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import GraphParameters, SelectionParameters, check_parameters, estimator
+from rankrls.models.parameters import GraphParameters, SelectionParameters, check_parameters, estimator
 from rankrls.models.ranker import Ranker
 
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")

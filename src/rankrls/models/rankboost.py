@@ -13,7 +13,7 @@ from rankrls._comparisons import Comparisons
 from rankrls.learners.rankboost import RankBoostProblem, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import BALANCES, ChoiceParameters, check_parameters, estimator, parameter
+from rankrls.models.parameters import BALANCES, ChoiceParameters, check_parameters, estimator, parameter
 from rankrls.models.ranker import Fits
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search

@@ -19,7 +19,7 @@ from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import labelled_rows
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import SelectionParameters, check_parameters
+from rankrls.models.parameters import SelectionParameters, check_parameters
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.plans import Plan, few_folds

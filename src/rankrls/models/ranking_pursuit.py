@@ -18,14 +18,7 @@ from rankrls.kernels import Kernel
 from rankrls.learners.paths import PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import (
-    GraphParameters,
-    KernelParameters,
-    SelectionParameters,
-    estimator,
-    flag,
-    parameter,
-)
+from rankrls.models.parameters import GraphParameters, KernelParameters, SelectionParameters, estimator, flag, parameter
 from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
 from rankrls.selection.search import search
 

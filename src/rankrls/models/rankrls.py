@@ -16,7 +16,7 @@ from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models import fitting, incremental
-from rankrls.models.inputs.parameters import (
+from rankrls.models.parameters import (
     GraphParameters,
     KernelParameters,
     check_parameters,

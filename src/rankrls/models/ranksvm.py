@@ -13,9 +13,9 @@ from rankrls._comparisons import Comparisons, LabelledItems
 from rankrls._errors import InputError
 from rankrls.learners.ranksvm import RankSVMProblem
 from rankrls.models import fitting
-from rankrls.models.inputs.basis import make_basis
-from rankrls.models.inputs.parameters import BALANCES, BasisParameters, estimator, options, parameter
+from rankrls.models.parameters import BALANCES, BasisParameters, estimator, options, parameter
 from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
+from rankrls.selection.basis import make_basis
 from rankrls.selection.search import search
 
 MOST_EXACT = 5000

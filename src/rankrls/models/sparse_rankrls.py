@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankrls.models.inputs.parameters import BasisParameters, estimator, parameter
+from rankrls.models.parameters import BasisParameters, estimator, parameter
 from rankrls.models.rankrls import ExactChooser, ExactRanker
 
 

@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.learners.transductive import TransductiveProblem
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.inputs.parameters import BasisParameters, SelectionParameters, estimator, options, parameter
+from rankrls.models.parameters import BasisParameters, SelectionParameters, estimator, options, parameter
 from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.scorer import Scorer

@@ -1,1 +1,0 @@
-"""What estimators are given: parameters, items, labels, views, checked once."""
