@@ -43,7 +43,7 @@ def test_held_out_queries_are_scored_as_by_refits(case, seed):
     for query in set(case.q):
         out = case.q == query
         G, b = (a.astype(float) for a in pairwise_equations(case.X[~out], case.y[~out], case.laplacian(~out)))
-        left = type(equations)(G, b[:, None], np.zeros(1), int((~out).sum()))
+        left = type(equations)(G, b[:, None], int((~out).sum()))
         wanted = case.X[out] @ signed_path(left, alphas, signs)[:, :, 0].T
         np.testing.assert_allclose(held[:, out], wanted.T, atol=1e-7 * (1.0 + np.abs(case.y).max()))
 

@@ -216,7 +216,6 @@ class Walk:
         self._columns = OrthonormalColumns(problem.n_rows, most, self.size * _EPS)
         self._indices: list[tuple[int, ...]] = []
         self._steps: list[Any] = []
-        self._lengths = np.zeros(len(views))
         self._places: list[tuple[int, int]] = []  # stage and view of each direction
 
     @property
@@ -240,15 +239,13 @@ class Walk:
 
     def step(self, v: int, j: int, length: float) -> None:
         """Step along a column of a view, whose coefficient alone changes."""
-        self._lengths[v] = length
+        self._steps.append(length)
         self.u -= length * self._problem.column(v, j)
+        self._places.append((self.n_stages, v))
 
     def end_stage(self, chosen: Sequence[int]) -> None:
         """One stage more, with the last column that each view has taken."""
         self._indices.append(tuple(chosen))
-        if not self._backfit:
-            self._steps.append(self._lengths)
-            self._lengths = np.zeros(self._M)
         self._losses.append(float(self.u @ self.u))
         self._view_losses.append(self._problem.parts(self.u))
 
@@ -256,14 +253,12 @@ class Walk:
         """All stages."""
         P, M = self.n_stages, self._M
         coefficients = np.zeros((P, P, M))
-        if self._backfit and P:
+        if P:
             stage, view = np.array(self._places).T
-            after = np.cumsum(self._columns.inverse() * np.array(self._steps), axis=1)
+            columns = self._columns.inverse() if self._backfit else np.eye(len(stage))
+            after = np.cumsum(columns * np.array(self._steps), axis=1)
             last = np.searchsorted(stage, np.arange(P), side="right") - 1
             coefficients[:, stage, view] = after[:, last].T
-        elif P:
-            coefficients[:] = np.array(self._steps)
-            coefficients *= np.tri(P)[:, :, None]
         indices = np.array(self._indices, dtype=np.intp).reshape(P, M)
         return CoPursuitPath(indices, coefficients, np.array(self._losses), np.array(self._view_losses))
 

@@ -23,7 +23,7 @@ from rankrls._compiled import compiled
 from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.eigen import EPS, check_semidefinite
 from rankrls.numerics.graph import Array, Index, LabelledGraph
-from rankrls.numerics.runs import group_means, group_sums
+from rankrls.numerics.runs import group_sums
 from rankrls.numerics.smoother import DualSmoother, Smoother
 
 _ROWS = 128
@@ -107,19 +107,16 @@ def concordance_of_targets(
 
     Targets share all but a few operations for each pair.
     """
-    w, starts = graph.weights, graph.starts
-    y = graph.y - np.repeat(graph.y[starts[:-1]], np.diff(starts), axis=0)
-    y -= np.repeat(group_means(y.T, w, starts).T, np.diff(starts), axis=0)
-    plan, total = replace(_Plan.of(smoother, graph, X), y=y), np.zeros(y.shape[1])
-    _weigh_targets(starts, y, w, total)
+    w, starts, plan, total = graph.weights, graph.starts, _Plan.of(smoother, graph, X), np.zeros(graph.y.shape[1])
+    _weigh_targets(starts, plan.y, w, total)
 
     def judge(alpha: float) -> Array:
         left, W, diagonal, rest = plan.solved(alpha)
-        won = np.zeros(y.shape[1])
+        won = np.zeros(len(total))
         for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
             for a in range(begin, end, _ROWS):
                 block = left[a : min(a + _ROWS, end)] @ W[begin:end].T
-                _count_targets(block, a, begin, y, diagonal, rest, plan.scale, w, plan.tie, won)
+                _count_targets(block, a, begin, plan.y, diagonal, rest, plan.scale, w, plan.tie, won)
         return 0.5 + 0.5 * np.divide(won, total, out=np.full_like(won, np.nan), where=total > 0.0)
 
     return np.stack(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())), axis=1)
@@ -140,7 +137,7 @@ def held_out_margins(
         left, W, diagonal, rest = plan.solved(alpha)
         cross = np.einsum("ij,ij->i", left[a], W[b])
         out = np.empty(len(a))
-        _margins(a, b, cross, plan.y, diagonal, rest, plan.scale, plan.tie, out)
+        _margins(a, b, cross, plan.y[:, 0], diagonal, rest[:, 0], plan.scale, plan.tie, out)
         return out
 
     return np.stack(list(map_chunks(margins, pair_alphas(graph, alphas, balance).tolist())), axis=1)
@@ -153,7 +150,7 @@ class _Plan:
     smoother: Smoother
     graph: LabelledGraph
     Z: Array
-    y: Array  # centred
+    y: Array  # centred, (m, targets)
     u: Array
     scale: Array  # 1 / sqrt(w)
     first_equal: Index  # rows of the query before those of the row's own label
@@ -162,9 +159,8 @@ class _Plan:
 
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Any) -> _Plan:
-        lengths, w, y = np.diff(graph.starts), graph.weights, graph.y[:, 0]
-        y = y - np.repeat(y[graph.starts[:-1]], lengths)
-        y = y - np.repeat(group_means(y, w, graph.starts), lengths)
+        lengths, w = graph.lengths, graph.weights
+        y, _ = replace(graph, rows=np.arange(graph.n_rows)).read(graph.y)
         new = np.concatenate(([True], np.diff(graph.y[:, 0]) != 0))
         new[graph.starts[:-1]] = True
         place = np.arange(len(y))
@@ -189,7 +185,7 @@ class _Plan:
 
     def solved(self, alpha: float) -> tuple[Array, Array, Array, Array]:
         """Two matrices whose product is ``I - H`` off its diagonal, its diagonal, and ``z - H z``."""
-        s, z = self.smoother, (self.y.T / self.scale).T
+        s, z = self.smoother, self.y / self.scale[:, None]
         if self.sign > 0.0:
             values = s.values if self.taken else s.values[s.values != 0.0]
             W = self.Z * np.sqrt(alpha / (np.maximum(values, 0.0) + alpha))
@@ -203,7 +199,7 @@ class _Plan:
     def comparable_weight(self) -> Array:
         """Weight of each item's pairs with items of its query that have other labels."""
         w, starts = self.graph.weights, self.graph.starts
-        lengths = np.diff(starts)
+        lengths = self.graph.lengths
         first = np.repeat(starts[:-1], lengths) + self.first_equal
         _, number, count = np.unique(first, return_inverse=True, return_counts=True)
         others = np.repeat(group_sums(w, starts), lengths) - np.bincount(number, w)[number]
@@ -213,7 +209,7 @@ class _Plan:
         """The weight that each item's pairs are right about, but for the item's own."""
         left, W, diagonal, rest = self.solved(alpha)
         sums, w = np.zeros(len(self.y)), self.graph.weights
-        known = self.y, diagonal, rest, self.scale, w, self.tie
+        known = self.y[:, 0], diagonal, rest[:, 0], self.scale, w, self.tie
         for begin, end in zip(self.graph.starts[:-1].tolist(), self.graph.starts[1:].tolist(), strict=True):
             for a in range(begin, end, _ROWS):
                 b = min(a + _ROWS, end)

@@ -54,8 +54,8 @@ class Evidence:
         if isinstance(smoother, DualSmoother):
             return cls(values, squares, 0.0, graph.n_observations)
         live = values > 0.0
-        shares = squares[live] / values[live]
-        return cls(values[live], shares, max(float(smoother.energy[0] - shares.sum()), 0.0), graph.n_observations)
+        shares, energy = squares[live] / values[live], float((graph.target[:, 0] ** 2).sum())
+        return cls(values[live], shares, max(energy - float(shares.sum()), 0.0), graph.n_observations)
 
     def objective(self, alpha: float) -> float:
         """``||F (y - f)||^2 + alpha ||f||^2`` at its minimum."""

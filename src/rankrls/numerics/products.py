@@ -10,15 +10,16 @@ the row is in the cache. Otherwise there are two passes, with L f between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from rankrls._compiled import compiled, map_threads, n_threads, one_blas_thread
+from rankrls._compiled import compiled, n_threads
 from rankrls._rows import offset_columns, shift_columns
-from rankrls.numerics.chunks import CHUNK_VALUES
+from rankrls.numerics.chunks import CHUNK_VALUES, R, map_chunks
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import averaging, group_means
 
@@ -47,41 +48,34 @@ class FeatureProducts:
             if self.sparse:
                 _dot(*self.parts, rows[a:b], p, out[a:b])
             else:
-                for k in range(a, b, self._step):
-                    out[k : min(k + self._step, b)] = self._block(rows[k : min(k + self._step, b)]) @ p
+                out[a:b] = self._block(rows[a:b]) @ p
 
-        self.over(rows, run)
+        for _ in self.over(rows, run):
+            pass
         return out
 
     def combine(self, rows: Index, z: Array) -> Array:
         """``X'z`` for some rows."""
 
         def run(a: int, b: int) -> Array:
+            if not self.sparse:
+                return z[a:b] @ self._block(rows[a:b])
             out = np.zeros(self.shape[1])
-            if self.sparse:
-                _add(*self.parts, rows[a:b], z[a:b], out)
-            else:
-                for k in range(a, b, self._step):
-                    out += z[k : min(k + self._step, b)] @ self._block(rows[k : min(k + self._step, b)])
+            _add(*self.parts, rows[a:b], z[a:b], out)
             return out
 
         return np.asarray(sum(self.over(rows, run), np.zeros(self.shape[1])))
 
-    def over(self, rows: Index, run: Callable[[int, int], Any]) -> list[Any]:
-        """``run(a, b)`` for as many runs of about equally many entries as there are threads, in order."""
+    def over(self, rows: Index, run: Callable[[int, int], R]) -> Iterator[R]:
+        """``run(a, b)`` for runs of rows, in order: as many as there are threads, or chunks of a dense X."""
         if self.sparse:
             ends = np.cumsum(self.parts[2][rows + 1] - self.parts[2][rows])
             work = int(ends[-1]) if len(ends) else 0
+            count = max(1, min(n_threads(), work // (1 << 16)))
+            cuts = [0, *np.searchsorted(ends, np.linspace(0, work, count + 1)[1:-1]).tolist(), len(rows)]
         else:
-            ends, work = np.arange(1, len(rows) + 1) * self.shape[1], len(rows) * self.shape[1]
-        count = max(1, min(n_threads(), work // (1 << 16)))
-        cuts = [0, *np.searchsorted(ends, np.linspace(0, work, count + 1)[1:-1]).tolist(), len(rows)]
-        with one_blas_thread():
-            return map_threads(lambda k: run(cuts[k], cuts[k + 1]), range(count))
-
-    @property
-    def _step(self) -> int:
-        return max(1, CHUNK_VALUES // max(1, self.shape[1]))
+            cuts = [*range(0, len(rows), max(1, CHUNK_VALUES // max(1, self.shape[1]))), len(rows)]
+        return map_chunks(lambda cut: run(*cut), pairwise(cuts))
 
     def _block(self, rows: Index) -> Array:
         whole = len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((np.diff(rows) == 1).all())

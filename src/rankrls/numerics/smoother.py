@@ -59,8 +59,6 @@ class Equations:
         ``X'LX``.
     right : ndarray of shape (n, targets)
         ``X'F't``.
-    energy : ndarray of shape (targets,)
-        ``t't``.
     rows : int
         Rows that were added up: rounding grows with them.
     whitening : ndarray of shape (features, n), optional
@@ -69,40 +67,37 @@ class Equations:
 
     gram: Array
     right: Array
-    energy: Array
     rows: int
     whitening: Array | None = None
 
     @classmethod
     def of(cls, graph: Graph, X: Any) -> Equations:
         """Of one block, O(m n^2); of preferences between fewer items, O(items n^2 + preferences n)."""
-        t = graph.target
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
             gram, right = _sparse_products(graph, X)
         elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
             items = centred_items(graph, X)
-            gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(t)
+            gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(graph.target)
         else:
             return cls.of_factored(graph, graph.factor_rows(X))
-        return cls(gram, right, np.einsum("ij,ij->j", t, t), graph.n_rows)
+        return cls(gram, right, graph.n_rows)
 
     @classmethod
     def of_factored(cls, graph: Graph, Z: Any) -> Equations:
         """Of one block, from ``Z = F X``."""
-        t = graph.target
-        return cls(Z.T @ Z, Z.T @ moved(t, Z), np.einsum("ij,ij->j", t, t), graph.n_rows)
+        return cls(Z.T @ Z, Z.T @ moved(graph.target, Z), graph.n_rows)
 
     def __iadd__(self, other: Equations) -> Equations:
         for own, more in ((self.gram, other.gram), (self.right, other.right)):
             own += more  # in its memory
-        return replace(self, energy=self.energy + other.energy, rows=self.rows + other.rows)
+        return replace(self, rows=self.rows + other.rows)
 
     def __sub__(self, other: Equations) -> Equations:
         """The equations without some queries; a feature of which only rounding is left is zero."""
         gram, right = self.gram - other.gram, self.right - other.right
         gone = gram.diagonal() <= _SUBTRACTED * self.gram.diagonal()
         gram[gone], gram[:, gone], right[gone] = 0.0, 0.0, 0.0
-        return replace(self, gram=gram, right=right, energy=self.energy - other.energy)
+        return replace(self, gram=gram, right=right)
 
     def whitened(self, T: Array | None) -> Equations:
         """The equations of the features ``X T``; these for None. O(n^3)."""
@@ -129,7 +124,7 @@ class Equations:
             least = np.inf
             lost = int(np.argmin(np.where(diagonal > 0.0, diagonal, np.inf))) if uneven else None
         T = vectors if self.whitening is None else self.whitening @ vectors
-        return Smoother(values, T, to_host(vectors.T @ self.right), self.energy, size, least, lost)
+        return Smoother(values, T, to_host(vectors.T @ self.right), size, least, lost)
 
     def solve(self, alpha: float) -> Array:
         """The weights of one alpha, (features, targets): by Cholesky, or the smoother if alpha is next to nothing."""
@@ -182,8 +177,6 @@ class Smoother:
         ``Z = F X directions``.
     right : ndarray of shape (k, targets)
         ``Z't``.
-    energy : ndarray of shape (targets,)
-        ``t't``.
     size : int
         What rounding of the eigenvalues grows with.
     least : float
@@ -195,7 +188,6 @@ class Smoother:
     values: Array
     directions: Array
     right: Array
-    energy: Array
     size: int
     least: float = np.inf
     lost_feature: int | None = None
@@ -340,14 +332,12 @@ class DualEquations:
 
     def smoother(self) -> DualSmoother:
         """Decompose ``F K F'``, which is destroyed. O(m^3)."""
-        t = self.graph.target
         n = self.C.shape[0]
         values, V = symmetric_eigen(self.C, n)
         return DualSmoother(
             values,
             V,
-            to_host(V.T @ moved(t, V)),
-            np.einsum("ij,ij->j", t, t),
+            to_host(V.T @ moved(self.graph.target, V)),
             n,
             lost_feature=self.lost_feature,
             graph=self.graph,
@@ -385,7 +375,7 @@ class ItemSmoother(Smoother):
         U, roots = U[:, live], np.sqrt(values[live])
         features = U * roots
         s = Equations.of(graph, features).smoother()
-        return cls(s.values, s.directions, s.right, s.energy, s.size, graph=graph, features=features, basis=U)
+        return cls(s.values, s.directions, s.right, s.size, graph=graph, features=features, basis=U)
 
     def path(self, alphas: Array) -> Array:
         """Coefficients of the items, (alphas, items, 1)."""
