@@ -275,7 +275,7 @@ def test_warnings_where_the_model_is_not_what_was_asked_for():
         model = CGRankRLS((1e-3,), selection="tikhonov", max_iter=2).fit(features, y)
     assert model.status_ == ["max_iter"]
     assert model.n_iter_ == 2
-    with pytest.warns(ConvergenceWarning, match="still getting better after max_iter=1"):
+    with pytest.warns(ConvergenceWarning, match="still improved after max_iter=1"):
         CGRankRLS((1e-3,), max_iter=1, random_state=0).fit(features, y)
     K = features @ features.T - 50.0 * np.eye(120)
     with pytest.warns(ConvergenceWarning, match="not positive semidefinite"):
