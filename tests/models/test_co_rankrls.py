@@ -143,3 +143,10 @@ def test_refusals_of_data():
     for labels in (np.full(len(y), np.nan), np.where(np.isnan(y), np.nan, 1.0)):
         with Refusal(parameter="y"):
             CoRankRLS().fit(X, labels, qid=qid)
+
+
+def test_a_function_as_kernel_takes_rows_of_lists():
+    X, y, qid = made()
+    linear = CoRankRLS([1.0], mu=1.0, n_views=2).fit(X, y, qid=qid)
+    called = CoRankRLS([1.0], mu=1.0, n_views=2, kernel=lambda a, b: float(a @ b)).fit(X.tolist(), y, qid=qid)
+    np.testing.assert_allclose(called.predict(X.tolist()), linear.predict(X), atol=1e-8)

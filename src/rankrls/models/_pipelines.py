@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, spelled
-from rankrls._preferences import check_preferences
 from rankrls._shown import Shown, table_text
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
@@ -217,16 +216,7 @@ def _rows(columns: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def fit_pairs(
-    model: Any,
-    X: Any,
-    winners: Any,
-    losers: Any,
-    *,
-    strength: Any = None,
-    weight: Any = None,
-    **options: Any,
-) -> Any:
+def fit_pairs(model: Any, X: Any, winners: Any, losers: Any, **options: Any) -> Any:
     """Fit a pipeline to preferences: its transformers to the items, then its last step to the pairs.
 
     scikit-learn's ``Pipeline.fit`` cannot do this: its metadata are one entry a row, and it slices whatever is as long
@@ -238,9 +228,7 @@ def fit_pairs(
         Fitted in place, as by ``Pipeline.fit``. The last step needs a ``fit_pairs``.
     X : array-like, sparse matrix or data frame of shape (m, n)
         The items, those in no preference too: transformers learn from all of them.
-    winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
-    **options
-        Further arguments of the last step's ``fit_pairs``: ``groups``.
+    winners, losers, **options : as in the last step's ``fit_pairs``
 
     Returns
     -------
@@ -250,8 +238,7 @@ def fit_pairs(
     Raises
     ------
     ValueError
-        Where the last step learns no preferences or not with these options; and for bad preferences, before anything is
-        fitted.
+        If the last step does not learn from preferences, or not with these options; and for bad preferences.
 
     Examples
     --------
@@ -271,11 +258,9 @@ def fit_pairs(
             f"pipeline that ends in one; got {final!r}.",
             parameter="model",
         )
-    preferences = check_preferences(winners, losers, _num_samples(X), strength, weight)
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         head = model[:-1]
         X = head.fit_transform(X)
         model.steps[:-1] = head.steps  # a pipeline with a cache fits clones of its steps
-    given = {"strength": preferences.strength, "weight": preferences.weight}
-    final.fit_pairs(X, preferences.winners, preferences.losers, **given, **options)
+    final.fit_pairs(X, winners, losers, **options)
     return model
