@@ -151,9 +151,8 @@ class Table:
         step = max(_BATCH_CELLS // len(names), 1)
         first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
         for batch in self.stored([*stored], step, groups):
-            for start in range(0, batch.num_rows, step):
-                yield row, self._flat(batch.slice(start, step), names, row)
-                row += min(step, batch.num_rows - start)
+            yield row, self._flat(batch, names, row)
+            row += batch.num_rows
         if row == first:
             raise self.refuse("the table has no rows.")
 
@@ -343,18 +342,15 @@ class _Text:
         from pyarrow import csv
 
         called = [*map(str, range(len(self.schema)))]
-        reading = csv.ReadOptions(
-            use_threads=False, block_size=max(_BLOCK, 64 * len(called)), column_names=called, skip_rows_after_names=1
-        )
+        size = max(_BLOCK, 64 * len(called))
+        reading = csv.ReadOptions(use_threads=False, block_size=size, column_names=called, skip_rows_after_names=1)
         cutting = csv.ParseOptions(
-            delimiter=self._delimiter,
-            newlines_in_values=True,
-            invalid_row_handler=self._skipped,
+            delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._skipped
         )
         keeping = csv.ConvertOptions(
-            include_columns=[called[self.schema.names.index(name)] for name in names],
-            column_types=dict.fromkeys(called, pa.string()),
             check_utf8=False,  # it has been
+            column_types=dict.fromkeys(called, pa.string()),
+            include_columns=[called[self.schema.names.index(name)] for name in names],
             strings_can_be_null=False,
         )
         blocks = csv.open_csv(pa.PythonFile(self, mode="r"), reading, cutting, keeping)

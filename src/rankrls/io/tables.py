@@ -316,7 +316,7 @@ class _Batch:
             shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
             message = f"column {name!r} ({what}) {shown}: it needs finite numbers of {out.dtype}{sign}.{_remedy(what)}"
-            raise self._refused(k, name, message)
+            raise self.table.refuse_row(self.start + k, message, column=name)
         return out
 
     def _cells(self, name: str, what: str, dtype: DTypeLike) -> NDArray[Any]:
@@ -362,13 +362,10 @@ class _Batch:
             raise self.table.refuse(message, column=name) from None
         different, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
         if "" in different and not may_be_empty:
-            k = int(np.argmax(codes == different.index("")))
-            raise self._refused(k, name, f"column {name!r} is empty: every row needs an id.")
+            k = self.start + int(np.argmax(codes == different.index("")))
+            raise self.table.refuse_row(k, f"column {name!r} is empty: every row needs an id.", column=name)
         found = ids_of(different) if self.table.textual else objects(different)
         return found[codes]
-
-    def _refused(self, k: int, name: str, message: str) -> Exception:
-        return self.table.refuse_row(self.start + k, message, column=name)
 
 
 def _remedy(what: str) -> str:
