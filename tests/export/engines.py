@@ -64,11 +64,7 @@ def elasticsearch(text, values, feature_set):
     return total
 
 
-SCORERS = {
-    "solr": lambda text, values, names: solr(text, values),
-    "elasticsearch": elasticsearch,
-    "opensearch": elasticsearch,
-}
+SCORERS = {"solr": lambda text, values, names: solr(text, values), "elasticsearch": elasticsearch}
 """What each engine makes of a file, from the file's text, a feature's values by its name, and all names."""
 
 

@@ -24,12 +24,7 @@ from rankrls import (
     export as formats,
 )
 from rankrls.cli._options import ENGINES
-from rankrls.export import (
-    positive_offset,
-    to_elasticsearch,
-    to_onnx,
-    to_solr,
-)
+from rankrls.export import positive_offset, to_elasticsearch, to_onnx, to_solr
 from rankrls.kernels import FORMULAS
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from tests.export import engines
@@ -261,7 +256,8 @@ def test_refusals_say_what_to_do():
 
 
 def test_every_engine_is_in_the_table():
-    assert set(EXPORTS) == set(ENGINES) - {"onnx"}  # which onnxruntime scores
+    assert set(EXPORTS) == set(ENGINES) - {"onnx", "opensearch"}  # onnxruntime scores the one, the other is the same
+    assert formats.to_opensearch is formats.to_elasticsearch
     assert {f"to_{name}" for name in ENGINES} == {name for name in formats.__all__ if name.startswith("to_")}
 
 

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from rankrls import RankRLS
-from rankrls.export import to_elasticsearch, to_onnx, to_opensearch, to_solr
+from rankrls.export import to_elasticsearch, to_onnx, to_solr
 from rankrls.preprocessing import TableEncoder
 from tests.export import engines
 from tests.refusals import Refusal
@@ -69,7 +69,7 @@ def engine_scores(name, exported, rows):
     return engines.elasticsearch(exported.content, found.__getitem__, list(found))
 
 
-EXPORTS = {"solr": to_solr, "elasticsearch": to_elasticsearch, "opensearch": to_opensearch}
+EXPORTS = {"solr": to_solr, "elasticsearch": to_elasticsearch}
 STEPS = {"raw": [], "standard": [StandardScaler()], "minmax": [MinMaxScaler()]}
 
 
