@@ -203,17 +203,3 @@ def test_several_targets_and_weights_go_to_the_models() -> None:
     expected = RankRLSCV().fit(X, Y, qid=qid, sample_weight=weight)
     assert model.results_["mean_score"][0] == pytest.approx(expected.best_score_)
     assert model.predict(X).shape == Y.shape
-
-
-@pytest.mark.parametrize(
-    ("parameters", "name"),
-    [
-        ({"rule": "two"}, "rule"),
-        ({"n_basis": 0}, "n_basis"),
-    ],
-)
-def test_wrong_parameters_are_named(parameters: dict[str, Any], name: str) -> None:
-    X, y, qid = _data()
-    with pytest.raises(InputError) as caught:
-        AutoRankRLS(**parameters).fit(X, y, qid=qid)
-    assert caught.value.parameter == name

@@ -73,15 +73,6 @@ def test_a_precomputed_kernel_is_cut_by_cross_validation():
     )
 
 
-def test_representations():
-    assert repr(RankRLS()) == "RankRLS()"
-    assert repr(RankRLS(0.5, kernel="rbf")) == "RankRLS(alpha=0.5, kernel='rbf')"
-    assert repr(RankRLSCV((0.1, 1.0), ties=("include", "exclude"))) == (
-        "RankRLSCV(alphas=(0.1, 1.0), ties=('include', 'exclude'))"
-    )
-    assert "RankRLS" in RankRLS().fit(X, Y, qid=QID)._repr_html_()
-
-
 def test_a_fitted_model_keeps_its_kernel_whatever_its_parameters_become():
     model = RankRLS(kernel="rbf", gamma=0.5).fit(X, Y, qid=QID)
     expected = model.predict(X)

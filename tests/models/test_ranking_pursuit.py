@@ -9,7 +9,6 @@ from scipy import sparse
 from rankrls import RankingPursuit
 from tests.learners.test_pursuit import greedy_by_refit
 from tests.models.oracles import GRAPHS, KERNEL_PARAMETERS, centred, graph_id, kernel_matrix, laplacian, ranking_data
-from tests.refusals import Refusal
 
 
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplacian", "polynomial"])
@@ -86,16 +85,3 @@ def test_nothing_to_take_is_the_zero_function():
         assert model.path_.losses.shape == (1,)
         assert model.predict(np.ones((3, 2))).tolist() == [0.0, 0.0, 0.0]
         assert list(model.staged_predict(np.ones((3, 2)))) == []
-
-
-@pytest.mark.parametrize(
-    ("parameters", "refusal"),
-    [
-        ({"n_basis": 2.5}, Refusal("a whole number", parameter="n_basis")),
-        ({"kernel": "precomputed"}, Refusal("square", parameter="X")),
-    ],
-)
-def test_bad_parameters(parameters, refusal):
-    X, y, qid = ranking_data(9)
-    with refusal:
-        RankingPursuit(**parameters).fit(X, y, qid=qid)

@@ -9,7 +9,6 @@ from scipy import sparse
 from rankrls import RankingPursuit, RankingPursuitCV, load, save
 from rankrls.metrics import Measure, preference_accuracy
 from tests.models.oracles import kernel_matrix, ranking_data
-from tests.refusals import Refusal
 
 
 def errors_by_refits(folds, make, X, y, qid, most, w=None, precomputed=False):
@@ -142,12 +141,6 @@ def test_preferences_are_left_out_by_refits(grouped):
     np.testing.assert_allclose(model.cv_results_["mean_score"], values.mean(axis=0), atol=1e-12)
     best = RankingPursuit(model.best_params_["n_basis"], gamma=0.2).fit_pairs(X, i, j, strength=s)
     np.testing.assert_allclose(model.predict(X), best.predict(X))
-
-
-def test_precomputed_is_not_one_of_several_kernels():
-    X, y, qid = ranking_data(9)
-    with Refusal("several", parameter="kernel"):
-        RankingPursuitCV(kernel=("rbf", "precomputed")).fit(X, y, qid=qid)
 
 
 @pytest.mark.parametrize("options", [{"dictionary": "features"}, {"gamma": 0.1}, {"kernel": "precomputed"}])

@@ -136,6 +136,25 @@ def test_scorers_see_into_what_wraps_a_ranker():
     assert np.isfinite(found["test_score"]).all()
 
 
+@pytest.mark.usefixtures("routing")
+def test_weights_reach_measures_that_use_them():
+    weights = np.random.default_rng(3).random(len(Y)) + 0.2
+    scoring = {name: make_ranking_scorer(name) for name in ("pair_accuracy", "ndcg")}
+    model, given = rankrls.RankRLS().set_fit_request(sample_weight=True), {**PARAMS, "sample_weight": weights}
+    found = cross_validate(model, X, Y, cv=GroupKFold(3), params=given, scoring=scoring, return_estimator=True)
+    for fitted, (_, test), pairs, ndcg in zip(
+        found["estimator"], FOLDS, found["test_pair_accuracy"], found["test_ndcg"], strict=True
+    ):
+        scores, qid = fitted.predict(X[test]), QID[test]
+        assert pairs == pytest.approx(Measure("pair_accuracy")(Y[test], scores, qid=qid, sample_weight=weights[test]))
+        assert ndcg == pytest.approx(Measure("ndcg")(Y[test], scores, qid=qid))
+
+
+def test_a_global_ranking_needs_no_qid():
+    model = rankrls.RankRLS().fit(X, Y)
+    assert make_ranking_scorer("disagreement")(model, X, Y) == pytest.approx(model.score(X, Y) - 1.0)
+
+
 def judged_without_qid(run):
     """What a tool that swallows errors gives, and all that it says."""
     with warnings.catch_warnings(record=True) as said:
