@@ -169,6 +169,10 @@ def test_thin_sparse_rows_have_the_equations_of_dense_ones():
         dense, thin = Equations.of(graph, X.toarray()), Equations.of(graph, X)
         np.testing.assert_allclose(thin.gram, dense.gram, atol=1e-8)
         np.testing.assert_allclose(thin.right, dense.right, atol=1e-8)
+    votes = PreferenceGraph.build(*rng.integers([[0], [150]], [[150], [300]], (2, 100)), 300)
+    dense, thin = Equations.of(votes, X.toarray()), Equations.of(votes, X)
+    np.testing.assert_allclose(thin.gram, dense.gram, atol=1e-8)
+    np.testing.assert_allclose(thin.right, dense.right, atol=1e-8)
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])
@@ -256,8 +260,37 @@ def test_votes_between_clusters_of_items_with_large_offsets_lose_nothing():
     np.testing.assert_allclose(equations.gram, D.T @ D, rtol=1e-6, atol=1e-4)
 
 
+def test_weights_of_few_preferences_do_not_see_offsets():
+    X, i, j, *_ = preferences(12, 30, 40)
+    X = np.round(3.0 * X)
+    graph, found = PreferenceGraph.build(i, j, 30), []
+    for items in (X, X + 1e12):
+        found.append(feature_weights(graph, items, DualEquations.of_features(items, graph).solve(0.5)))
+    np.testing.assert_allclose(found[1], found[0], atol=1e-6)
+
+
+def test_a_grid_reaches_where_the_smallest_feature_is_fitted():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3)) * [1.0, 1e-7, 1e-3]
+    graph = LabelledGraph.build(X @ [1.0, 1e7, 1e3], np.arange(400) // 10)
+    smoother = normal_equations(graph, X).smoother()
+    alphas = smoother.grid()
+    w = smoother.path(alphas[-1:])[0, :, 0]
+    np.testing.assert_allclose(w, [1.0, 1e7, 1e3], rtol=0.01)
+    np.testing.assert_allclose(alphas[1:] / alphas[:-1], alphas[1] / alphas[0])
+
+
+def test_every_alpha_of_the_grid_of_an_indefinite_kernel_has_a_solution():
+    rng = np.random.default_rng(0)
+    U = np.linalg.qr(rng.normal(size=(20, 20)))[0]
+    K = U @ np.diag(np.append(np.linspace(1.0, 10.0, 18), [-0.5, 0.0])) @ U.T
+    smoother = DualEquations.of_kernel(K, LabelledGraph.build(rng.normal(size=20))).smoother()
+    assert smoother.values.min() < -0.1
+    assert np.isfinite(smoother.path(smoother.grid())).all()
+
+
 def test_a_spread_of_1e6_leaves_other_features_their_weight_in_long_queries():
-    """The example of issue 23, fault 2: with the features scaled by hand, and alpha for each of them, likewise."""
+    """As with the features scaled by hand, and an alpha for each of them."""
     rng = np.random.default_rng(0)
     q = np.repeat(np.arange(5), 1000)
     X = rng.normal(size=(5000, 3)) * [1e6, 1, 1]
