@@ -180,7 +180,7 @@ def linear_model(
             definitions.append(one)
     elif constant != 0.0:
         problem = f"{engine.name}'s linear model has no intercept: its scores are those of predict"
-        notes.append(f"{problem} {-constant:+.6g}, which changes no order.")
+        notes.append(f"{problem} {-constant:+.6g}. The ranking is the same.")
     return LinearModel(rows, definitions, notes)
 
 

@@ -124,12 +124,12 @@ SOLR = Engine(
     "Solr",
     _class("feature.ValueFeature", value=1),
     {
-        "": "The definitions name each field as the table names its column; numbers and dates need docValues.",
-        "number": "A document without a number that no training row lacked counts as 0, and in predict as the fill.",
-        "category": "Fields of categories are strings that are not analysed, with the cells' text as in the table.",
-        "age": "Ages count from {origin}, not from today: this changes no order.",
-        "matches": f"Give the query's text with each request, efi.{_QUERY_TEXT}='red shoes'; the field {{column!r}} "
-        "needs BooleanSimilarityFactory, by which each word of the query that it has counts 1.",
+        "": "Each field must have the name of its column. Fields of numbers and dates need docValues.",
+        "number": "If no training row lacks a number, a document without it counts as 0, but predict imputes it.",
+        "category": "Fields of categories must be strings that are not analysed, with the same text as in the table.",
+        "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
+        "matches": f"Send the query's text with each request, efi.{_QUERY_TEXT}='red shoes'. The field {{column!r}} "
+        "needs BooleanSimilarityFactory, so that each matching word counts 1.",
     },
     _solr_refuses,
     _solr_features,
@@ -253,11 +253,11 @@ ELASTICSEARCH = Engine(
     "Elasticsearch",
     _query(_ALL),
     {
-        "": "The definitions name each field as the table names its column.",
-        "category": "Fields of categories are of type keyword, with the cells' text as it is in the table.",
-        "age": "Ages count from {origin}, not from today: this changes no order.",
-        "matches": f"Give the query's text with each request, as the parameter {_QUERY_TEXT}; the field {{column!r}} "
-        'needs "similarity": "boolean", by which each word of the query that it has counts 1.',
+        "": "Each field must have the name of its column.",
+        "category": "Fields of categories must have the type keyword, with the same text as in the table.",
+        "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
+        "matches": f"Send the query's text with each request, as the parameter {_QUERY_TEXT}. The field {{column!r}} "
+        'needs "similarity": "boolean", so that each matching word counts 1.',
     },
     _elasticsearch_refuses,
     _elasticsearch_queries,

@@ -279,7 +279,7 @@ def decided(
         distinct, n_missing = column.distinct(), int(column.missing.sum())
         kind, reason = _kind(column, named.get(name), distinct, floor, formats)
         if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
-            kind, reason = "unused", "constant within every query, which changes no order"
+            kind, reason = "unused", "constant within every query, so it cannot change the ranking"
         uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
         if not (guesses or name in named or (kind == "number" and not (n_missing and fills.get(name) is None))):
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)

@@ -206,7 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name in asked:
             check_word("text_features", name, TEXT_FEATURES)
             if name in NEED_QUERY and self.query_text is None:
-                text = f"text_features has {name!r}, which needs the query's text. Set query_text."
+                text = f"text_features has {name!r}, which needs a column with the query's text (query_text)."
                 raise InputError(text, parameter="text_features")
         return asked or (NEED_QUERY if self.query_text is not None else ("tfidf",))
 
