@@ -151,17 +151,17 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 data, model, choice, output = (partial(option, group) for group in GROUPS)
+_GROUP = "File of query sizes, if rows have no query ids. Votes: column of the groups to hold out together."
+QUERIES = together(
+    data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
+    data("FILE|COLUMN", "--group", _GROUP),
+)
 COLUMNS = together(
     data("COLUMN", "--label", "Column of the labels of a table; 'label' by default."),
-    data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
     data("COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
     data("NAME,...", "--features", "Feature columns, names or patterns (price*). LETOR text: number of features."),
     data("NAME,...", "--ignore", "Columns that are not features, names or patterns."),
-    data(
-        "FILE|COLUMN",
-        "--group",
-        "File of query sizes, if rows have no qid. Votes: column of the groups to hold out together.",
-    ),
+    QUERIES,
 )
 MODEL_AND_DATA = together(click.argument("model", type=FILE), click.argument("data", type=FILE), COLUMNS)
 GLOBAL = data("", "--global", "One ranking of all rows; query ids are not used.", "everything")
@@ -173,7 +173,7 @@ QUIET = GroupedOption(
     ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit and split print nothing."
 )
 CONVENTION = choice(
-    "TOOL", "--convention", "letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
+    "TOOL", "--convention", "Convention: letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
 )
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
 EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, else 0; labels are times.")
@@ -181,7 +181,7 @@ MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those 
 PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
 TARGET = data("K", "--target", "Number of the target, from 0, if the model has several.")
 NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
-FORCE = output("", "--force", "Write into a folder that is not empty.")
+FORCE = output("", "--force", "Replace a folder of files that this command wrote.")
 SIDES = together(
     data("COLUMN", "--left", "Votes: column of one side."),
     data("COLUMN", "--right", "Votes: column of the other side."),
@@ -213,7 +213,11 @@ LEARNING = together(
     data("COLUMN", "--position", "Column of the position where a row was shown; labels are clicks."),
     data("COLUMN", "--impressions", "Column of how often a row was shown; once by default."),
     GLOBAL,
-    data(["auto", "named"], "--columns", "auto: detect the kind of each column from its cells."),
+    data(
+        ["auto", "named"],
+        "--columns",
+        "auto detects what each column is; by default columns are numbers, unless named.",
+    ),
     data("NAME,...", "--categorical", "Columns of categories."),
     data("NAME,...", "--dates", "Columns of dates."),
     data("NAME,...", "--text", "Columns of texts."),

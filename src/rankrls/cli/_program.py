@@ -123,10 +123,10 @@ def fit() -> None:
 @command(module="fit")
 @click.argument("train", type=FILE)
 @options.LEARNING
-@choice("", "--nested", "Also evaluate the whole choice: repeat it without each of 5 folds, and evaluate on that fold.")
-@choice("N", "--permutations", "Test against N permutations of the labels, with the choice repeated in each.")
+@choice("", "--nested", "Repeat the whole choice without each of 5 folds, and evaluate on that fold.")
+@choice("N", "--permutations", "Compare with N permutations of the labels; the choice is repeated in each.")
 def cv() -> None:
-    """Evaluate every candidate model, save none.
+    """Evaluate every candidate model, and save none.
 
     Example: rankrls cv train.txt --metric ndcg@10 --kernel linear,rbf --alphas 1e-3:1e3:13
     """
@@ -140,9 +140,9 @@ def cv() -> None:
 def predict() -> None:
     """Score the rows of a file.
 
-    One line per row. Only differences inside a query have a meaning. If FILE ends as a table does (.csv, .parquet,
-    ...), a table with ids and scores is written. With --pairs, or --left and --right, it is the probability that a vote
-    prefers the first of two items.
+    Prints one score per row. Only score differences within a query have a meaning. If FILE is a table (.csv, .parquet,
+    ...), it gets ids and scores. With --pairs, or with --left and --right, the command prints the probability that a
+    vote prefers the first of two items.
 
     Example: rankrls predict m.rankrls test.txt -o scores.txt
     """
@@ -175,10 +175,10 @@ def rank() -> None:
 @options.NAMES
 @options.JSON
 def explain() -> None:
-    """Say why item A is ranked above item B.
+    """Explain why item A is ranked above item B.
 
-    Lists what each feature adds to the difference of the scores of a linear model; without B, to the difference to
-    the mean of A's query.
+    Lists how much each feature contributes to the score difference, for a linear model. A and B are item ids, or row
+    numbers from 0 if the items have no ids. Without B, A is compared with the mean of its query.
 
     Example: rankrls explain m.rankrls test.txt --query 3 doc12 doc7
     """
@@ -197,7 +197,7 @@ def explain() -> None:
 def evaluate() -> None:
     """Evaluate the ranking of a file's queries.
 
-    By a model or by a file of scores, with 95 % intervals.
+    The ranking is that of a model or of a file of scores. Prints measures with 95 % intervals.
 
     Example: rankrls evaluate m.rankrls test.txt --metrics map,ndcg@10   (or: --scores scores.txt test.txt)
     """
@@ -211,13 +211,13 @@ def evaluate() -> None:
 @options.MEASURES
 @output("FILE", "--html", "Also write a page with charts.")
 @output("TEXT", "--title", "Title of the page.")
-@output("N", "--top", "How many of the queries that changed most to show.", default=5)
+@output("N", "--top", "Show N of the queries that changed most.", default=5)
 @options.JSON
 def compare() -> None:
     """Compare rankings of one file query by query.
 
-    Models, or files with the scores of any tool. Means with bootstrap intervals, and randomization and Wilcoxon tests
-    adjusted by Holm.
+    MODEL is a model, or a file with the scores of any tool. Prints means with bootstrap intervals, and randomization
+    and Wilcoxon tests adjusted by Holm.
 
     Example: rankrls compare test.txt a.rankrls lightgbm_scores.txt --metrics ndcg@10 --html report.html
     """
@@ -264,7 +264,7 @@ def convert() -> None:
 @output("K", "--folds", "Write Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3))
 @output("N", "--seed", "Random seed; 0 by default.", type=click.IntRange(0), default=0)
 @options.FORCE
-@options.COLUMNS
+@options.QUERIES
 @options.JSON
 def split() -> None:
     """Split a file into train, vali and test parts of whole queries.
@@ -277,7 +277,7 @@ def split() -> None:
 @click.argument("about", type=FILE, metavar="MODEL")
 @options.JSON
 def info() -> None:
-    """Show where a model comes from.
+    """Describe a model file.
 
     Example: rankrls info m.rankrls
     """
@@ -307,18 +307,19 @@ def run(argv: list[str]) -> int:
 
 
 def _with_options(message: Warning | Exception | str) -> str:
-    """A message with the options of the command line in place of the parameters of Python."""
+    """A message with the options of the command line in place of the parameters of Python; errors name theirs."""
     if not isinstance(message, Stated):
         return str(message)
     every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
     flags, text = {flag[2:].replace("-", "_"): flag for flag in every}, message.message
-    flags["n_features"] = flags["features"]  # of LETOR text
+    flags |= {"n_features": "--features", "feature_names": "--names"}
     for name, value in message.settings.items():
         words = [value] if isinstance(value, str) else value
         word = shlex.quote(",".join(f'"{word}"' if "," in word else word for word in words))
         text = text.replace(spelled(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}")
     text = re.sub(r"\((\w+)\)", lambda found: f"({flags.get(found[1], found[1])})", text)
-    return str(message.replace(message=text))
+    text, flag = str(message.replace(message=text)), flags.get(message.parameter or "")
+    return text if flag is None or flag in text or isinstance(message, Warning) else f"{text} ({flag})"
 
 
 def _described(error: Exception) -> tuple[int, str]:

@@ -105,6 +105,8 @@ def study(options: Options, report: Report) -> Study:
     parameters = dict(options.parameters)
     of_columns = [name for name in inspect.signature(TableEncoder).parameters if name in parameters]
     encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
+    if "scoring" in parameters:
+        raise InputError("Name the measure by its own option (metric).", parameter="scoring")
     scoring, *_ = [resolve_measure(name, options.convention) for name in options.measures]
     estimator = _estimator(options, parameters, scoring)
     scaler = None if options.scale == "none" else _SCALERS[options.scale]()

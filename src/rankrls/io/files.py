@@ -183,7 +183,7 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
             continue
         for name in given:
             if _is_member(target, name):
-                message = f"{target} would be overwritten, or become part of {name}. Name another file."
+                message = f"it would be overwritten, or become part of {name}. Name another file."
                 raise InputError(message, file=target)
         folder = os.path.dirname(os.path.realpath(target))
         if os.path.isdir(target):

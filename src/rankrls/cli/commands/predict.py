@@ -44,7 +44,7 @@ def _probabilities(options: Options, report: Report) -> Result:
     slope = getattr(fitted_ranker(stored.whole), "win_slope_", None)
     if slope is None:
         problem = "has no win probabilities. Fit the model on votes, with held-out votes."
-        raise InputError(problem, parameter="model", file=str(options.model))
+        raise InputError(problem, file=str(options.model))
     path = options.data if options.pairs is None else options.pairs
     with report.working("reading", path):
         sides = np.stack(load_sides(path, options.left, options.right))
