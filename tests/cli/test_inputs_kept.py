@@ -36,7 +36,16 @@ def test_inputs_that_are_named_or_found_are_kept(files, shards, refused, monkeyp
     refused("fit", "plain.txt", "--model", sizes, lost)
     refused("fit", "plain.txt", "--group", "test.txt", "--model", "test.txt", lost)
     refused("convert", "plain.txt", sizes, lost)
+    refused("convert", "shards", "shards", "--rows-per-file", "9", "--force", Refusal("is read from it"))
     assert {path: path.read_bytes() for path in before} == before
+
+
+def test_split_keeps_a_file_of_the_folder_that_it_replaces(files, rankrls, refused):
+    assert rankrls("split", "train.txt", "parts").status == 0
+    before = (files / "parts" / "train.txt").read_bytes()
+    refused("split", "parts/train.txt", "parts", "--force", Refusal("parts/train.txt is read from it", file="parts"))
+    refused("split", "train.txt", "parts", "--force", "--group", "parts/test.txt", Refusal("parts/test.txt is read"))
+    assert (files / "parts" / "train.txt").read_bytes() == before
 
 
 @pytest.mark.parametrize("data", ["shards", "shards/*.parquet", "shards/**/*.parquet"])

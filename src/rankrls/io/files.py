@@ -271,6 +271,14 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
         os.replace(temporary, target)
 
 
+def check_outside(files: Iterable[PathLike], folder: PathLike) -> None:
+    """Refuse to replace a folder from which files are read."""
+    for file in files:
+        if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
+            message = f"the folder would be replaced, and {file} is read from it. Name another folder."
+            raise InputError(message, file=str(folder), parameter="folder")
+
+
 @contextlib.contextmanager
 def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[Path]:
     """A folder to write files into that takes its name when all of them have been written.

@@ -18,7 +18,7 @@ from rankrls._errors import InputError
 from rankrls.io._letor import letor_shape, letor_tables
 from rankrls.io.columns import ColumnRoles, TableError
 from rankrls.io.dataset import Queries, common_columns
-from rankrls.io.files import Paths, expanded_paths, new_folder
+from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder
 from rankrls.io.opened import open_table, table_format
 from rankrls.io.tables import converted
 from rankrls.io.writing import check_names
@@ -103,10 +103,7 @@ def write_shards(
     roles = ColumnRoles.checked(label, qid, id, features, ignore, "optional")
     check_count("rows_per_file", rows_per_file)
     files = expanded_paths(path)
-    for file in files:
-        if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
-            message = f"the folder would be replaced, and {file} is read from it. Name another folder."
-            raise InputError(message, file=str(folder), parameter="folder")
+    check_outside(files, folder)
     source = (_letor_source if table_format(files[0]) is None else _table_source)(files, roles, float32)
     names = source.features if feature_names is None else [*map(str, feature_names)]
     if len(names) != len(source.features):

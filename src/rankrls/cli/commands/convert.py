@@ -14,7 +14,7 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import write_shards
 from rankrls.io.data import read_names, read_records, write_rows
-from rankrls.io.files import new_folder
+from rankrls.io.files import check_outside, new_folder
 from rankrls.io.opened import table_format
 from rankrls.model_selection.query_holdout import query_folds, query_parts
 
@@ -49,6 +49,7 @@ def split(options: Options, report: Report) -> Result:
     """Split a file into parts of whole queries."""
     data, folder = options.data, options.folder
     shares = _shares(options.parts)
+    check_outside([data, *([] if options.group is None else [options.group])], folder)
     with report.working("reading", data):
         records = read_records(data, options.reading(), report.note)
     qid = records.qid
