@@ -209,7 +209,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     scoring: Any = parameter(default="ndcg@10", check=check_measure)
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
-    rule: str = parameter(default="half_se", words=ALLOWED)
+    rule: str = parameter(default="half_se", check=ALLOWED)
     n_basis: int = parameter(default=500, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
 

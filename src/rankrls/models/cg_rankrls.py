@@ -158,11 +158,11 @@ class CGRankRLS(Chooses, GraphParameters):
     _accepts_operators = True
 
     alphas: Any = parameter(default="auto", kw_only=False)
-    selection: str = parameter(default="hybrid", words=("hybrid", "tikhonov", "early_stopping"))
+    selection: str = parameter(default="hybrid", check=("hybrid", "tikhonov", "early_stopping"))
     max_iter: int = parameter(default=500, least=1, whole=True)
     tol: float = parameter(default=1e-5, least=0.0, below=1.0)
     patience: int = parameter(default=10, least=1, whole=True)
-    kernel: str = parameter(default="linear", words=("linear", "precomputed"))
+    kernel: str = parameter(default="linear", check=("linear", "precomputed"))
     random_state: Any = parameter(default=0, check=check_seed)
 
     def _check(self) -> None:

@@ -45,7 +45,7 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
     _single_target = True
 
     views: Any = parameter(default=None)
-    dictionary: str = parameter(default="kernel", words=DICTIONARIES)
+    dictionary: str = parameter(default="kernel", check=DICTIONARIES)
     disjoint: bool = parameter(default=False, check=flag)
     shared_basis: bool = parameter(default=True, check=flag)
     kernel: Any = parameter(default="rbf", several=True)

@@ -27,24 +27,15 @@ TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
 
 
-def parameter(
-    *,
-    default: Any,
-    check: Check | None = None,
-    words: Iterable[str] = (),
-    several: bool = False,
-    kw_only: bool = True,
-    **bounds: Any,
-) -> Any:
+def parameter(*, default: Any, check: Any = None, several: bool = False, kw_only: bool = True, **bounds: Any) -> Any:
     """A parameter of an estimator.
 
     Parameters
     ----------
     default : object
-    check : callable, optional
-        Called with the parameter's name and value when the estimator is fitted; raises an :class:`InputError`.
-    words : sequence of str, optional
-        It must be one of these.
+    check : callable or sequence of str, optional
+        Called with the parameter's name and value when the estimator is fitted; raises an :class:`InputError`. Or the
+        words of which the value must be one.
     several : bool
         Whether an estimator that chooses may be given a tuple of values.
     kw_only : bool
@@ -52,8 +43,8 @@ def parameter(
     **bounds
         It must be a number: the arguments of :func:`number`.
     """
-    if words:
-        check = partial(check_word, words=words)
+    if isinstance(check, Iterable):
+        check = partial(check_word, words=check)
     elif bounds:
         check = number(**bounds)
     return field(default=default, kw_only=kw_only, metadata={"check": check, "several": several})
@@ -89,19 +80,13 @@ def options(value: Any, name: str = "value") -> tuple[Any, ...]:
     return tuple(value)
 
 
-def number(
-    *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    below: float | None = None,
-    whole: bool = False,
-    none: bool = False,
-) -> Check:
-    """A finite number inside some bounds; ``none`` allows None, ``whole`` whole numbers only."""
-    given = {"of at least": (least, ge), "above": (above, gt), "up to": (most, le), "below": (below, lt)}
-    bounds = {word: (bound, holds) for word, (bound, holds) in given.items() if bound is not None}
-    words = ", ".join(f"{word} {bound:g}" for word, (bound, _) in bounds.items())
+def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check:
+    """A finite number inside bounds (``least``, ``above``, ``most``, ``below``); ``whole`` asks for whole numbers,
+    ``none`` allows None.
+    """
+    holds = {"least": ge, "above": gt, "most": le, "below": lt}
+    phrases = {"least": "of at least", "above": "above", "most": "up to", "below": "below"}
+    words = ", ".join(f"{phrases[name]} {bound:g}" for name, bound in bounds.items())
     what = f"a {'whole ' if whole else ''}number{' ' + words if words else ''}"
     kind: Any = Integral if whole else Real
 
@@ -109,7 +94,7 @@ def number(
         if none and value is None:
             return
         known = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(value))
-        if not known or not all(holds(value, bound) for bound, holds in bounds.values()):
+        if not known or not all(holds[of](value, bound) for of, bound in bounds.items()):
             raise InputError(f"{name} must be {what}; got {value!r}.", parameter=name)
 
     return check
@@ -182,8 +167,8 @@ class BasisParameters(KernelParameters):
 class GraphParameters:
     """How labels become a graph."""
 
-    ties: Any = parameter(default="include", words=TIES, several=True)
-    balance: Any = parameter(default="examples", words=BALANCES, several=True)
+    ties: Any = parameter(default="include", check=TIES, several=True)
+    balance: Any = parameter(default="examples", check=BALANCES, several=True)
     regression_weight: float = parameter(default=0.0, least=0.0, most=1.0)
 
 
@@ -192,7 +177,7 @@ class ChoiceParameters:
     """By what an estimator chooses."""
 
     scoring: Any = parameter(default="disagreement", check=check_measure)
-    rule: str = parameter(default="best", words=RULES)
+    rule: str = parameter(default="best", check=RULES)
 
 
 @estimator

@@ -109,7 +109,7 @@ class RankBoost(Fits, ChoiceParameters):
     _multiplies_features = False
 
     n_estimators: int = parameter(default=300, least=1, whole=True, kw_only=False)
-    balance: str = parameter(default="examples", words=BALANCES)
+    balance: str = parameter(default="examples", check=BALANCES)
 
     def fit(  # type: ignore[override]
         self,

@@ -31,7 +31,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
 
     _single_target = True
 
-    dictionary: str = parameter(default="kernel", words=DICTIONARIES)
+    dictionary: str = parameter(default="kernel", check=DICTIONARIES)
     kernel: Any = parameter(default="rbf", several=True)
     backfit: bool = parameter(default=True, check=flag)
 

@@ -277,7 +277,7 @@ class RankRLS(ExactRanker):
     1.0
     """
 
-    solver: str = parameter(default="auto", words=SOLVERS)
+    solver: str = parameter(default="auto", check=SOLVERS)
     positive: Any = parameter(default=False)
 
 
@@ -366,7 +366,7 @@ class RankRLSCV(ExactChooser):
     (0.13, (60,))
     """
 
-    solver: str = parameter(default="auto", words=SOLVERS)
+    solver: str = parameter(default="auto", check=SOLVERS)
     positive: Any = parameter(default=False)
 
     def fit(

@@ -29,7 +29,7 @@ class RankSVMParameters(Ranker, BasisParameters):
     _single_target = True
     _squared_loss = False
 
-    balance: Any = parameter(default="examples", words=BALANCES, several=True)
+    balance: Any = parameter(default="examples", check=BALANCES, several=True)
     tol: float = parameter(default=1e-6, above=0.0, below=1.0)
     max_iter: int = parameter(default=100, least=1, whole=True)
 

@@ -30,9 +30,9 @@ class _Transductive(PartlyLabelledRanker, BasisParameters):
     """Fits queries with labels and queries without; y may have several targets."""
 
     penalty: Any = parameter(default=1.0, above=0.0, several=True)
-    solver: str = parameter(default="auto", words=("auto", "primal", "dual"))
+    solver: str = parameter(default="auto", check=("auto", "primal", "dual"))
     # which items are compared must not depend on the labels that are sought
-    ties: str = parameter(default="include", words=("include",))
+    ties: str = parameter(default="include", check=("include",))
 
     def _candidates(self, rows: PartlyLabelled) -> Iterator[Candidate]:
         """The candidates; ``basis`` of each is the model that is solved on all rows."""
