@@ -35,6 +35,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     __metadata_request__fit = {"items": True}  # noqa: RUF012
     __metadata_request__predict = {"items": False}  # noqa: RUF012
     __metadata_request__score = {"items": False}  # noqa: RUF012
+    _one_target = False
 
     item_kernel: str = parameter(default="linear")
     item_gamma: Any = parameter(default=None)
@@ -133,7 +134,6 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         check_parameters(self)
         Y, _ = fitting.check_labels(self, y)
         X = fitting.check_matrix(self, X, reset=True, products=True)
-        fitting.check_square(X, self.kernel)
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
         if (Y[:, :1] == Y).all():
@@ -142,7 +142,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
                 f"sample{'' if len(Y) == 1 else 's'}). Check y: its rows are queries and its columns items.",
                 parameter="y",
             )
-        self._kernel_ = resolve_kernel(X, self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        ((self._kernel_, _),) = fitting.kernels_of(self, X)
         self.items_ = None if items is None else check_items(items)
         side = None if self.items_ is None else self._item_side(self.items_, Y)
         (self.n_queries_, self.n_items_) = Y.shape
@@ -184,12 +184,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         self.alpha_ = alpha
         for name in {"coef_", "dual_coef_", "X_fit_"} & vars(self).keys():
             delattr(self, name)
-        if self._kernel_.is_linear:
-            self.coef_ = np.ascontiguousarray((X.T @ a).T)
-            return
-        self.dual_coef_ = np.ascontiguousarray(a)
-        if self._kernel_.name != "precomputed":
-            self.X_fit_ = X
+        kernel, items = self._kernel_, None if self._kernel_.name == "precomputed" else X
+        fitting.keep(self, Scorer(X.T @ a) if kernel.is_linear else Scorer(None, a, kernel, items), kernel)
 
 
 def check_items(items: Any) -> Items:
