@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import compress, pairwise
@@ -181,18 +182,12 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
     LetorError
         For the first bad line.
     """
-    spare: list[tuple[int, Room]] = []
+    memory = threading.local()  # of each thread, which is used again
 
     def parse(text: bytes) -> tuple[bytes, _Block]:
-        try:
-            size, room = spare.pop()
-        except IndexError:
-            size, room = 0, ()
-        if size < len(text):
-            size, room = len(text), room_for(len(text))
-        block = _parse(text, room, options)
-        spare.append((size, room))
-        return text, block
+        if getattr(memory, "size", 0) < len(text):
+            memory.size, memory.room = len(text), room_for(len(text))
+        return text, _parse(text, memory.room, options)
 
     lines, with_qid = 0, None
     for raw, block in stream_threads(parse, text.blocks()):
@@ -262,14 +257,10 @@ def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
 
 def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:
     """Entries with ascending ids in each row; the first row that names a feature twice, if there is one."""
-    indptr = np.concatenate(([0], ends))
-    shape = (len(ends), int(ids.max(initial=0)) + 1)
-    rows = csr_array((values[: indptr[-1]].copy(), ids[: indptr[-1]].copy(), indptr), shape=shape)
-    rows.sort_indices()
-    same = np.diff(rows.indices) == 0
-    same[ends[(ends > 0) & (ends < len(rows.indices))] - 1] = False  # the last of one row and the first of the next
-    twice = np.searchsorted(ends, np.flatnonzero(same)[:1], side="right")
-    return rows.indices, rows.data, twice
+    rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
+    order = np.lexsort((ids[: len(rows)], rows))
+    ids, values = ids[order], values[order]
+    return ids, values, rows[1:][(np.diff(ids) == 0) & (np.diff(rows) == 0)][:1]
 
 
 def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[Options, float]:
