@@ -20,7 +20,8 @@ from numpy.random import Generator
 from attack import plain
 from attack.campaign import Refused, Target, Unclear, Wrong
 from attack.cases import chance, choice, damaged, packed, text, unpacked
-from rankrls.io import LetorError, LetorTable, _rows as source, load_letor
+from rankrls import InputError
+from rankrls.io import LetorTable, _rows as source, load_letor
 
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 _TOKENS = ("0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400", "5e-324", "2.2250738585072011e-308")
@@ -126,7 +127,7 @@ def judge(case: bytes) -> None:
     with blocks_of(options["block"]), threads:
         try:
             table = read(data, **keywords)
-        except LetorError as error:
+        except InputError as error:
             if bad is None:
                 raise Wrong(f"refused: {error.message[:200]}") from None
             if bad.line is not None and error.line != bad.line:

@@ -15,7 +15,8 @@ from attack.letor import blocks_of, judge, make
 from hypothesis import given, settings, strategies as st
 from tests.refusals import Refusal
 
-from rankrls.io import LetorError, load_letor
+from rankrls import InputError
+from rankrls.io import load_letor
 from rankrls.io._letor import letor_shape, letor_tables
 
 
@@ -58,13 +59,13 @@ def test_reads_and_refuses_what_the_plain_reader_does(seed):
 def test_each_bad_line_is_named(tmp_path, line, message):
     path = tmp_path / "train.txt"
     path.write_bytes(b"\xef\xbb\xbf# head\n\n1 qid:1 1:2 7:1\r\n" + line + b"\n0 qid:1 1:x\n")
-    with pytest.raises(LetorError) as caught:
+    with pytest.raises(InputError) as caught:
         load_letor(path)
     assert str(caught.value).startswith(f"{path}:4: {message}")
 
 
 def test_a_qid_after_lines_without_one():
-    with Refusal("'qid:4'", "before", kind=LetorError, file="<stream>", line=2):
+    with Refusal("'qid:4'", "before", file="<stream>", line=2):
         read(b"1 1:1\n1 qid:4 1:1\n")
 
 
@@ -75,19 +76,19 @@ def test_the_first_bad_line_is_reported_whatever_the_threads(monkeypatch):
         for threads in (1, 2, 5):
             monkeypatch.setenv("RANKRLS_NUM_THREADS", str(threads))
             for dense in (True, False):
-                with blocks_of(1000), Refusal(kind=LetorError, file="<stream>", line=bad + 1):
+                with blocks_of(1000), Refusal(file="<stream>", line=bad + 1):
                     read(b"\n".join(rows), dense=dense)
 
 
 @pytest.mark.parametrize(
     ("data", "refusal"),
     [
-        (b"", Refusal("empty", kind=LetorError)),
-        (b"\n \n# nothing\n", Refusal("no row", kind=LetorError)),
-        (b"\xef\xbb\xbf", Refusal("no row", kind=LetorError)),
-        (b"1 qid:1\n", Refusal("names a feature", kind=LetorError, parameter="n_features")),
-        (b"PK\x03\x04 abc", Refusal("zip", kind=LetorError, parameter="format")),
-        (b"\xff\xfe1\0 \0", Refusal("UTF-16 text", kind=LetorError, parameter="format")),
+        (b"", Refusal("empty")),
+        (b"\n \n# nothing\n", Refusal("no row")),
+        (b"\xef\xbb\xbf", Refusal("no row")),
+        (b"1 qid:1\n", Refusal("names a feature", parameter="n_features")),
+        (b"PK\x03\x04 abc", Refusal("zip", parameter="format")),
+        (b"\xff\xfe1\0 \0", Refusal("UTF-16 text", parameter="format")),
     ],
 )
 def test_files_without_rows(data, refusal):
@@ -99,9 +100,9 @@ def test_n_features_makes_shapes_agree():
     data = b"1 1:1\n0 3:2\n"
     for dense in (True, False):
         assert read(data, n_features=7, dense=dense).X.shape == (2, 7)
-        with Refusal("'3:2'", "from 1 on", kind=LetorError, parameter="n_features", file="<stream>", line=2):
+        with Refusal("'3:2'", "from 1 on", parameter="n_features", file="<stream>", line=2):
             read(data, n_features=2, dense=dense)
-        with Refusal("feature 3", "from 0 on", kind=LetorError, parameter="n_features", file="<stream>", line=2):
+        with Refusal("feature 3", "from 0 on", parameter="n_features", file="<stream>", line=2):
             read(data, n_features=3, zero_based=True, dense=dense)
     empty = read(b"1 qid:1\n2 qid:1\n", n_features=3, dense=True)
     assert np.array_equal(empty.X, np.zeros((2, 3)))
@@ -111,7 +112,7 @@ def test_ids_from_zero_and_from_one():
     assert read(b"1 0:5 1:6\n").X.tolist() == [[5, 6]]
     assert read(b"1 1:6\n", zero_based=True).X.tolist() == [[0, 6]]
     assert read(b"1 1:6\n").first_feature == 1
-    with Refusal("'0:5'", kind=LetorError, parameter="zero_based", file="<stream>", line=2):
+    with Refusal("'0:5'", parameter="zero_based", file="<stream>", line=2):
         read(b"1 1:6\n1 0:5\n", zero_based=False)
 
 
@@ -126,7 +127,7 @@ def test_dense_from_one_cell_in_ten():
 
 
 def test_a_feature_id_that_is_probably_wrong():
-    with Refusal("most of them empty", kind=LetorError, parameter="n_features", column=999999999) as found:
+    with Refusal("most of them empty", parameter="n_features", column=999999999) as found:
         read(b"1 999999999:1\n0 2:1\n")
     error = found.value
     assert (error.column, error.parameter, error.file) == (999_999_999, "n_features", "<stream>")
@@ -138,12 +139,12 @@ def test_a_hard_decimal_that_overflows_is_an_error_of_its_line():
     assert np.isinf(float(over))
     assert np.isfinite(float(str(int(over) - 1)))
     for text, line in ((f"1 1:1\n1 1:{over}\n1 1:x\n", 2), (f"1 1:1\n{over} 1:1\n", 2)):
-        with Refusal("too large", kind=LetorError, line=line):
+        with Refusal("too large", line=line):
             read(text.encode())
 
 
 def test_query_ids_are_utf8_and_comments_any_bytes():
-    with Refusal("'caf\\xe9'", "UTF-8", kind=LetorError, file="<stream>", line=2):
+    with Refusal("'caf\\xe9'", "UTF-8", file="<stream>", line=2):
         load_letor(io.BytesIO("1 qid:b 1:1\n1 qid:café 1:2\n".encode("latin-1")))
     assert load_letor(io.BytesIO("1 qid:café 1:1\n".encode())).qid.tolist() == ["café"]
     assert len(load_letor(io.BytesIO("1 qid:b 1:1 # café\n".encode("latin-1"))).comments) == 1
@@ -177,13 +178,13 @@ def test_gzip_is_known_by_its_bytes(tmp_path, pack):
 def test_damaged_gzip():
     raw = gzip.compress(some_rows(500))
     for cut in (3, 12, len(raw) // 2, len(raw) - 1):
-        with Refusal("truncated", kind=LetorError):
+        with Refusal("truncated"):
             read(raw[:cut])
     broken = bytearray(raw)
     broken[-6] ^= 1
-    with Refusal("damaged", kind=LetorError):
+    with Refusal("damaged"):
         read(bytes(broken))
-    with Refusal("damaged", kind=LetorError):
+    with Refusal("damaged"):
         read(raw + b"trailing rubbish")
 
 

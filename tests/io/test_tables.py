@@ -17,8 +17,9 @@ import pytest
 from hypothesis import example, given, strategies as st
 from tests.refusals import Refusal
 
+from rankrls import InputError
 from rankrls._checks import number
-from rankrls.io import TableError, load_table, save_table
+from rankrls.io import load_table, save_table
 
 BLANKS = " \t\n\r\v\f"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
@@ -31,7 +32,7 @@ def read(text, **options):
 
 
 def refused(source, **options):
-    with pytest.raises(TableError) as found:
+    with pytest.raises(InputError) as found:
         load_table(io.BytesIO(source) if isinstance(source, bytes) else source, **options)
     return found.value
 
@@ -89,7 +90,7 @@ def test_the_same_table_written_otherwise(text):
 def test_a_row_with_too_few_or_too_many_fields_is_named_by_its_line(row, fields):
     text = f'\nlabel,qid,a\n1,"q\nr",2\n\n{row}\n1,2,3\n'
     line = 6 + row.count("\n")  # where it ends
-    with Refusal(f"{fields} fields", "the header has 3", kind=TableError, line=line, row=1):
+    with Refusal(f"{fields} fields", "the header has 3", line=line, row=1):
         read(text)
 
 
@@ -102,7 +103,7 @@ def test_gzip_and_names_of_files(tmp_path):
     assert table.sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
     for bad in (data[:-9], data[:-6] + b"x" + data[-5:], data + b"junk"):
         path.write_bytes(bad)
-        with Refusal("gzip", kind=TableError, file="t.tsv.gz"):
+        with Refusal("gzip", file="t.tsv.gz"):
             load_table(path, qid="q,id")
 
 
@@ -371,7 +372,7 @@ class TestParquet:
             changed[place] ^= 1 << (place % 8)
             try:
                 found = load_table(io.BytesIO(changed), format="parquet")
-            except (TableError, MemoryError):
+            except (InputError, MemoryError):
                 continue
             assert found.n_rows == rows
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankrls import InputError
-from rankrls.io import PairsError, load_votes
+from rankrls.io import load_votes
 
 NAMES = ["owl", "crow", "a jay", "ünit"]
 VOTES = st.lists(
@@ -37,7 +37,7 @@ def test_votes_are_those_of_the_rows(votes, as_frame):
     source = frame if as_frame else io.BytesIO(frame.to_csv(index=False).encode())
     options = {**SIDES, "group": "prompt"}
     if not any(strength for *_, strength, _ in expected):
-        with pytest.raises(PairsError):
+        with pytest.raises(InputError):
             load_votes(source, **options)
         return
     found = load_votes(source, **options)

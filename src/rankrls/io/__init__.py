@@ -1,11 +1,10 @@
 """Files to arrays and back."""
 
 from rankrls.io._letor import load_letor
-from rankrls.io._table import LetorError, LetorTable
-from rankrls.io.columns import TableError
+from rankrls.io._table import LetorTable
 from rankrls.io.dataset import Dataset, open_dataset
 from rankrls.io.files import atomic_write
-from rankrls.io.preferences import PairsError, PairTable, VoteTable, load_pairs, load_votes
+from rankrls.io.preferences import PairTable, VoteTable, load_pairs, load_votes
 from rankrls.io.shards import write_shards
 from rankrls.io.tables import ColumnTable, load_table
 from rankrls.io.writing import save_letor, save_table
@@ -13,11 +12,8 @@ from rankrls.io.writing import save_letor, save_table
 __all__ = [
     "ColumnTable",
     "Dataset",
-    "LetorError",
     "LetorTable",
     "PairTable",
-    "PairsError",
-    "TableError",
     "VoteTable",
     "atomic_write",
     "load_letor",

@@ -19,7 +19,7 @@ from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._rows import Source, Text, float_type, ids_of, is_utf8, joined_ids
-from rankrls.io._table import NO_ID, LetorError, LetorTable, Options, beyond, described
+from rankrls.io._table import NO_ID, LetorTable, Options, beyond, described
 
 _DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
@@ -69,7 +69,7 @@ def load_letor(
 
     Raises
     ------
-    LetorError
+    InputError
         A ValueError, ``path:line: what is wrong``, for the first bad line of the file; also for an empty file and for
         damaged or truncated gzip data.
     OSError
@@ -98,7 +98,7 @@ def load_letor(
     for key, choice in (("zero_based", zero_based), ("dense", dense)):
         if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
             raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
-    text, options = Text(path, LetorError), Options(float_type(dtype), n_features, zero_based)
+    text, options = Text(path), Options(float_type(dtype), n_features, zero_based)
     blocks = [*_parsed(text, options)]
     options, share = _with_shape(blocks, text.name, options)
     return _joined(blocks, text, options, dense=share >= _DENSE_FROM if dense == "auto" else dense)
@@ -144,14 +144,14 @@ class _Block:
 
 def letor_query_ids(path: Source) -> tuple[int, NDArray[Any] | None]:
     """How many rows a file has, and their query ids; features are checked and forgotten."""
-    found = [(len(block.y), block.qid) for block in _parsed(Text(path, LetorError), Options())]
+    found = [(len(block.y), block.qid) for block in _parsed(Text(path), Options())]
     ids = [qid for _, qid in found if qid is not None]
     return sum(rows for rows, _ in found), joined_ids(ids) if ids else None
 
 
 def letor_lines(path: Source) -> Iterator[bytes]:
     """The lines of a file that are rows, as they are, each with a line end."""
-    for block in Text(path, LetorError).blocks():
+    for block in Text(path).blocks():
         for line in block.split(b"\n"):
             if (bare := line.strip(_BLANKS)) and not bare.startswith(b"#"):
                 yield line + b"\n"
@@ -159,7 +159,7 @@ def letor_lines(path: Source) -> Iterator[bytes]:
 
 def letor_shape(path: Source) -> tuple[int, bool]:
     """The number of features of a file, and whether they are counted from 0; memory is a few blocks of text."""
-    text = Text(path, LetorError)
+    text = Text(path)
     options, _ = _with_shape(_parsed(text, Options()), text.name, Options())
     return options.n_features or 0, bool(options.zero_based)
 
@@ -169,7 +169,7 @@ def letor_tables(path: Source, *, n_features: int, zero_based: bool, dtype: DTyp
 
     A query may go on in the next table.
     """
-    text, options = Text(path, LetorError), Options(np.dtype(dtype), n_features, zero_based)
+    text, options = Text(path), Options(np.dtype(dtype), n_features, zero_based)
     for block in _parsed(text, options):
         yield _joined([block], text, options, dense=False)
 
@@ -179,7 +179,7 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
 
     Raises
     ------
-    LetorError
+    InputError
         For the first bad line.
     """
     memory = threading.local()  # of each thread, which is used again
@@ -203,7 +203,7 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
             yield block
         lines += block.lines
     if with_qid is None:
-        raise LetorError("the file has no rows: it is empty, or has only blank lines and comments.", file=text.name)
+        raise InputError("the file has no rows: it is empty, or has only blank lines and comments.", file=text.name)
 
 
 def _parse(text: bytes, room: Room, options: Options) -> _Block:
@@ -268,7 +268,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[
 
     Raises
     ------
-    LetorError
+    InputError
         If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
         feature that is beyond those that are given because the text names feature 0 too.
     """
@@ -288,7 +288,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[
         problem = f"feature {largest} makes {columns} columns, most of them empty."
     if problem and given is None:
         problem += " If that is right, give the number of features (n_features)."
-        raise LetorError(problem, file=name, parameter="n_features", column=max(largest, 0) or None)
+        raise InputError(problem, file=name, parameter="n_features", column=max(largest, 0) or None)
     columns = given or columns
     return options._replace(n_features=columns, zero_based=zero_based), entries / (rows * columns)
 

@@ -49,8 +49,6 @@ class Text:
     Parameters
     ----------
     path : path or binary file object
-    kind : type
-        Of the errors.
 
     Attributes
     ----------
@@ -60,8 +58,8 @@ class Text:
         Of the bytes as they lie on disk, when all blocks have been read.
     """
 
-    def __init__(self, path: Source, kind: type[InputError]) -> None:
-        self._path, self._kind, self.sha256 = path, kind, ""
+    def __init__(self, path: Source) -> None:
+        self._path, self.sha256 = path, ""
         self.name = str(getattr(path, "name", "<stream>")) if hasattr(path, "read") else os.fspath(path)
 
     def blocks(self) -> Iterator[bytes]:
@@ -83,7 +81,7 @@ class Text:
             start = text.peek(8)[:8]
             if what := next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None):
                 problem = f"this is {what}, not text; plain text and gzip are read."
-                raise self._kind(problem, file=self.name, parameter="format")
+                raise InputError(problem, file=self.name, parameter="format")
             if start.startswith(b"\x1f\x8b"):
                 text = gzip.GzipFile(fileobj=text)
             try:
@@ -93,9 +91,9 @@ class Text:
                     yield block.removeprefix(mark) if block.endswith(b"\n") else block.removeprefix(mark) + b"\n"
                     mark = b""
             except EOFError:
-                raise self._kind("the gzip data end too early; the file is truncated.", file=self.name) from None
+                raise InputError("the gzip data end too early; the file is truncated.", file=self.name) from None
             except (gzip.BadGzipFile, zlib.error) as error:
-                raise self._kind(f"the gzip data are damaged ({error}).", file=self.name) from None
+                raise InputError(f"the gzip data are damaged ({error}).", file=self.name) from None
             self.sha256 = raw.digest.hexdigest()
 
 

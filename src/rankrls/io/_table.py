@@ -57,12 +57,6 @@ class FileTable:
         return f"<{type(self).__name__} {self.path}: {self.n_rows} rows, {self.n_features} features>"
 
 
-class LetorError(InputError):
-    """A file is not LETOR text, or holds what a learner cannot use: ``file:line: what is wrong``, and its facts."""
-
-    __module__ = "rankrls.io"
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class LetorTable(FileTable):
     """Rows of a LETOR file.
@@ -148,15 +142,15 @@ class Options(NamedTuple):
         return LARGEST_SINGLE if self.dtype == np.float32 else math.inf
 
 
-def described(line: bytes, with_qid: bool | None, options: Options) -> LetorError:
+def described(line: bytes, with_qid: bool | None, options: Options) -> InputError:
     """What is wrong with a bad line."""
     label, *tokens = line.partition(b"#")[0].split()
     parameter = "format" if b"," in label or b";" in label else None  # as between the cells of a table
     if b":" in label:
         problem = f"the line starts with {quoted(label)}, but a label has to come first."
-        return LetorError(problem, column="label", parameter=parameter)
+        return InputError(problem, column="label", parameter=parameter)
     if why := _not_a_value(label, math.inf):
-        return LetorError(f"the label {quoted(label)} {why}.", column="label", parameter=parameter)
+        return InputError(f"the label {quoted(label)} {why}.", column="label", parameter=parameter)
     least, largest = options.taken
     has_qid, ids = False, set[int]()
     for token in tokens:
@@ -172,7 +166,7 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> LetorErro
             facts: dict[str, Any] = {"column": "qid"}
             has_qid = True
         elif not colon or not name.isdigit() or len(name) > 18:
-            return LetorError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
+            return InputError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
         elif (feature := int(name)) > largest:
             return beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
         else:
@@ -186,8 +180,8 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> LetorErro
             facts = {"column": feature, "parameter": "zero_based" if feature < least else None}
             ids.add(feature)
         if problem := next((text for text, wrong in problems.items() if wrong), ""):
-            return LetorError(problem, **facts)
-    return LetorError("the line has no qid, but the lines before it have one.", column="qid")
+            return InputError(problem, **facts)
+    return InputError("the line has no qid, but the lines before it have one.", column="qid")
 
 
 def _not_a_value(text: bytes, limit: float) -> str:
@@ -201,6 +195,6 @@ def _not_a_value(text: bytes, limit: float) -> str:
     return f"is too large for {'a float64' if math.isinf(value) else 'float32'}" if abs(value) >= limit else ""
 
 
-def beyond(what: str, feature: int, n_features: int | None, first: int) -> LetorError:
+def beyond(what: str, feature: int, n_features: int | None, first: int) -> InputError:
     problem = f"{what} is beyond the {n_features} features that are read, with ids from {int(first)} on."
-    return LetorError(problem, column=feature, parameter="n_features")
+    return InputError(problem, column=feature, parameter="n_features")

@@ -23,12 +23,6 @@ _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index withou
 _PART = re.compile(r"\[\d+\]\Z")
 
 
-class TableError(InputError):
-    """A table holds something that a learner cannot use; the attributes say where."""
-
-    __module__ = "rankrls.io"
-
-
 @dataclass(frozen=True)
 class ColumnRoles:
     """What each column shall be; None is the usual name, where there is such a column.

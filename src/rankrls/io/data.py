@@ -20,7 +20,7 @@ from rankrls._queries import group_to_qid
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
 from rankrls.io._rows import few, joined_ids, quoted
 from rankrls.io._table import LetorTable
-from rankrls.io.columns import ColumnRoles, TableError, matching, plan_columns
+from rankrls.io.columns import ColumnRoles, matching, plan_columns
 from rankrls.io.files import atomic_write, sizes_beside
 from rankrls.io.opened import ENDINGS, Source, open_table, table_format
 from rankrls.io.preferences import PairTable, load_pairs
@@ -268,7 +268,7 @@ class Records:
             with atomic_write(target) as file, packed(file, str(target)) as sink:
                 sink.writelines(compress(letor_lines(self.path), kept))
         else:
-            with open_table(self.path, self.format, TableError) as table:
+            with open_table(self.path, self.format) as table:
                 write_tables(target, _filtered(table.stored(), kept), self.format)
         if self.sizes_ending is not None and self.qid is not None:
             with atomic_write(f"{target}{self.sizes_ending}", "w") as file:
@@ -301,7 +301,7 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     if kind == "letor":
         n_rows, qid = letor_query_ids(path)
     else:
-        with open_table(path, kind, TableError) as table:
+        with open_table(path, kind) as table:
             roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
             found = read_arrays(table, plan_columns(table, roles))
             n_rows, qid = len(found.X), found.texts.get("qid")

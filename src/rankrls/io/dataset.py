@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, plan_columns
+from rankrls.io.columns import ColumnRoles, ReadPlan, plan_columns
 from rankrls.io.files import Paths, expanded_paths, has_data_ending, path_list
 from rankrls.io.opened import open_table, table_format
 from rankrls.io.tables import ColumnTable, feature_type, holds_integers, read_arrays
@@ -66,7 +66,7 @@ class Part:
         OSError
             If the file cannot be read.
         """
-        with open_table(self.path, "parquet", TableError) as table:
+        with open_table(self.path, "parquet") as table:
             if os.stat(self.path).st_mtime_ns != self.time:
                 raise table.refuse("the file has changed since it was opened. Open the data set again.")
             batches = table.batches(self.plan.stored, self.groups)
@@ -227,7 +227,7 @@ def common_columns(
     """The columns of the first file, which all have to have; the type of the features, and which ids are integers."""
     plans, types, whole = list[ReadPlan](), [], []
     for path in paths:
-        with open_table(path, format, TableError) as table:
+        with open_table(path, format) as table:
             plan = plan_columns(table, roles)
             if "qid" not in plan.texts:
                 name = roles.usual_names["qid"]
@@ -248,7 +248,7 @@ def _parts(paths: Sequence[str], plan: ReadPlan, dtype: np.dtype[Any], most: int
     ids_only, first_row = ReadPlan(texts={"qid": plan.texts["qid"]}), 0
     queries = Queries(plan.texts["qid"])
     for path in paths:
-        with open_table(path, "parquet", TableError) as table:
+        with open_table(path, "parquet") as table:
             row, part = 0, Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, plan, dtype)
             queries.last = None  # no query goes on in the next file
             for group, size in enumerate(table.group_sizes):

@@ -29,14 +29,14 @@ _OPEN_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
 class Format(NamedTuple):
     """A kind of table: what errors call it, how names of its files end, their first bytes, and what opens one.
 
-    ``open`` takes a binary file and the type of errors. What it returns has a ``schema`` of pyarrow and
+    ``open`` takes a binary file. What it returns has a ``schema`` of pyarrow and
     ``batches(names, rows, groups)``.
     """
 
     called: str
     endings: tuple[str, ...]
     start: bytes
-    open: Callable[[Any, type[InputError]], Any]
+    open: Callable[[Any], Any]
 
 
 def table_format(path: object) -> str | None:
@@ -46,7 +46,7 @@ def table_format(path: object) -> str | None:
 
 
 @contextmanager
-def open_table(source: Source, format: str, kind: type[InputError]) -> Iterator[Table]:
+def open_table(source: Source, format: str = "auto") -> Iterator[Table]:
     """Open a table and read its header.
 
     Parameters
@@ -54,11 +54,9 @@ def open_table(source: Source, format: str, kind: type[InputError]) -> Iterator[
     source : path, binary file object or data frame
     format : {"auto", "csv", "parquet", "arrow"}
         "auto": by the name, or else by the first bytes.
-    kind : type
-        Of the errors.
     """
     if hasattr(source, "__arrow_c_stream__"):
-        yield Table(f"<{type(source).__name__}>", source, _FRAME, kind)
+        yield Table(f"<{type(source).__name__}>", source, _FRAME)
         return
     given: Any = source
     name = str(getattr(source, "name", "<stream>")) if hasattr(source, "read") else os.fspath(given)
@@ -70,7 +68,7 @@ def open_table(source: Source, format: str, kind: type[InputError]) -> Iterator[
             start = file.read(8)
             file.seek(0)
             format = table_format(name) or next(k for k, known in FORMATS.items() if start.startswith(known.start))
-        yield Table(name, file, FORMATS[format], kind)
+        yield Table(name, file, FORMATS[format])
 
 
 class Table:
@@ -82,8 +80,6 @@ class Table:
         For errors.
     source : binary file object, or a data frame with ``__arrow_c_stream__``
     format : Format
-    kind : type
-        Of the errors.
 
     Attributes
     ----------
@@ -100,16 +96,16 @@ class Table:
         Makes an error about the table out of a message and further facts.
     """
 
-    def __init__(self, name: str, source: Any, format: Format, kind: type[InputError]) -> None:
+    def __init__(self, name: str, source: Any, format: Format) -> None:
         self.name, self._format, self.textual = name, format, format.open is _Text
-        self.refuse: Callable[..., InputError] = partial(kind, file=name)
+        self.refuse: Callable[..., InputError] = partial(InputError, file=name)
         self._source = source
         self.columns: list[str] = []
         self.types: dict[str, Any] = {}
         self._places: dict[str, tuple[str, int | None]] = {}
         self._sizes: dict[str, int] = {}  # of the lists
         with self._understood():
-            self._data: Any = format.open(source, kind)
+            self._data: Any = format.open(source)
             for field in self._data.schema:
                 size = self._list_size(field)
                 places = {field.name: None} if size is None else {f"{field.name}[{k}]": k for k in range(size)}
@@ -212,7 +208,7 @@ def is_number(kind: Any) -> bool:
 class _Frame:
     """A data frame, or the rows of an Arrow file."""
 
-    def __init__(self, source: Any, kind: type[InputError] = InputError) -> None:
+    def __init__(self, source: Any) -> None:
         import pyarrow as pa
 
         self._table = pa.table(source)
@@ -222,7 +218,7 @@ class _Frame:
         return iter(self._table.select(names).to_batches(rows))
 
 
-def _arrow(source: Any, kind: type[InputError]) -> _Frame:
+def _arrow(source: Any) -> _Frame:
     from pyarrow import ipc
 
     is_file = source.read(6) == b"ARROW1"
@@ -231,7 +227,7 @@ def _arrow(source: Any, kind: type[InputError]) -> _Frame:
 
 
 class _Parquet:
-    def __init__(self, source: Any, kind: type[InputError]) -> None:
+    def __init__(self, source: Any) -> None:
         import pyarrow as pa
         from pyarrow import parquet
 
@@ -260,11 +256,11 @@ class _Text:
 
     closed = False
 
-    def __init__(self, source: Any, kind: type[InputError]) -> None:
+    def __init__(self, source: Any) -> None:
         import pyarrow as pa
 
-        self.text, self.uneven = Text(source, kind), dict[str, Any]()  # facts of a row with too many or too few fields
-        self._refuse, self._source, self._kind = partial(kind, file=self.text.name), source, kind
+        self.text, self.uneven = Text(source), dict[str, Any]()  # facts of a row with too many or too few fields
+        self._refuse, self._source = partial(InputError, file=self.text.name), source
         blocks = self.text.blocks()
         first = next(blocks, b"")
         start = first.lstrip(b" \r\n")
@@ -325,7 +321,7 @@ class _Text:
     def _lines(self) -> Iterator[tuple[int, list[str]]]:
         """Read again, by the csv module: the line on which each row ends, and its cells."""
         self._source.seek(0)
-        texts = (io.StringIO(block.decode(), newline="") for block in Text(self._source, self._kind).blocks())
+        texts = (io.StringIO(block.decode(), newline="") for block in Text(self._source).blocks())
         rows = csv.reader(chain.from_iterable(texts), delimiter=self._delimiter)
         with suppress(csv.Error):  # of a field that Python finds too long
             yield from ((rows.line_num, cells) for cells in rows)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import coded, is_whole, objects, quoted
-from rankrls.io.columns import ReadPlan, TableError, check_column
+from rankrls.io.columns import ReadPlan, check_column
 from rankrls.io.opened import Source, Table, open_table
 from rankrls.io.tables import read_arrays
 
@@ -25,12 +25,6 @@ _CHOICES = {
     **dict.fromkeys((f"tie ({both})" for both in _BOTH), 0.0),
 }
 """What words mean that are no item: 1 for the left one, -1 for the right one, 0 for a tie."""
-
-
-class PairsError(TableError):
-    """A file of preferences holds something that cannot be one: ``file:line: what is wrong``, and its facts."""
-
-    __module__ = "rankrls.io"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +100,8 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
 
     Raises
     ------
-    PairsError
-        A :class:`TableError`, with the row, counted from 0: an item that is not there, an id
+    InputError
+        With the row, counted from 0: an item that is not there, an id
         that several rows have, an item against itself, a strength or weight that is not finite (or negative), a
         missing cell.
     OSError
@@ -126,7 +120,7 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     >>> table.winners, table.losers, table.strength
     (array([1, 2]), array([0, 1]), array([2., 1.]))
     """
-    with open_table(path, "auto", PairsError) as table:
+    with open_table(path) as table:
         sides = pair_columns(table)
         given = sides | {role: role for role in _COLUMNS[2:] if role in table.columns}
         if "left" in sides:
@@ -163,7 +157,7 @@ def pair_columns(table: Table) -> dict[str, str]:
 
 def load_sides(path: Source, left: str | None = None, right: str | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
     """The two items of each row of a table, as text: of the named columns, or of those of :func:`load_pairs`."""
-    with open_table(path, "auto", PairsError) as table:
+    with open_table(path) as table:
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
         for role, name in sides.items():
             check_column(table, name, role)
@@ -236,8 +230,8 @@ def load_votes(
 
     Raises
     ------
-    PairsError
-        A :class:`TableError`, with the row, counted from 0: a choice that is missing or neither side, a column that
+    InputError
+        With the row, counted from 0: a choice that is missing or neither side, a column that
         is not there, a number that is not finite, a negative weight; and if no vote is left that prefers one item.
     OSError
         If the file cannot be read.
@@ -264,7 +258,7 @@ def load_votes(
         message = "votes need the columns left, right and preferred, or the columns winner and loser"
         raise InputError(f"{message}: {'add' if given[wrong] is None else 'leave out'} {wrong}.", parameter=wrong)
     given |= {"group": group, "strength": strength, "weight": weight}
-    with open_table(path, "auto", PairsError) as table:
+    with open_table(path) as table:
         return _votes(table, {role: value for role, value in given.items() if value is not None})[0]
 
 

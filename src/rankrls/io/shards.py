@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io._letor import letor_shape, letor_tables
-from rankrls.io.columns import ColumnRoles, TableError
+from rankrls.io.columns import ColumnRoles
 from rankrls.io.dataset import Queries, common_columns
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder
 from rankrls.io.opened import open_table, table_format
@@ -190,7 +190,7 @@ def _table_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _S
 
     def rows() -> Iterator[tuple[int, Any]]:
         for file in files:
-            with open_table(file, format, TableError) as table:
+            with open_table(file, format) as table:
                 first = 0
                 for part in converted(table, plan, np.float32 if float32 else dtype):
                     yield first, part.rows(plan, file)

@@ -12,7 +12,7 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._checks import MISSING, check_word, number
 from rankrls.io._rows import Growing, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io._table import FileTable
-from rankrls.io.columns import ColumnRoles, ReadPlan, TableError, check_column, plan_columns
+from rankrls.io.columns import ColumnRoles, ReadPlan, check_column, plan_columns
 from rankrls.io.opened import FORMATS, Source, Table, is_number, open_table
 
 _EXACT = 2.0**53
@@ -130,7 +130,7 @@ def load_table(
 
     Raises
     ------
-    TableError
+    InputError
         A ValueError: a column that is not there, with a similar name; a name that is there twice; a cell that is
         missing or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of
         numbers; a row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of
@@ -166,7 +166,7 @@ def load_table(
 def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> ColumnTable:
     """:func:`load_table`, its arguments about columns checked."""
     check_word("format", format, ("auto", *FORMATS))
-    with open_table(source, format, TableError) as table:
+    with open_table(source, format) as table:
         plan = plan_columns(table, roles)
         found = read_arrays(table, plan, float_type(dtype))
         return found.rows(plan, table.name, table.sha256)
@@ -183,7 +183,7 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
     """
     import pyarrow as pa
 
-    with open_table(source, format, TableError) as table:
+    with open_table(source, format) as table:
         plan = plan_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
         if names is not None:
             for name in names:
