@@ -12,7 +12,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from rankrls import CoRankingPursuit, RankingPursuit
-from rankrls.inspection import borda_scores
 from rankrls.metrics import Measure
 
 rng = np.random.default_rng(0)
@@ -67,8 +66,8 @@ plt.show()
 #
 # Combining the views
 # -------------------
-# Each view alone is a solution. Their combination is better, because the noise of a gene is independent of the noise of
-# its counterpart. The model's score is the mean of the views' scores; Borda's sum of positions is an alternative.
+# Each view alone is a solution. The model predicts the mean of their scores, which is better: the noise of a gene is
+# not that of its counterpart.
 
 first_three = CoRankingPursuit(3, views=({}, {}), dictionary="features", disjoint=True, nu=0.0)
 found = {
@@ -79,7 +78,7 @@ found = {
 model = first_three.fit(genes[learn], outcome[learn])
 parts = np.column_stack([view.predict(genes[new]) for view in model.views_])
 found |= {"first view": parts[:, 0], "second view": parts[:, 1]}
-found |= {"mean of both": model.predict(genes[new]), "Borda": borda_scores(parts)}
+found["mean of both"] = model.predict(genes[new])
 for name, scores in found.items():
     print(f"{name:25} {Measure('disagreement')(outcome[new], scores):.3f}")
 print("genes:", *[view.support_.tolist() for view in model.views_])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import take_items
@@ -194,24 +192,19 @@ class Items:
     ----------
     features : array-like or sparse matrix of shape (d, p)
         One row an item; with ``item_kernel="precomputed"`` the kernel between these items and the training items.
-    ids : sequence of length d, optional
-        The items' names.
 
     Examples
     --------
     >>> from rankrls import Items
-    >>> Items([[1.0, 0.0], [0.5, 2.0]], ids=["a", "b"])
+    >>> Items([[1.0, 0.0], [0.5, 2.0]])
     Items(2 items with 2 features)
     """
 
     features: Any
-    ids: Sequence[Any] | None = None
 
     def __post_init__(self) -> None:
         if not hasattr(self.features, "shape"):
             object.__setattr__(self, "features", np.asarray(self.features, dtype=np.float64))
-        if self.ids is not None and len(self.ids) != self.features.shape[0]:
-            raise InputError(f"There are {len(self.ids)} ids for {self.features.shape[0]} items.", parameter="items")
 
     @property
     def n_items(self) -> int:
@@ -219,4 +212,4 @@ class Items:
         return int(self.features.shape[0])
 
     def __repr__(self) -> str:
-        return f"Items({self.n_items} items with {self.features.shape[1]} features)"
+        return f"Items({self.n_items} items with {self.features.shape[-1]} features)"

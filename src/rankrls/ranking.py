@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
 
-__all__ = ["Ranking", "borda_scores", "docno_order", "rank_positions", "rank_scores"]
+__all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
 
 _SHOWN = 10
@@ -129,47 +129,6 @@ def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArra
     for t in range(columns.shape[1]):
         out[_order(columns[:, t], layout, docno), t] = places
     return out[:, 0] if values.ndim == 1 else out
-
-
-def borda_scores(scores: Any, *, qid: Any = None) -> NDArray[np.float64]:
-    """One ranking of several: the mean share of the other items of its query that each ranking puts an item above.
-
-    Parameters
-    ----------
-    scores : array-like of shape (m, rankings)
-        Higher is better; only the order inside a query matters.
-    qid : array-like of shape (m,), optional
-        One query id per row. None ranks all rows together.
-
-    Returns
-    -------
-    ndarray of shape (m,)
-        From 0 to 1, Borda's count over the number of other items. A tied item counts half; the one item of a query has
-        0.5.
-
-    Notes
-    -----
-    O(m log m) for each ranking.
-
-    Examples
-    --------
-    >>> from rankrls.inspection import borda_scores
-    >>> borda_scores([[9.0, 1.0], [2.0, 3.0], [1.0, 2.0]])
-    array([0.5 , 0.75, 0.25])
-    """
-    from scipy.stats import rankdata
-
-    values = _checked_scores(scores)
-    if values.ndim != 2:
-        raise InputError(f"scores must have shape (m, rankings); got {values.shape}.", parameter="scores")
-    layout = query_layout(qid, len(values))
-    others = layout.counts[layout.codes] - 1.0
-    out = np.zeros(len(values))
-    for column in values.T:
-        # ranks of queries one after the other
-        ranks = rankdata(len(column) * layout.codes + rankdata(column, method="dense"))
-        out += np.where(others > 0.0, (ranks - 1.0 - layout.starts[layout.codes]) / np.maximum(others, 1.0), 0.5)
-    return out / max(values.shape[1], 1)
 
 
 def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:

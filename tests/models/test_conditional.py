@@ -216,9 +216,6 @@ def test_refusals_at_predict():
     with pytest.raises(ValueError) as error:
         ConditionalRankRLS().fit(X, Y, items=Items(Z)).predict(X, items=Items(Z[:, :1]))
     assert error.value.parameter == "items"
-    with pytest.raises(ValueError) as error:
-        Items(Z, ids=["a"])
-    assert error.value.parameter == "items"
 
 
 def test_a_model_of_rows_is_asked_for():

@@ -8,7 +8,6 @@ import pytest
 from scipy import sparse
 
 from rankrls import CoRankingPursuit, RankingPursuit, load, save
-from rankrls.inspection import borda_scores
 from rankrls.metrics import Measure
 from tests.learners.dense import DensePursuit
 from tests.models.oracles import GRAPHS, laplacian, ranking_data
@@ -115,23 +114,3 @@ def test_views_of_kernel_functions_have_no_weights():
     X, y, qid = genes(5)
     with pytest.raises(AttributeError, match="weights of features"):
         _ = CoRankingPursuit(2).fit(X, y, qid=qid).views_[0].coef_
-
-
-def test_borda_is_the_share_of_items_below():
-    rng = np.random.default_rng(0)
-    qid = rng.permutation([0] * 7 + [1] * 4 + [2])
-    scores = np.round(rng.normal(size=(12, 3)), 0)
-    wanted = np.zeros(12)
-    for i in range(12):
-        others = [j for j in range(12) if qid[j] == qid[i] and j != i]
-        shares = [(scores[others, t] < scores[i, t]) + 0.5 * (scores[others, t] == scores[i, t]) for t in range(3)]
-        wanted[i] = np.mean(shares) if others else 0.5
-    np.testing.assert_allclose(borda_scores(scores, qid=qid), wanted)
-    order = rng.permutation(12)
-    np.testing.assert_allclose(borda_scores(scores[order], qid=qid[order]), wanted[order])
-    np.testing.assert_allclose(borda_scores(10 * scores**3 - 4, qid=qid), wanted)
-    assert borda_scores([[1.0]]).tolist() == [0.5]
-    with Refusal("rankings", parameter="scores"):
-        borda_scores([1.0, 2.0])
-    with Refusal("finite", parameter="scores", row=1):
-        borda_scores([[1.0], [np.nan]])

@@ -5,7 +5,7 @@ from rankrls.inspection.leaderboards import Leaderboard, leaderboard
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
 from rankrls.models._pipelines import SelectedFeatures, selected_features
-from rankrls.ranking import Ranking, borda_scores, rank_positions, rank_scores
+from rankrls.ranking import Ranking, rank_positions, rank_scores
 
 __all__ = [
     "Explanation",
@@ -15,7 +15,6 @@ __all__ = [
     "Ranking",
     "SelectedFeatures",
     "SuspiciousFeatures",
-    "borda_scores",
     "explain",
     "leaderboard",
     "pair_posterior",

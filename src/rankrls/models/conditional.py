@@ -195,7 +195,7 @@ def check_items(items: Any) -> Items:
         features = check_array(items.features, accept_sparse="csr", dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"items: {error}", parameter="items") from None
-    return Items(features, items.ids)
+    return Items(features)
 
 
 def _each_query(measure: Measure, Y: Array, scores: Array) -> Array:
