@@ -172,8 +172,11 @@ def _ranker(model: Any) -> Any:
 
 def _check_predicts(model: Any, size: int) -> None:
     """Refuse a model, in so many bytes, that does not give finite scores to rows of zeros and ones."""
-    _ranker(model)
-    first = steps_of(model)[0]
+    final, first = _ranker(model), steps_of(model)[0]
+    items = getattr(final, "X_fit_", None)
+    if items is not None and items.shape[1] != final.n_features_in_:
+        problem = f"The model claims to have {final.n_features_in_} features, but its items have {items.shape[1]}."
+        raise InputError(problem, parameter="model")
     if isinstance(first, TableEncoder):
         X: Any = first.example()
     else:
