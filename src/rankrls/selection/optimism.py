@@ -14,6 +14,7 @@ from rankrls.selection.search import Results
 
 Array = NDArray[np.float64]
 _DRAWS = 200
+_AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
 """How many standard errors of their difference a simpler model may be behind the best one, by rule."""
 _BLOCKS = 5000
@@ -45,15 +46,16 @@ def bias_of_choice(values: Array | None, own: int, choose: Callable[[Array, Arra
     size = len(values) // _BLOCKS
     if size > 1:
         values = values[: len(values) // size * size].reshape(-1, size, values.shape[1]).mean(axis=1)
-    n, reached = len(values), []
-    drawn = np.random.default_rng(0).multinomial(n, np.full(n, 1.0 / n), size=_DRAWS).astype(np.float64)
-    with one_blas_thread():
-        means, squares = drawn @ values / n, drawn @ values**2 / n
-    errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
-    for counts, mean, error in zip(drawn, means, errors, strict=True):
-        left = counts == 0.0
-        if left.any():
-            reached.append(float(values[left, choose(values, counts, mean, error)].mean()))
+    n, rng, reached = len(values), np.random.default_rng(0), []
+    for _ in range(_DRAWS // _AT_A_TIME):
+        drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
+        with one_blas_thread():
+            means, squares = drawn @ values / n, drawn @ values**2 / n
+        errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
+        for counts, mean, error in zip(drawn, means, errors, strict=True):
+            left = counts == 0.0
+            if left.any():
+                reached.append(float(values[left, choose(values, counts, mean, error)].mean()))
     return max(float(values[:, own].mean() - np.mean(reached)), 0.0)
 
 
