@@ -105,27 +105,29 @@ class _Tried:
 
 @estimator
 class AutoRankRLS(Ranker, SelectionParameters):
-    r"""Chooses among linear, degree-2 and Gaussian RankRLS, and if asked boosted trees and their blend with these.
+    r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and their blend with the best
+    of these.
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
     2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
     on raw and on standardised features. The models are ordered by complexity: linear before degree 2 before Gaussian
-    before trees before the blend, and inside each raw before standardised. The first one is taken that is not worse
-    than the best by more than half a standard error of their difference, query by query.
+    before trees before the blend, and inside each raw before standardised. The choice is the first one that is not
+    worse than the best by more than half a standard error of their difference over queries.
 
-    Trees are LightGBM's (``pip install 'rankrls[trees]'``), grown without each of 5 folds of queries, by the loss of
-    RankRLS and by lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were grown without it.
-    Their number is the best for a fifth of the other queries, by trees without these. The model is the mean of the
-    five. The blend is RankRLSCV on two columns: these scores, and the exact held-out scores of the best other model.
+    Trees are LightGBM's (``pip install 'rankrls[trees]'``), fitted without each of 5 folds of queries, with the loss of
+    RankRLS and with lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were fitted without it.
+    Their number is chosen on a fifth of the other queries, by trees that were fitted without these. The model is the
+    mean of the five. The blend is RankRLSCV on two columns: these scores, and the exact held-out scores of the best
+    other model.
 
     Parameters
     ----------
     scoring : str, Measure or callable, default="ndcg@10"
-        What to choose by; see :func:`rankrls.metrics.resolve_measure`.
+        The measure to choose by; see :func:`rankrls.metrics.resolve_measure`.
     families : "all", str or sequence of str, default=("linear", "degree 2", "gaussian")
-        What to try; "all" adds "trees" and "blend", which needs the trees.
+        The models to try; "all" adds "trees" and "blend", which needs the trees.
     rule : {"half_se", "one_se", "best"}, default="half_se"
-        "one_se" allows a whole standard error, "best" takes the best model whatever its complexity.
+        "one_se" allows a whole standard error, "best" takes the best model of any complexity.
     n_basis : int, default=500
         Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
@@ -140,36 +142,36 @@ class AutoRankRLS(Ranker, SelectionParameters):
     Attributes
     ----------
     best_estimator_ : estimator or Pipeline
-        The chosen model behind its scaler. Exports, explanations and displays take this estimator for it.
+        The chosen model, after its scaler. Exports, explanations and displays use it.
     best_params_ : dict
         ``model``, ``scale``, and those of ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees) and ``blended`` (the
         other model in a blend, whose scale it is) that it has.
     best_score_, best_score_error_ : float
-        An estimate of what the chosen model reaches on new queries: its own held-out value less ``optimism_``, which
-        takes most but not all of what is too good about it away; and the standard error over queries.
+        An estimate of the chosen model's measure on new queries: its held-out value minus ``optimism_``, which removes
+        most but not all of the selection bias; and the standard error over queries.
     optimism_ : float
-        By how much the chosen model's own held-out value is too good because it was chosen by it. Measured by 200
-        repeated splits: the whole choice is made on queries drawn with replacement, and judged on those that were not
-        drawn (Tsamardinos et al. 2018). NaN if only an average is known (leave-pair-out), which is then not corrected.
+        An estimate of the selection bias of the chosen model's held-out value, from 200 repetitions: the whole choice
+        is made on queries drawn with replacement, and evaluated on the queries that were not drawn (Tsamardinos et al.
+        2018). NaN if only an average is known (leave-pair-out), which is then not corrected.
     results_ : dict of ndarray
         A row for each model that was tried, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
         ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
-        ``behind_error`` (what it lacks to the best one, query by query), ``seconds``, ``export`` ("all" engines,
+        ``behind_error`` (the mean difference to the best one over queries), ``seconds``, ``export`` ("all" engines,
         "onnx" or "no"), ``chosen``. With trees also ``loss``, ``leaves`` and ``blended``.
     skipped_ : dict
-        Why a model was not tried, by its name.
+        The reason why a model was not tried, by its name.
     cv_results_ : dict of ndarray
         Every model, gamma and alpha: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score``, ``standard_error``.
     best_index_ : int
         Row of ``cv_results_``.
     selection_ : str
-        How it was chosen, in words, with the number of models that there were.
+        How it was chosen, in words, with the number of models.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Raises
     ------
     ValueError
-        For bad input; and if no model could be fitted, with what kept the first one from it.
+        For invalid input; and if no model could be fitted, with the reason of the first one.
     ImportError
         For trees or a blend without LightGBM.
 
@@ -180,13 +182,13 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     Notes
     -----
-    Scales and the basis are learned once from the features of all rows, not from labels; with folds of rows, too.
-    O(m n^2 + n^3) for the linear models, O(m r (n + r) + r^3) for each kernel over r items. Sparse features are only
-    divided by their spread. A query of one item counts nothing, but its row may be in the basis.
+    Scales and the basis are computed once from the features of all rows, without labels, also with folds of rows. O(m
+    n^2 + n^3) for the linear models, O(m r (n + r) + r^3) for each kernel over r items. Sparse features are only
+    divided by their standard deviation. A query of one item has no effect, but its row may be in the basis.
 
-    Missing values (NaN) reach the trees as they are, and all other models are skipped then. Trees need one target and
-    ten queries with different labels, lambdarank whole labels from 0 to 30. They cannot be exported or explained.
-    Results are the same for any number of threads.
+    Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target and ten
+    queries with different labels, lambdarank whole labels from 0 to 30. They cannot be exported or explained. Results
+    are the same for any number of threads.
 
     References
     ----------

@@ -43,8 +43,8 @@ class CGRankRLS(Chooses, GraphParameters):
         \lVert F (y - X w) \rVert^2 + \alpha \lVert w \rVert^2 ,
 
     by conjugate gradients on :math:`(X'LX + \alpha I) w = X'Ly` (Airola, Pahikkala, Salakoski 2010). The systems of all
-    alphas live in one Krylov space: one product with the data an iteration carries the iterates of all of them, and
-    their validation scores. ``validation_surface_`` (alphas x iterations) then has everything that can be chosen.
+    alphas share one Krylov space, so one product with the data per iteration updates the iterates of all alphas and
+    their validation scores. ``validation_surface_`` (alphas x iterations) holds the measure of all candidates.
 
     Parameters
     ----------
@@ -57,17 +57,17 @@ class CGRankRLS(Chooses, GraphParameters):
         improved for ``patience`` iterations; the best iterate is kept.
     max_iter : int, default=500
     tol : float, default=1e-5
-        An alpha has converged where the norm of its residual is at most ``tol`` times that of the right side.
+        An alpha has converged if the norm of its residual is at most ``tol`` times that of the right side.
     patience : int, default=10
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        What is judged where no validation data are given. None holds out a fifth: of the queries, or for one global
+        What is held out if there are no validation data. None holds out a fifth: of the queries, or for one global
         ranking of the rows, drawn evenly along the labels. An int is that many folds of queries (of rows for one global
         ranking). The data are not copied.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
-        "one_se" takes the largest alpha that comes within one standard error of the best measure, after the fewest
-        iterations at which it does; a model that is not the best one on the way costs as many iterations again.
+        "one_se" takes the largest alpha that is within one standard error of the best measure, with the fewest
+        iterations; if this model is not the best one, the run is repeated for it.
     kernel : {"linear", "precomputed"}, default="linear"
         With "precomputed", X is a kernel matrix or a :class:`scipy.sparse.linalg.LinearOperator` that multiplies by it,
         and the same iteration runs on ``F K F'``.
@@ -75,7 +75,7 @@ class CGRankRLS(Chooses, GraphParameters):
     verbose : int, default=0
         1 shows a progress bar over the iterations; 0 only on a terminal.
     random_state : int, RandomState or None, default=0
-        Draws what is held out with ``cv=None``.
+        Seed of the held-out rows with ``cv=None``.
 
     Attributes
     ----------
@@ -88,37 +88,36 @@ class CGRankRLS(Chooses, GraphParameters):
         Precomputed kernel.
     alphas_ : ndarray of shape (alphas,)
     validation_surface_ : ndarray of shape (alphas, iterations)
-        The measure of each alpha after 1, 2, ... iterations; an alpha that has converged keeps its value. No columns
-        where nothing was judged.
+        The measure of each alpha after 1, 2, ... iterations; an alpha that has converged keeps its value. It has no
+        columns if nothing was held out.
     status_ : list of str
-        Of each alpha: "converged", "stopped" (patience ended first), "max_iter", "breakdown" (a direction without
-        positive energy: rounding, or an indefinite kernel), "stagnated" (converged but for rounding).
+        Of each alpha: "converged", "stopped" (patience ended first), "max_iter", "breakdown" (a search direction with
+        no positive curvature, because of rounding or an indefinite kernel), "stagnated" (converged up to rounding).
     iterations_ : ndarray of shape (alphas,)
-        Iterations of each alpha until that.
+        Iterations of each alpha until then.
     best_score_, best_score_error_ : float
-        The measure of the choice and its standard error; NaN where nothing was judged.
+        The measure of the choice and its standard error; NaN if nothing was held out.
     best_params_ : dict
         alpha, n_iter.
     cv_results_ : dict of ndarray
-        For each alpha as it is read: alpha, mean_score, standard_error, n_iter.
+        For each alpha, with its best number of iterations: alpha, mean_score, standard_error, n_iter.
     alpha_at_edge_ : bool
         Whether the chosen alpha is the smallest or largest of a grid of three or more.
     selection_ : str
-        What was judged, in words.
+        What was held out, in words.
     held_out_scores_ : None
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Raises
     ------
     ValueError
-        By ``fit``, for bad input, naming the row and column; where no query holds two different labels; and where what
-        is held out, or the validation data, cannot be judged.
+        By ``fit``, for bad input, naming the row and column; if no query has two different labels; and if the measure
+        is not defined for the held-out or validation data.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        Where the model has not converged, or with early stopping was still getting better after ``max_iter``
-        iterations.
+        If the model has not converged, or with early stopping was still improving after ``max_iter`` iterations.
 
     Notes
     -----
@@ -126,13 +125,14 @@ class CGRankRLS(Chooses, GraphParameters):
     multiplies from the training to the validation items.
 
     An iteration is one pass over the stored entries of X, O(alphas x (features + validation rows)) and one evaluation
-    of the measure; O(pairs) for preferences. An automatic grid takes ten passes for the largest eigenvalue that the
-    labels have a part in. ``alpha = 0`` goes to the solution of minimum norm. One alpha with ``selection="tikhonov"``
-    holds nothing out. The measure of one ranking has a standard error over its items if it is one of pairs.
+    of the measure; O(pairs) for preferences. An automatic grid needs ten more passes, for the largest eigenvalue that
+    matters for the labels. ``alpha = 0`` converges to the solution of minimum norm. One alpha with
+    ``selection="tikhonov"`` holds nothing out. The measure of one ranking has a standard error over its items if it is
+    one of pairs.
 
-    With X_val the model is trained on all of X. Without it, a run on all rows moves beside those of the training parts,
-    and the model is its iterate at the chosen alpha and number of iterations. Equal measures: the largest alpha, then
-    the fewest iterations.
+    With X_val the model is fitted on all of X. Without it, a run on all rows accompanies the runs on the training rows,
+    and the model is its iterate at the chosen alpha and number of iterations. If measures are equal, the largest alpha
+    is chosen, then the fewest iterations.
 
     References
     ----------

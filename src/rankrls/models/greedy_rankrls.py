@@ -32,7 +32,7 @@ def _auto_or_count(name: str, value: Any) -> None:
 
 @estimator
 class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
-    r"""Linear RankRLS on few features, taken one by one by exact leave-query-out.
+    r"""Linear RankRLS on few features, which are selected one by one by exact leave-query-out.
 
     Minimises, over weights of the features S,
 
@@ -40,14 +40,14 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
 
         \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - w_S'(x_{iS} - x_{jS}) )^2 + \alpha \lVert w_S \rVert^2 ,
 
-    where S grows by the feature with which the held-out error is least: every query is left out in its turn, exactly
-    and without refitting. How many features are taken, and alpha, is chosen by folds of queries, each of which runs the
-    whole selection again, since the selection's own held-out error has seen every choice.
+    where each step adds the feature to S that gives the smallest held-out error. Every query is held out, exactly and
+    without refitting. The number of features and alpha are chosen by folds of queries, with the whole selection in each
+    fold, because the held-out error of the selection itself is too optimistic.
 
     Parameters
     ----------
     n_features_to_select : "auto" or int, default="auto"
-        How many features to take. "auto" chooses from 1 to ``max_features``.
+        How many features to select. "auto" chooses from 1 to ``max_features``.
     alphas : "auto" or array-like, default="auto"
         Regularization values to choose from, positive. "auto" is one for each decade from the largest feature's
         ``x'Lx`` down, six in all.
@@ -56,8 +56,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of whole queries, or of rows for one global ranking; an int is that many.
     scoring : str, Measure or callable, default="pair_squared_error"
-        By what the number of features and alpha are chosen, as in :class:`RankRLSCV`; of preferences the default is
-        their disagreement. Features are always taken by the held-out squared error.
+        The measure to choose the number of features and alpha by, as in :class:`RankRLSCV`; for preferences the default
+        is their disagreement. Features are always selected by the held-out squared error.
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest features whose measure is within one standard error of the best.
     verbose : as in :class:`RankRLSCV`
@@ -73,26 +73,26 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
         ``indices``, ``coefficients``, ``losses`` (training) and ``held_out`` (squared error of all held-out rows,
         before the first stage and after each).
     n_features_ : int
-        How many were taken.
+        The number of selected features.
     alpha_ : float
     n_features_at_edge_, alpha_at_edge_ : bool
-        Whether the choice is at the end of what was tried; where something was chosen.
+        Whether the choice is at the end of its grid; if something was chosen.
     best_params_, best_score_, best_score_error_, cv_results_, selection_, query_scores_ : as in
-        :class:`RankingPursuitCV`; where something was chosen
+        :class:`RankingPursuitCV`; if something was chosen
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X had column names.
+        If X has column names.
 
     Notes
     -----
     O(k m n) for k of n features and m rows, and ``8 m n`` bytes and ``48 n`` for each query, for every alpha and fold.
     Sparse features are filled. Features are not scaled, and one of larger spread is penalised less: standardise them.
-    Constant features, and such as are combinations of those taken, are never taken. Equal features: the lowest number
-    is taken. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
-    ranking are left out one by one, each with a mean of its own, exactly as a refit on the others would; all pairs have
-    to be compared then (``ties="include"``), and sample weights need ``balance="examples"``. ``fit_pairs`` leaves out
-    each preference, or each group of them; ``cv`` is then the number of folds of groups, 5 by default.
+    Constant features, and combinations of selected features, are never selected. Of equal features the first one is
+    selected. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
+    ranking are held out one by one, exactly as by refits; all pairs must be compared then (``ties="include"``), and
+    sample weights need ``balance="examples"``. ``fit_pairs`` leaves out each preference, or each group of them; ``cv``
+    is then the number of folds of groups, 5 by default.
 
     References
     ----------

@@ -92,7 +92,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         Returns
         -------
         ndarray of shape (m,) or (m, targets)
-            Higher is better. Only differences between items of the same query mean anything.
+            Higher is better. Only differences between items of the same query are meaningful.
 
         Notes
         -----
@@ -254,14 +254,14 @@ class Fits(Ranker):
         Parameters
         ----------
         X : as for :meth:`fit`
-            The items; those in no preference are allowed.
+            The items; items without preferences are allowed.
         winners, losers : array-like of int, shape (p,)
             Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
             each other.
         strength : array-like of shape (p,), optional
             The margin of each winner; 1 by default, 0 for a tie.
         weight : array-like of shape (p,), optional
-            How much each preference counts; 1 by default.
+            The weight of each preference; 1 by default.
 
         Returns
         -------
@@ -269,7 +269,7 @@ class Fits(Ranker):
 
         Notes
         -----
-        ``ties``, ``balance`` and ``regression_weight`` are about labels and play no part.
+        ``ties``, ``balance`` and ``regression_weight`` are for labels and have no effect.
         """
         check_parameters(self)
         return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
@@ -341,8 +341,8 @@ class Chooses(Ranker, SelectionParameters):
 
         Notes
         -----
-        Held-out preferences are judged by the weighted share that is ordered correctly (``scoring`` must be
-        "disagreement" or "pair_accuracy"); those of strength 0 are not judged. Groups count the same.
+        Held-out preferences are evaluated by the weighted share that is ordered correctly (``scoring`` must be
+        "disagreement" or "pair_accuracy"); those of strength 0 are not evaluated. Groups count the same.
         """
         self._check()
         measure = self._measure(preferred=True)

@@ -219,7 +219,7 @@ class RankRLS(ExactRanker):
     ties : {"include", "exclude"}, default="include"
         Whether pairs of items with equal labels (``==`` in float64) count: their scores are then drawn together.
     balance : {"pairs", "examples", "queries"}, default="examples"
-        What counts the same: each pair (Pahikkala et al. 2007), each example (Airola et al. 2010), or each query.
+        What has the same weight: each pair (Pahikkala et al. 2007), each example (Airola et al. 2010), or each query.
     regression_weight : float in [0, 1], default=0.0
         ``beta`` in ``beta ||y - f||^2 + (1 - beta) (pairwise loss)``: 0 ranks, 1 is plain regularized least squares
         without an intercept.
@@ -230,8 +230,8 @@ class RankRLS(ExactRanker):
     positive : bool, sequence or dict, default=False
         Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
         feature numbers, or of names if X has them: these are not negative. A dict from numbers or names to 1 (not
-        negative), -1 (not positive) or 0 (free). The minimum under the constraints is exact; a weight that a constraint
-        holds is exactly 0.
+        negative), -1 (not positive) or 0 (free). The minimum under the constraints is exact; a weight at its bound is
+        exactly 0.
 
     Attributes
     ----------
@@ -240,21 +240,21 @@ class RankRLS(ExactRanker):
     dual_coef_ : ndarray of shape (m,) or (m, targets)
         Coefficients of the training items; dual only.
     X_fit_ : ndarray, sparse array or list
-        The training items that ``dual_coef_`` weighs; kernels other than linear and precomputed.
+        The training items of ``dual_coef_``; for kernels other than linear and precomputed.
     alpha_ : float
     n_queries_ : int
-        Queries seen; 1 where no qid was given.
+        Number of queries; 1 if no qid was given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X had column names.
+        If X has column names.
 
     Notes
     -----
     Preferences: primal O(p n^2 + n^3) for p of them, or O(m n^2) where pairs outnumber items; dual O(min(p, m)^3).
 
     There is no intercept: a constant cancels in every difference. A query of a single item, or with ``ties="exclude"``
-    of a single label, contributes nothing. Rows of weight zero are dropped first. Integer weights equal repetition of
-    rows, except with ``balance="queries"`` and ties included, where repetition adds compared pairs.
+    of a single label, has no effect. Rows of weight zero are dropped first. Integer weights equal repetition of rows,
+    except with ``balance="queries"`` and ties included, where repetition adds compared pairs.
 
     References
     ----------
@@ -283,11 +283,11 @@ class RankRLS(ExactRanker):
 
 @estimator
 class RankRLSCV(ExactChooser):
-    r"""RankRLS whose regularization is chosen by exact cross-validation at about the price of one fit.
+    r"""RankRLS whose regularization is chosen by exact cross-validation, in about the time of one fit.
 
-    Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala
-    et al. 2007, section 2.4) and, without refitting, the scores of every query by the model that never saw it
-    (Pahikkala, Suominen, Boberg, Salakoski 2007).
+    Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala et
+    al. 2007, section 2.4) and, without refitting, the held-out scores of every query (Pahikkala, Suominen, Boberg,
+    Salakoski 2007).
 
     Parameters
     ----------
@@ -295,14 +295,14 @@ class RankRLSCV(ExactChooser):
         Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum,
         continued by up to 10 values if its best value is at an end.
     cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
-        None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the
-        measure is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole
-        queries, exact too, drawn in the order of their ids whatever the order of the rows (of rows for one global
-        ranking, by refits). Folds that do not hold out whole queries are refitted, one factorisation each.
+        None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the measure
+        is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole queries, exact
+        too, drawn in the order of their ids, so that the order of rows does not matter. For one global ranking they are
+        folds of rows, by refits. Folds that do not hold out whole queries are refitted, one factorisation each.
         "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, whatever their
-        number, and adds confidence intervals to ``cv_results_``; ``scoring`` must count pairs ("disagreement",
-        "pair_accuracy"). Of preferences it holds out the two items of each, with all that is known of either: O(m n)
-        for each preference, alpha and step of conjugate gradients, and m x m memory.
+        number, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure of pairs
+        ("disagreement", "pair_accuracy"). With preferences it holds out the two items of each, and all other
+        preferences of these items: O(m n) for each preference, alpha and step of conjugate gradients, and m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -311,9 +311,9 @@ class RankRLSCV(ExactChooser):
     verbose : int, default=0
         1 shows a progress bar over the candidates; 0 only on a terminal.
     kernel_params, regression_weight, solver, positive : as in :class:`RankRLS`
-        Under constraints on signs the held-out scores are exact too: the constrained problem is solved again on the
-        normal equations without each query, O(n^3) for each query and alpha. Leave-pair-out has no such shortcut: one
-        global ranking takes 5 folds of rows.
+        With constraints on signs the held-out scores are also exact: the constrained problem is solved again without
+        each query, O(n^3) for each query and alpha. Leave-pair-out is not possible then, so one global ranking uses 5
+        folds of rows.
 
     Attributes
     ----------
@@ -321,27 +321,26 @@ class RankRLSCV(ExactChooser):
     best_params_ : dict
         alpha, ties, balance and the kernel's parameters.
     best_score_, best_score_error_ : float
-        The measure of the choice in its own units, and its standard error.
+        The held-out measure of the chosen model, and its standard error.
     optimism_ : float
-        By how much ``best_score_`` is too good because the choice was made by it: the choice is repeated on queries
-        drawn with replacement, and evaluated on those that were not drawn (Tsamardinos et al. 2018). NaN if only
-        averages are known.
+        An estimate of the selection bias of ``best_score_``: the choice is repeated on queries drawn with replacement,
+        and evaluated on the queries that were not drawn (Tsamardinos et al. 2018). NaN if only averages are known.
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray
         One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs of
         one target were held out also the ends of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
-        Whether the chosen alpha is the smallest or largest of a grid of three or more, and its measure is not that of
-        the next one: widen the grid then.
+        Whether the chosen alpha is the smallest or largest of a grid of three or more, and better than the next one. If
+        so, use a wider grid.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
-        Likewise, of each of the chosen kernel's parameters that has several values to choose from.
+        The same for each parameter of the chosen kernel that has several values to choose from.
     selection_ : str
         How it was chosen, in words.
     held_out_scores_ : ndarray of shape (m,) or (m, targets), or None
-        Each training row's score by the chosen model without the row's own query; NaN for rows of weight zero.
+        The score of each training row by the chosen model, fitted without the row's query; NaN for rows of weight zero.
     query_scores_ : ndarray of shape (q,) or None
-        The measure of each query under the choice.
+        The measure of each query for the chosen model.
     win_slope_ : float
         Of :meth:`predict_win_probability`; of models that ``fit_pairs`` fitted.
     coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
@@ -349,7 +348,7 @@ class RankRLSCV(ExactChooser):
     Notes
     -----
     Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
-    O(m^3). Equal measures: the largest alpha, then the earliest combination.
+    O(m^3). If measures are equal, the largest alpha is chosen, then the first combination.
 
     Examples
     --------

@@ -85,8 +85,8 @@ class RankSVM(Fits, RankSVMParameters):
         \tfrac12 \lVert f \rVert^2 + C \sum_q \rho_q \sum_{y_i > y_j} w_i w_j \,
         \max(0, 1 - (f(x_i) - f(x_j)))^2 ,
 
-    the inner sum over the pairs of query q with different labels. Nothing is divided by the number of pairs; C stands
-    where :math:`1 / (2 \alpha)` does in :class:`RankRLS`. Pairs are counted, never listed.
+    the inner sum over the pairs of query q with different labels. The loss is not divided by the number of pairs; C
+    corresponds to :math:`1 / (2 \alpha)` in :class:`RankRLS`. Pairs are counted, but not listed.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ class RankSVM(Fits, RankSVMParameters):
         As in :class:`RankRLS`; it must be positive semidefinite.
     gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     balance : {"pairs", "examples", "queries"}, default="examples"
-        What counts the same: each pair (:math:`\rho_q = 1`), each example (1 / the weight of the query's items), or
+        What has the same weight: each pair (:math:`\rho_q = 1`), each example (1 / the weight of the query's items), or
         each query (1 / the weight of its pairs).
     n_basis : int, optional
         Items that a kernel machine expands over (Kuo, Lee, Lin 2014): O(m r) memory for r of them. None takes all, up
@@ -104,7 +104,7 @@ class RankSVM(Fits, RankSVMParameters):
     basis_indices : sequence of int, optional
         Row numbers of X to be the basis instead.
     tol : float, default=1e-6
-        The objective ends within this share of its minimum, by the duality gap.
+        The search ends when the duality gap is at most this share of the objective.
     max_iter : int, default=100
         Newton steps.
     random_state : int, Generator or RandomState, default=0
@@ -121,10 +121,10 @@ class RankSVM(Fits, RankSVMParameters):
     basis_indices_ : ndarray of shape (r,)
         Its row numbers in X.
     support_ : ndarray of int
-        Rows in a pair with loss: the others could be left out without changing the solution.
+        Rows in a pair with loss. The other rows could be left out without changing the solution.
     n_support_ : int
     objective_, dual_gap_ : float
-        The objective's value, and by how much it may exceed the minimum.
+        The value of the objective, and an upper bound of its distance to the minimum.
     n_iter_ : int
         Newton steps.
     n_queries_ : int
@@ -134,15 +134,15 @@ class RankSVM(Fits, RankSVMParameters):
     Notes
     -----
     Truncated Newton steps; a value, a gradient or a product with the Hessian costs two products with X and O(m log m),
-    whatever the number of pairs and of distinct labels. Joachims' RankSVM has the hinge itself,
-    :math:`\max(0, 1 - \Delta)`; its square is smooth.
+    independently of the number of pairs and of distinct labels. Joachims' RankSVM has the hinge itself, :math:`\max(0,
+    1 - \Delta)`; its square is smooth.
 
-    Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimises
-    :math:`\tfrac12 \|f\|^2 + C \sum_e c_e \max(0, s_e - (f_{i_e} - f_{j_e}))^2`, whose ``strength`` is the margin
-    that is asked for: 0 asks only that it is not behind, and a tie is two such preferences, one each way.
+    Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimises :math:`\tfrac12 \|f\|^2 + C
+    \sum_e c_e \max(0, s_e - (f_{i_e} - f_{j_e}))^2`, where ``strength`` is the required margin. With strength 0 the
+    winner only must not have the lower score; a tie is two such preferences, one in each direction.
 
-    Items with equal labels (``==`` in float64) are no pair. A query of one item or one label contributes nothing. Rows
-    of weight zero are dropped first; integer weights equal repetition of rows.
+    Items with equal labels (``==`` in float64) form no pair. A query of one item or one label has no effect. Rows of
+    weight zero are dropped first; integer weights equal repetition of rows.
 
     References
     ----------
@@ -183,8 +183,8 @@ class RankSVM(Fits, RankSVMParameters):
 class RankSVMCV(Chooses, RankSVMParameters):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
-    Minimises what :class:`RankSVM` minimises. There is no shortcut for hold-out as there is for squared errors: each
-    fold is refitted along a path of increasing C, each minimum being the start of the next search.
+    Minimises what :class:`RankSVM` minimises. There is no hold-out shortcut as for squared errors: each fold is
+    refitted along a path of increasing C, where each minimum starts the next search.
 
     Parameters
     ----------
@@ -203,19 +203,18 @@ class RankSVMCV(Chooses, RankSVMParameters):
     ----------
     C_ : float
     C_at_edge_ : bool
-        Whether it is the smallest or largest of a grid of three or more, and its measure is not that of the next one:
-        widen the grid then.
+        Whether it is the smallest or largest of a grid of three or more, and better than the next one. If so, use a
+        wider grid.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
-        Likewise, of each of the chosen kernel's parameters that has several values to choose from.
-    best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_,
-    query_scores_ : as in :class:`RankRLSCV`, with C in the place of alpha
-    coef_, dual_coef_, X_fit_, basis_indices_, support_, n_support_, objective_, dual_gap_, n_iter_, n_queries_,
-    n_features_in_, feature_names_in_ : as in :class:`RankSVM`
+        The same for each parameter of the chosen kernel that has several values to choose from.
+    best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_, query_scores_
+    : as in :class:`RankRLSCV`, with C instead of alpha coef_, dual_coef_, X_fit_, basis_indices_, support_, n_support_,
+    objective_, dual_gap_, n_iter_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankSVM`
 
     Notes
     -----
-    Equal measures: the smallest C, then the earliest combination. A kernel's basis is chosen once, from all rows:
-    held-out queries lend it items, but not their labels.
+    If measures are equal, the smallest C is chosen, then the first combination. The basis of a kernel is chosen once,
+    from all rows. Held-out queries may contribute items to it, but not labels.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from rankrls.models.rankrls import ExactChooser, ExactRanker
 
 @estimator
 class SparseRankRLS(ExactRanker, BasisParameters):
-    r"""RankRLS whose function is an expansion over a basis of r items, learnt from all m.
+    r"""RankRLS whose function is an expansion over a basis of r items, fitted on all m items.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
 
@@ -27,9 +27,9 @@ class SparseRankRLS(ExactRanker, BasisParameters):
     alpha : float, default=1.0
         The papers' lambda. 0 is the limit from above.
     n_basis : int, default=500
-        Items in the basis, drawn at random; all rows where there are no more.
+        Items in the basis, drawn at random; all rows if there are fewer.
     basis_indices : sequence of int, optional
-        Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates do no harm.
+        Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates are allowed.
     kernel : str or callable, default="rbf"
         As in :class:`RankRLS`; it must be positive semidefinite on the basis.
     gamma, degree, coef0, kernel_params, ties, balance, regression_weight : as in :class:`RankRLS`
@@ -54,15 +54,15 @@ class SparseRankRLS(ExactRanker, BasisParameters):
 
     Notes
     -----
-    Equal to :class:`RankRLS` where every row is in the basis, and always to RankRLS with the kernel
-    :math:`k_R(x)' K_{RR}^{-1} k_R(x')`. Beside the data O(r^2) memory and a block of some thousand rows for each
+    Equal to :class:`RankRLS` where every row is in the basis, and always to RankRLS with the kernel :math:`k_R(x)'
+    K_{RR}^{-1} k_R(x')`. In addition to the data it needs O(r^2) memory and a block of a few thousand rows for each
     thread. A singular ``K_RR`` (duplicate basis items, a wide Gaussian) is reduced to the functions that rounding
     leaves.
 
     O(m r n) for the kernel, O(m r^2) for its product, O(r^3) for the rest. Preferences choose the basis among all items
-    of X: O(p r^2) for p of them, O(m r^2) where they far outnumber the items.
+    of X: O(p r^2) for p of them, O(m r^2) if there are many more of them than items.
 
-    A query of one item contributes nothing, but its row may be in the basis.
+    A query of one item has no effect, but its row may be in the basis.
 
     References
     ----------
@@ -90,8 +90,8 @@ class SparseRankRLSCV(ExactChooser, BasisParameters):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
-    the coefficients of every ``alpha`` (Tsivtsivadze et al. 2008, section 4.1) and, without refitting, the scores of
-    every query by the model that never saw it.
+    the coefficients of every ``alpha`` (Tsivtsivadze et al. 2008, section 4.1) and, without refitting, the held-out
+    scores of every query.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class SparseRankRLSCV(ExactChooser, BasisParameters):
     Notes
     -----
     O(m r^2 + r^3) for each kernel and graph, and about as much again for leave-query-out of all alphas together. The
-    basis is chosen once, from all rows: held-out queries lend it items, but not their labels.
+    basis is chosen once, from all rows. Held-out queries may contribute items to it, but not labels.
 
     Examples
     --------
