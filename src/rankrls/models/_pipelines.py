@@ -24,7 +24,7 @@ def fitted_ranker(model: Any) -> Ranker:
     """The fitted ranker of a model, a pipeline or a search; anything else is refused."""
     _, final = unwrapped(model)
     if not isinstance(final, Ranker):
-        problem = "model must be an estimator that predicts one score per row, or a Pipeline that ends in one"
+        problem = "model must be an estimator of rankrls with one score per row, or a Pipeline that ends in one"
         raise InputError(f"{problem}; got {type(final).__name__}.", parameter="model")
     check_is_fitted(final)
     return final
