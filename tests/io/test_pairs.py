@@ -56,7 +56,7 @@ def test_ids_and_further_columns():
     np.testing.assert_array_equal(table.strength, [-0.5, 1e-3, 0.0])
     np.testing.assert_array_equal(table.weight, [2.0, 0.0, 1.0])
     assert table.groups.tolist() == ["ann", "ben", "ann"]
-    assert repr(table) == "<PairTable <stream>: 3 preferences, with strength, weight, groups>"
+    assert repr(table) == "<PairTable <stream>: 3 preferences>"
 
 
 @given(

@@ -46,7 +46,7 @@ def test_votes_are_those_of_the_rows(votes, as_frame):
         *zip(found.items[found.winners], found.items[found.losers], strength, found.groups, strict=True)
     ] == expected
     assert sorted(found.items) == sorted({item for row in expected for item in row[:2]})
-    assert found.n_ties == sum(strength == 0.0 for *_, strength, _ in expected)
+    assert found.summary()["ties"] == sum(strength == 0.0 for *_, strength, _ in expected)
     assert found.n_left_out == len(votes) - len(expected)
 
 

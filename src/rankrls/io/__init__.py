@@ -4,7 +4,7 @@ from rankrls.io._letor import load_letor
 from rankrls.io._table import LetorTable
 from rankrls.io.dataset import Dataset, open_dataset
 from rankrls.io.files import atomic_write
-from rankrls.io.preferences import PairTable, VoteTable, load_pairs, load_votes
+from rankrls.io.preferences import PairTable, load_pairs, load_votes
 from rankrls.io.shards import write_shards
 from rankrls.io.tables import ColumnTable, load_table
 from rankrls.io.writing import save_letor, save_table
@@ -14,7 +14,6 @@ __all__ = [
     "Dataset",
     "LetorTable",
     "PairTable",
-    "VoteTable",
     "atomic_write",
     "load_letor",
     "load_pairs",

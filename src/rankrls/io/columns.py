@@ -92,16 +92,13 @@ class ReadPlan:
         Columns of numbers by what they are: "label", "weight", "event", "strength", "position", "impressions".
     texts : mapping of str to str
         Columns of ids by what they are: "qid", "id", "winner", and so on.
-    may_miss : bool
-        Whether a label may be missing.
     may_be_empty : tuple of str
-        The keys of ``texts`` whose cells may be missing or empty.
+        The keys of ``numbers`` and ``texts`` whose cells may be missing or empty.
     """
 
     features: tuple[str, ...] = ()
     numbers: Mapping[str, str] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
-    may_miss: bool = False
     may_be_empty: tuple[str, ...] = ()
 
     @property
@@ -148,7 +145,7 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
         features=tuple(chosen),
         numbers={r: found[r] for r in _NUMBERS if r in found and (r != "label" or roles.labels != "ignored")},
         texts={role: found[role] for role in ("qid", "id") if role in found},
-        may_miss=roles.labels in ("partly", "optional"),
+        may_be_empty=("label",) if roles.labels in ("partly", "optional") else (),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -34,17 +34,21 @@ class PairTable:
     Attributes
     ----------
     winners, losers : ndarray of shape (p,), intp
-        Row numbers of the items, from 0.
+        Numbers of the items, from 0. Of a tie the left one is the winner, with strength 0.
     strength, weight : ndarray of shape (p,), float64, or None
-        None if the file has no such column.
+        None if the file has no such column; of votes, if they have no ties either.
     groups : object ndarray of shape (p,) of str, or None
-        Whatever stands in the column "group": the annotator, the prompt.
+        The cells of the column "group": the annotator, the prompt.
     path : str
         Where they came from, as errors name it.
     sha256 : str
         Of the file's bytes as they lie on disk; empty for a data frame.
+    items : object ndarray of shape (m,) of str, or None
+        Of votes, each different item once, in the order in which they appear.
+    n_left_out : int
+        Votes between equal items, which were left out.
     ignored : tuple of str
-        Names of the file's other columns, of which nothing was made.
+        Names of the file's other columns, which were not read.
     """
 
     winners: NDArray[np.intp]
@@ -54,6 +58,8 @@ class PairTable:
     groups: NDArray[Any] | None
     path: str
     sha256: str
+    items: Any = None
+    n_left_out: int = 0
     ignored: tuple[str, ...] = ()
 
     @property
@@ -73,8 +79,7 @@ class PairTable:
         }
 
     def __repr__(self) -> str:
-        extra = [name for name in ("strength", "weight", "groups") if getattr(self, name) is not None]
-        return f"<PairTable {self.path}: {self.n_pairs} preferences{', with ' * bool(extra)}{', '.join(extra)}>"
+        return f"<PairTable {self.path}: {self.n_pairs} preferences>"
 
 
 def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
@@ -144,9 +149,7 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
             what = "winner" if winners[k] < 0 else "loser"
             item = quoted(votes.items[getattr(votes, f"{what}s")[k]])
             raise table.refuse_row(k, f"the {what} {item} is {why}.", column=what if what in sides else None)
-    return PairTable(
-        winners, losers, votes.strength, votes.weight, votes.groups, votes.path, votes.sha256, ignored=ignored
-    )
+    return replace(votes, winners=winners, losers=losers, items=None, ignored=ignored)
 
 
 def pair_columns(table: Table) -> dict[str, str]:
@@ -166,30 +169,6 @@ def load_sides(path: Source, left: str | None = None, right: str | None = None) 
     return first, second
 
 
-@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class VoteTable(PairTable):
-    """Votes of a file between the items that it names.
-
-    Attributes
-    ----------
-    items : object ndarray of shape (m,) of str
-        Each different item once, in the order in which they appear.
-    winners, losers : ndarray of shape (p,), intp
-        Numbers of items. Of a tie the left one is the winner, with strength 0.
-    strength, weight : ndarray of shape (p,), float64, or None
-        None if there are no ties and no such column.
-    groups : object ndarray of shape (p,) of str, or None
-    n_ties, n_left_out : int
-        Ties among the votes; votes between equal items, which were left out.
-    path, sha256 : str
-        Where they came from, and the hash of the file's bytes; empty for a data frame.
-    """
-
-    items: NDArray[Any]
-    n_ties: int
-    n_left_out: int
-
-
 def load_votes(
     path: Source,
     *,
@@ -201,7 +180,7 @@ def load_votes(
     group: str | None = None,
     strength: str | None = None,
     weight: str | None = None,
-) -> VoteTable:
+) -> PairTable:
     r"""Read votes from a table that holds both sides of each: CSV, TSV, Parquet, Arrow or a data frame.
 
     A side is a column with the item's name or text. Either the sides are the winner's and the loser's, or ``preferred``
@@ -226,7 +205,7 @@ def load_votes(
 
     Returns
     -------
-    VoteTable
+    PairTable
 
     Raises
     ------
@@ -262,7 +241,7 @@ def load_votes(
         return _votes(table, {role: value for role, value in given.items() if value is not None})[0]
 
 
-def _votes(table: Table, given: dict[str, str]) -> tuple[VoteTable, NDArray[np.bool_]]:
+def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.bool_]]:
     """The votes of a table by the columns of each role, and which rows they are."""
     for role, name in given.items():
         check_column(table, name, role)
@@ -281,17 +260,16 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[VoteTable, NDArray[np.b
         raise table.refuse("no vote prefers one item to another. Check the choices.")
     used, again = np.unique(np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)[kept], return_inverse=True)
     winners, losers = again.reshape(-1, 2).T.astype(np.intp)
-    votes = VoteTable(
-        items=items[used],
-        winners=winners,
-        losers=losers,
+    votes = PairTable(
+        winners,
+        losers,
         strength=lead[kept] if "strength" in given or not lead[kept].all() else None,
         weight=found.numbers["weight"][kept] if "weight" in given else None,
         groups=words["group"][kept] if "group" in given else None,
-        n_ties=int((lead[kept] == 0.0).sum()),
-        n_left_out=int((~kept).sum()),
         path=table.name,
         sha256=table.sha256,
+        items=items[used],
+        n_left_out=int((~kept).sum()),
     )
     return votes, kept
 

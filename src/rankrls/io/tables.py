@@ -262,11 +262,8 @@ def converted(
         part = _Batch(table, batch, row)
         yield Arrays(
             X=part.features(plan.features, np.dtype(dtype)),
-            numbers={
-                what: part.numbers(name, what, may_miss=plan.may_miss and what == "label")
-                for what, name in plan.numbers.items()
-            },
-            texts={role: part.ids(name, may_be_empty=role in plan.may_be_empty) for role, name in plan.texts.items()},
+            numbers={role: part.numbers(name, role, plan.may_be_empty) for role, name in plan.numbers.items()},
+            texts={role: part.ids(name, role, plan.may_be_empty) for role, name in plan.texts.items()},
         )
 
 
@@ -301,13 +298,15 @@ class _Batch:
         rows: NDArray[Any] = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
         if not np.isfinite(rows).all():
             for name in names:
-                self.numbers(name, "feature", dtype)  # refuses the first bad cell
+                self.numbers(name, "feature", dtype=dtype)  # refuses the first bad cell
         return rows
 
-    def numbers(self, name: str, what: str, dtype: DTypeLike = np.float64, *, may_miss: bool = False) -> NDArray[Any]:
+    def numbers(
+        self, name: str, what: str, may_be_empty: Sequence[str] = (), dtype: DTypeLike = np.float64
+    ) -> NDArray[Any]:
         """A column of finite numbers, weights not negative; NaN for a label that may be missing."""
         out = self._cells(name, what, dtype)
-        bad = np.isinf(out) if may_miss else ~np.isfinite(out)
+        bad = np.isinf(out) if what in may_be_empty else ~np.isfinite(out)
         if what == "weight":
             bad |= out < 0
         if bad.any():
@@ -343,7 +342,7 @@ class _Batch:
         with np.errstate(over="ignore"):
             return found.astype(dtype)
 
-    def ids(self, name: str, *, may_be_empty: bool) -> NDArray[Any]:
+    def ids(self, name: str, what: str, may_be_empty: Sequence[str]) -> NDArray[Any]:
         """Ids as whole numbers or texts."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -361,7 +360,7 @@ class _Batch:
             message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
             raise self.table.refuse(message, column=name) from None
         different, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
-        if "" in different and not may_be_empty:
+        if "" in different and what not in may_be_empty:
             k = self.start + int(np.argmax(codes == different.index("")))
             raise self.table.refuse_row(k, f"column {name!r} is empty: every row needs an id.", column=name)
         found = ids_of(different) if self.table.textual else objects(different)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.io import VoteTable
+from rankrls.io import PairTable
 from rankrls.io.data import ReadOptions, Rows, like_queries
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._table_encoder import names_of
@@ -61,12 +61,12 @@ def encoded_rows(encoder: TableEncoder, table: Any, note: Callable[[str], object
     return out
 
 
-def encoder_of_items(votes: VoteTable, kind: str | None = None) -> tuple[TableEncoder, str]:
+def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEncoder, str]:
     """An encoder of the texts that votes are between, and what it takes them for.
 
     Parameters
     ----------
-    votes : VoteTable
+    votes : PairTable
     kind : {"names", "texts"}, optional
         One feature for each different name, or features for the words of texts. By default names if all are single
         words, if they are short and each is in some votes, or if no word is in two of them.
