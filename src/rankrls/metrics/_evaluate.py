@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls.metrics._measure import resolve_measure
-from rankrls.metrics._values import check_scores
+from rankrls.metrics._values import Array, check_scores
 
 
 def evaluate(
@@ -145,9 +144,7 @@ def preference_accuracy(
     return share if scores.ndim == 2 else float(share[0])
 
 
-def right_order(
-    differences: NDArray[np.float64], strength: NDArray[np.float64], weight: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def right_order(differences: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
     """Which differences of scores agree with the preferences, and what each counts.
 
     Parameters

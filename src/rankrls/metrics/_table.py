@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.metrics._values import ratio
+from rankrls.metrics._values import Array, ratio
 
-Array = NDArray[np.float64]
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
 
 

@@ -11,6 +11,8 @@ from rankrls._checks import check_finite, numbers_of, refuse_where
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 
+Array = NDArray[np.float64]
+
 
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, scores, query ids and weights of the rows that have a label, where NaN says that a row has none."""
@@ -32,7 +34,7 @@ def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any
     return labels[rows], np.asarray(scores)[rows], qid, None if weights is None else weights[rows]
 
 
-def check_scores(y_score: Any, n_rows: int | None = None) -> NDArray[np.float64]:
+def check_scores(y_score: Any, n_rows: int | None = None) -> Array:
     """Scores as a finite float64 vector or matrix, with one row per label if there are labels."""
     scores = numbers_of("y_score", y_score)
     if scores.ndim not in (1, 2):
@@ -48,7 +50,7 @@ def check_scores(y_score: Any, n_rows: int | None = None) -> NDArray[np.float64]
     return scores
 
 
-def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None:
+def check_weights(sample_weight: Any, n_rows: int) -> Array | None:
     """Row weights as a finite, non-negative float64 vector, or None."""
     if sample_weight is None:
         return None
@@ -66,19 +68,19 @@ def check_weights(sample_weight: Any, n_rows: int) -> NDArray[np.float64] | None
     return w
 
 
-def mean_of_judged(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def mean_of_judged(values: Array) -> Array:
     """Mean of each column of (queries, columns) over the entries that are not NaN; NaN where there are none."""
     return ratio(np.nansum(values, axis=0), (~np.isnan(values)).sum(axis=0))
 
 
-def mean_and_error(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def mean_and_error(values: Array) -> tuple[Array, Array]:
     """Mean of each column over the entries that are not NaN, and its standard error, NaN for fewer than two."""
     mean, count = mean_of_judged(values), (~np.isnan(values)).sum(axis=0)
     squares = np.nansum((values - mean) ** 2, axis=0)
     return mean, np.sqrt(ratio(squares, count * (count - 1.0)))
 
 
-def ratio(numerator: NDArray[np.float64], denominator: NDArray[Any]) -> NDArray[np.float64]:
+def ratio(numerator: Array, denominator: NDArray[Any]) -> Array:
     """Numerator over denominator, NaN if the denominator is not positive."""
     out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
     np.divide(numerator, denominator, out=out, where=denominator > 0)

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length
@@ -18,6 +17,7 @@ from rankrls._shown import Shown
 from rankrls.metrics import Measure, preference_accuracy, resolve_measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.models.parameters import number
+from rankrls.numerics.graph import Array, Index
 from rankrls.survival import survival_pairs
 
 
@@ -44,10 +44,10 @@ class NestedEstimate(Shown):
 
     score: float
     standard_error: float
-    values: NDArray[np.float64]
+    values: Array
     choices: list[dict[str, Any]]
-    fold: NDArray[np.intp]
-    held_out_scores: NDArray[np.float64]
+    fold: Index
+    held_out_scores: Array
     measure: str
     protocol: str
 
@@ -164,7 +164,7 @@ def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
     return clone(estimator), resolve_measure(estimator.scoring)
 
 
-def _folds(y: Any, event: Any, qid: Any, k: int, seed: int) -> tuple[NDArray[np.intp], str]:
+def _folds(y: Any, event: Any, qid: Any, k: int, seed: int) -> tuple[Index, str]:
     """The fold of each row, and how the folds are made."""
     rng = np.random.default_rng(seed)
     by_query = qid is not None and event is None

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems, PreferredItems
@@ -17,6 +16,7 @@ from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
+from rankrls.numerics.graph import Array, Index
 from rankrls.selection.plans import check_pairs_can_be_held_out, concordance
 from rankrls.survival import survival_pairs
 
@@ -48,7 +48,7 @@ class PairHoldout(Shown):
     score: Any
     standard_error: Any
     interval: tuple[Any, Any]
-    differences: NDArray[np.float64] | None
+    differences: Array | None
     n_pairs: int
     confidence: float
     interval_method: str = METHOD
@@ -193,7 +193,7 @@ def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sampl
     return preferred(model, X, winners, losers, None, None)
 
 
-def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[Index, Index]:
     """Both items of each pair, as numbers of the rows that are left."""
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":

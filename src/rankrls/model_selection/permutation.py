@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
@@ -18,6 +17,7 @@ from rankrls.model_selection.nested import choosing
 from rankrls.models import fitting
 from rankrls.models.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
+from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.pairs import concordance_of_targets
 from rankrls.selection.curves import judge_queries
 from rankrls.selection.plans import Plan
@@ -25,8 +25,6 @@ from rankrls.selection.rules import best_within_rounding, reaches
 from rankrls.selection.search import EXTENSIONS, at_open_end, further
 from rankrls.survival import survival_pairs
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 _BATCH = 1 << 24
 """Held-out scores of the permutations that are factored together."""
 

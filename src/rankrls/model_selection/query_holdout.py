@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankrls._comparisons import LabelledItems
@@ -17,6 +16,7 @@ from rankrls.models.fitting import check_comparable, labelled, preferred
 from rankrls.models.parameters import check_grid, check_parameters
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
+from rankrls.numerics.graph import Array, Index
 from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks
 from rankrls.selection.plans import block_queries
 
@@ -30,7 +30,7 @@ def leave_query_out(
     alphas: Any = None,
     groups: Any = None,
     sample_weight: Any = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """Score every row by the model fitted without its query.
 
     Equal to refitting without each query, for every alpha, from one factorisation: the scores minimise
@@ -147,7 +147,7 @@ def leave_preference_out(
     weight: Any = None,
     groups: Any = None,
     alphas: Any = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """Predict each preference by the model fitted without it and without others of its group.
 
     Equal to refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
@@ -209,7 +209,7 @@ def leave_preference_out(
     return lead[:, 0] if alphas is None else lead
 
 
-def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, NDArray[np.float64]]:
+def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, Array]:
     """A clone with checked parameters, and the grid of alphas."""
     if not isinstance(estimator, RankRLS | SparseRankRLS):
         raise InputError(
@@ -233,7 +233,7 @@ def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any, beta
     return data
 
 
-def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[NDArray[np.intp]]:
+def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[Index]:
     """Rows of each part, ascending, in the sizes nearest to the shares of the queries.
 
     Which part a query comes to depends on the seed and on the ids, not on the order of the rows.
@@ -254,7 +254,7 @@ def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[NDArray[np
     return [np.flatnonzero(np.isin(layout.codes, queries)) for queries in drawn]
 
 
-def query_folds(qid: Any, k: int, seed: int) -> list[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp]]]:
+def query_folds(qid: Any, k: int, seed: int) -> list[tuple[Index, Index, Index]]:
     """Rows to train, validate and test of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
     rest = [[parts[j] for j in range(k) if j not in (i, (i + 1) % k)] for i in range(k)]

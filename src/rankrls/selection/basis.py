@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._comparisons import Comparisons
@@ -13,6 +12,7 @@ from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import Index
 
 
 def make_basis(model: Any, data: Comparisons, kernel: Kernel, rng: np.random.Generator | None = None) -> Basis:
@@ -27,7 +27,7 @@ def make_basis(model: Any, data: Comparisons, kernel: Kernel, rng: np.random.Gen
     return Basis.build(kernel, numbers, numbers, 0.5 * (K + K.T))
 
 
-def drawn_numbers(model: Any, m: int, rng: np.random.Generator | None = None) -> NDArray[np.intp]:
+def drawn_numbers(model: Any, m: int, rng: np.random.Generator | None = None) -> Index:
     """Numbers of the items that are drawn of m, ascending."""
     if model.n_basis is None or m <= model.n_basis:
         return np.arange(m, dtype=np.intp)
@@ -35,7 +35,7 @@ def drawn_numbers(model: Any, m: int, rng: np.random.Generator | None = None) ->
     return np.sort(rng.choice(m, int(model.n_basis), replace=False)).astype(np.intp)
 
 
-def _given_numbers(model: Any, data: Comparisons) -> NDArray[np.intp] | None:
+def _given_numbers(model: Any, data: Comparisons) -> Index | None:
     """``basis_indices``, checked against the rows of X and counted among those of positive weight."""
     if model.basis_indices is None:
         return None

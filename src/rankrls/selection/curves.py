@@ -19,10 +19,10 @@ from rankrls._rows import row_slices
 from rankrls.metrics import Measure
 from rankrls.metrics._evaluate import right_order
 from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
+from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.holdout import HeldOut
 from rankrls.selection.rules import scale_of
 
-Array = NDArray[np.float64]
 _PAIR_ROWS = 4096
 _TIED = 64.0 * float(np.finfo(np.float64).eps)
 """Two scores are tied if they differ by at most this share of the sum of their sizes."""
@@ -113,7 +113,7 @@ def judge_preferences(measure: Measure, part: Any, held: HeldOut) -> tuple[Array
     return ordered_rightly(measure, margins, part.strength, part.weights)
 
 
-def of_preferences(found: list[tuple[Array, Array]], sizes: NDArray[np.intp]) -> Curve:
+def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
     """The curve of groups with these numbers of preferences: groups count the same, single preferences by weight."""
     right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     found.clear()

@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, label_varies, query_layout
+from rankrls.numerics.graph import Array, Index
 
-Rows = NDArray[np.intp]
 FEW_FOLDS = 5
 """The default number of folds that need refits; iterative solvers hold out one fold of so many."""
 INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
 
 
-def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
+def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Index:
     """One of every five rows in the order of their labels, so that held-out rows have labels like the rest."""
     m = data.n_rows
     order = np.lexsort((rng.permutation(m), data.Y[:, 0]))
@@ -42,7 +42,7 @@ def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Rows:
 
 
 def query_blocks(layout: QueryLayout) -> list[Any]:
-    """Rows of each query."""
+    """Index of each query."""
     return [layout.rows(q) for q in range(layout.n_queries)]
 
 
@@ -82,7 +82,7 @@ def check_folds_leave_something(
             )
 
 
-def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
+def numbered_folds(k: Any, n: int, what: str) -> Iterator[Index]:
     """Folds of ``range(n)``, drawn the same way each time."""
     from sklearn.model_selection import KFold
 
@@ -91,7 +91,7 @@ def numbered_folds(k: Any, n: int, what: str) -> Iterator[Rows]:
     return (test for _, test in KFold(int(k), shuffle=True, random_state=0).split(np.empty(n)))
 
 
-def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], str]:
+def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Index, Index]], str]:
     """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
     if hasattr(cv, "split") and not isinstance(cv, str):
@@ -112,7 +112,7 @@ def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Rows, Rows]], 
     return folds, name
 
 
-def _checked_fold(number: int, split: Any, m: int) -> tuple[Rows, Rows]:
+def _checked_fold(number: int, split: Any, m: int) -> tuple[Index, Index]:
     """Training and test rows of one fold."""
     try:
         train, test = (np.asarray(rows) for rows in split)
@@ -130,7 +130,7 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Rows, Rows]:
     return train.astype(np.intp), test.astype(np.intp)
 
 
-def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[NDArray[np.float64], NDArray[Any] | None]:
+def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
     """What a splitter is given besides the number of rows; rows of weight zero get a label and a query of others."""
     layout = data.layout
     rows = slice(None) if data.kept is None else data.kept
@@ -146,7 +146,7 @@ def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[NDArray[np
     return y, groups
 
 
-def whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
+def whole_queries(folds: list[tuple[Index, Index]], layout: QueryLayout) -> bool:
     """Whether the folds hold out whole queries, each at most once, and train on everything else."""
     everything, codes = np.arange(layout.n_rows), layout.codes
     held = np.concatenate([test for _, test in folds])
@@ -157,7 +157,7 @@ def whole_queries(folds: list[tuple[Rows, Rows]], layout: QueryLayout) -> bool:
     )
 
 
-def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Rows], str]:
+def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
     what, blocks = named(data), data.graph.blocks()
     n, description = len(blocks), f"leave-one-out over {len(blocks)} {what}"

@@ -14,7 +14,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Comparisons, LabelledItems, Setting
 from rankrls.kernels import Kernel
 from rankrls.metrics._values import mean_and_error
-from rankrls.numerics.graph import Array, LabelledGraph
+from rankrls.numerics.graph import Array, Index, LabelledGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import FeatureProducts, LaplacianProduct
 from rankrls.selection.curves import Curve
@@ -35,14 +35,14 @@ class KrylovSystems:
         return FeatureProducts(self.comparisons.X)
 
     @property
-    def _rows(self) -> NDArray[np.intp]:
+    def _rows(self) -> Index:
         """The rows of X of all items: a LinearOperator has those of weight zero too."""
         data = self.comparisons
         if data.kept is not None and not hasattr(data.X, "__getitem__"):
             return np.flatnonzero(data.kept)
         return np.arange(data.n_rows, dtype=np.intp)
 
-    def build(self, train: NDArray[np.intp] | None, watched: Any) -> list[tuple[System, Array]]:
+    def build(self, train: Index | None, watched: Any) -> list[tuple[System, Array]]:
         """A system with its right side for each target; ``train`` are the units to fit, None for all.
 
         ``watched`` are the numbers of items whose scores are evaluated, a matrix of other items, or None.
@@ -87,7 +87,7 @@ class Watched:
             getattr(self.curve, name)[..., which] = getattr(found, name)
         return self.curve
 
-    def scores(self, which: NDArray[np.intp]) -> NDArray[np.float64]:
+    def scores(self, which: Index) -> Array:
         """Scores by the iterates of some alphas, (items, alphas, targets)."""
         return np.stack([run.scores_of(which) for run in self.runs], axis=2)
 
@@ -114,7 +114,7 @@ class Surface:
     """
 
     cg: MultiShiftCG
-    alphas: NDArray[np.float64]
+    alphas: Array
     final: list[KrylovRun]
     parts: list[Watched]
     every_iteration: bool
@@ -177,11 +177,11 @@ class Surface:
             return np.nan, np.nan
         return float(self._means[self._row][self.best[0]]), float(self._errors[self._row][self.best[0]])
 
-    def solutions(self) -> list[NDArray[np.float64]]:
+    def solutions(self) -> list[Array]:
         """The best entry's coefficients, one array a target."""
         return [np.asarray(run.marked) for run in self.final]
 
-    def table(self) -> NDArray[np.float64]:
+    def table(self) -> Array:
         """The surface, (alphas, iterations)."""
         return np.reshape(self._means, (-1, len(self.alphas))).T
 
@@ -195,7 +195,7 @@ class Surface:
             mean, error = (np.array(values)[rows, every] for values in (self._means, self._errors))
         return {"alpha": self.alphas, "mean_score": mean, "standard_error": error, "n_iter": n_iter}
 
-    def iterations(self) -> NDArray[np.intp]:
+    def iterations(self) -> Index:
         """Iterations of each alpha's solution, the most of any target."""
         return np.max([run.iterations for run in self.final], axis=0).astype(np.intp)
 

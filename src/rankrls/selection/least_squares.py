@@ -304,7 +304,7 @@ class LeastSquaresProblem:
         """The function of one alpha, without a decomposition."""
         return Scorer.side_by_side([form.read(form.solve(alpha)) for form in self.forms])
 
-    def path(self, values: NDArray[np.float64]) -> Solutions:
+    def path(self, values: Array) -> Solutions:
         """The functions of several alphas, from one decomposition."""
         return Solutions([PathSolutions(form.path(values), form.read) for form in self.forms])
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._compiled import one_blas_thread
+from rankrls.numerics.graph import Array, Index
 from rankrls.selection.rules import EQUAL, RULES, best_within_rounding
 from rankrls.selection.search import Results
 
-Array = NDArray[np.float64]
 _DRAWS = 200
 _AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
@@ -113,8 +112,8 @@ class Entries:
     means: Array
     errors: Array
     values: Array | None
-    ends: NDArray[np.intp]
-    own: NDArray[np.intp]
+    ends: Index
+    own: Index
     rule: str
 
     @classmethod

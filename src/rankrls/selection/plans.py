@@ -8,7 +8,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import host_only
@@ -27,6 +26,7 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
+from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
 from rankrls.selection.curves import Curve, evaluated, judged_queries
@@ -45,8 +45,6 @@ from rankrls.selection.folds import (
 )
 from rankrls.selection.least_squares import check_positive
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.intp]
 MAX_PAIR_HOLDOUT = 5000
 """With ``cv=None`` all pairs of one ranking are held out, up to this number of items."""
 
@@ -98,7 +96,7 @@ class Plan:
     parts: Callable[[], list[Part]] = list
     extends: bool = True
     exact: str = ""
-    folds: list[Rows] | None = None
+    folds: list[Index] | None = None
 
     @property
     def greater_is_better(self) -> bool:
@@ -214,7 +212,7 @@ def validation_plan(measure: Measure, items: Comparisons, description: str) -> P
     return Plan(measure, description, curve, lambda: [Part(None, items.X, items)])
 
 
-def refit_plan(measure: Measure, data: Comparisons, folds: Iterable[tuple[Rows, Rows]], description: str) -> Plan:
+def refit_plan(measure: Measure, data: Comparisons, folds: Iterable[tuple[Index, Index]], description: str) -> Plan:
     """Fit the training units of each fold, and evaluate with the others."""
 
     def parts() -> list[Part]:
@@ -273,7 +271,7 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
     return Plan(measure, description, curve, parts, exact="queries", folds=folds)
 
 
-def block_queries(data: Comparisons, blocks: list[Any]) -> list[Rows]:
+def block_queries(data: Comparisons, blocks: list[Any]) -> list[Index]:
     """The queries (groups of preferences) of each block."""
     codes = data.graph.groups if isinstance(data, PreferredItems) else data.layout.codes
     return [np.asarray(block) if codes is None else np.unique(codes[block]) for block in blocks]
@@ -320,7 +318,7 @@ def concordance(
     candidate: Any,
     problem: Any,
     values: Array,
-    pairs: tuple[Rows, Rows] | None = None,
+    pairs: tuple[Index, Index] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Concordance:
     """Hold out every pair of items with different labels, or with a preference; or given ones of these."""

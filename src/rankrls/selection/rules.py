@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from rankrls.numerics.graph import Array
+
 EQUAL = 1e-10
 """Averages that differ by no more than this share of what they average count as equal.
 

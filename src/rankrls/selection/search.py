@@ -16,11 +16,11 @@ from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Comparisons
 from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
+from rankrls.numerics.graph import Array
 from rankrls.selection.curves import Curve
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
-Array = NDArray[np.float64]
 EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
