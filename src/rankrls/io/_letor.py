@@ -38,27 +38,27 @@ def load_letor(
 ) -> LetorTable:
     r"""Read learning-to-rank data: LETOR, SVMlight, SVMrank or RankLib text, plain or gzip.
 
-    One row a line: ``label qid:ID 1:value 2:value ... # comment``. Features that a line does not name are 0, in any
-    order, each at most once; the qid may stand anywhere behind the label, or in no line at all. Blanks, blank lines,
-    lines that hold a comment only, CRLF line ends, a byte order mark and a missing last line end are no matter. Gzip
-    is known by the file's first bytes, not by its name.
+    Each line is a row: ``label qid:ID 1:value 2:value ... # comment``. Features can be in any order, each at most once;
+    features that a line does not name are 0. The qid can be anywhere after the label, or missing in all lines. Blank
+    lines, lines with only a comment, CRLF line ends, a byte order mark and a missing last line end are allowed. Gzip is
+    recognized by the file's first bytes, not by its name.
 
-    Numbers are what Python's ``float`` makes of them, to the last bit. (With ``dtype=numpy.float32`` that float64 is
-    rounded once more.) NaN, infinities and decimals that overflow are errors.
+    Numbers are read as by Python's ``float``, to the last bit. (With ``dtype=numpy.float32`` they are then rounded.)
+    NaN, infinities and decimals that overflow are errors.
 
     Parameters
     ----------
     path : path or binary file object
         Read to its end, once.
     n_features : int, optional
-        Columns of ``X``. By default as many as the largest feature id asks for; give the training table's
-        ``n_features`` if the shapes must agree. A line with a higher id is then an error. More than 2**27 columns, as
-        a single wrong id makes them, have to be given so.
+        Columns of ``X``. By default the largest feature id decides. Pass the training table's ``n_features`` if the
+        shapes must agree; a line with a higher id is then an error. More than 2**27 columns, which a single wrong id
+        can cause, must be given in this way.
     zero_based : bool or "auto", default="auto"
-        Whether column 0 is feature 0 or feature 1. "auto": feature 0 where any line names it. Where a training file
-        does and the test file may not, give the training table's ``zero_based``.
+        Whether column 0 is feature 0 or feature 1. "auto": feature 0 if any line names it. Read a test file with the
+        training table's ``zero_based``.
     dense : bool or "auto", default="auto"
-        Whether ``X`` is an ndarray or a CSR array. "auto": dense where the file writes at least one cell in ten.
+        Whether ``X`` is an ndarray or a CSR array. "auto": dense if the file lists at least one cell in ten.
     dtype : dtype, default=float64
         Of ``X``: float64 or float32. Labels are float64.
 
@@ -73,12 +73,12 @@ def load_letor(
         A ValueError, ``path:line: what is wrong``, for the first bad line of the file; also for an empty file and for
         damaged or truncated gzip data.
     OSError
-        FileNotFoundError, PermissionError, IsADirectoryError and so on, where the file cannot be read.
+        FileNotFoundError, PermissionError, IsADirectoryError and so on, if the file cannot be read.
 
     Notes
     -----
     O(bytes): the text is parsed once, in blocks of some megabytes, while it is read. Peak memory is about that of the
-    arrays; for dense tables in which lines leave features out, half as much again.
+    arrays; for dense tables with lines that leave out features, half as much again.
 
     Examples
     --------

@@ -68,17 +68,17 @@ class LetorTable(FileTable):
     y : ndarray of shape (m,), float64
         Labels.
     qid : ndarray of shape (m,) or None
-        Query ids: int64 if every id is a whole number as ``str(int)`` writes it and fits, otherwise an object array of
-        strings, as they stand in the file, each different one held once. None if no line has one.
+        Query ids: int64 if every id is written as ``str(int)`` writes it and fits, otherwise an object array of
+        strings, as in the file. None if no line has one.
     comments : list of str, or None
-        What stands behind ``#`` in each row, without the blanks around it; None if that is nothing in all of them.
-        Bytes that are not UTF-8 come out as surrogate escapes, so that writing them again gives the same bytes.
+        The text after ``#`` in each row, stripped; None if no row has one. Bytes that are not UTF-8 become surrogate
+        escapes, so that they are written unchanged.
     path : str
-        Where the table came from, as errors name it.
+        The file, as errors name it.
     sha256 : str
-        Of the file's bytes as they lie on disk, so ``sha256sum`` of the file (compressed or not) gives the same.
+        Of the bytes of the file (compressed or not), as ``sha256sum`` prints it.
     zero_based : bool
-        True where column 0 is the feature that the file calls 0, False where it is the one called 1.
+        Whether column 0 is feature 0 of the file (True) or feature 1 (False).
     n_named : int
         Columns of ``X`` up to the last one that a line names.
     """

@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Rows in Parquet files, of which nothing is held but where they lie. :func:`open_dataset` makes it.
+    """Rows in Parquet files that are read when they are needed. :func:`open_dataset` returns it.
 
     It is small and can be pickled: another process reads its parts from the same paths.
 
@@ -141,11 +141,11 @@ def open_dataset(
     labels: Literal["required", "optional", "ignored"] = "required",
     rows_per_part: int | None = None,
 ) -> Dataset:
-    r"""Open Parquet files that memory need not hold.
+    r"""Open Parquet files for streaming.
 
-    The files are one data set, in the order in which they are given. The rows of a query lie together, in one file.
-    A part is as many row groups as fit, and ends where a query does: files that ``rankrls convert`` or
-    :func:`write_shards` has written hold whole queries in each row group.
+    The files form one data set, in the given order. The rows of a query must be adjacent and in one file. A part is as
+    many row groups as fit, and ends at the end of a query. Files of ``rankrls convert`` and :func:`write_shards` hold
+    whole queries in each row group.
 
     Parameters
     ----------
@@ -154,13 +154,12 @@ def open_dataset(
         the pattern ``"shards/**/*.parquet"``. Files of a pattern or a folder are read in the order of their names,
         ``part-2`` before ``part-10``. All have the same columns.
     label, qid, id : str, optional
-        Names of columns. By default "label", "qid" and "docid", where there are such columns; that of the query ids has
-        to be there.
+        Names of columns. By default "label", "qid" and "docid", if they exist; the column of query ids is required.
     features : sequence of str, optional
         Names or patterns of the feature columns, as for :func:`load_table`; by default all others. Columns hold
         numbers, or lists of numbers, all of one length.
     ignore : sequence of str, default=()
-        Columns that are no features, by names or patterns.
+        Columns that are not features, by names or patterns.
     weight : str, optional
         Name of a column of weights, finite and not negative.
     labels : {"required", "optional", "ignored"}, default="required"
@@ -177,15 +176,15 @@ def open_dataset(
     Raises
     ------
     InputError
-        For files that are not Parquet or have other columns; and for query ids that come back after another query, or
-        in the next file, naming both places. Labels and features are checked when a part is read.
+        For files that are not Parquet or have other columns; and for query ids that are not adjacent, naming both
+        places. Labels and features are checked when a part is read.
     OSError
         If a file cannot be read.
 
     Notes
     -----
-    O(rows): the query ids are read. O(cells) to read all parts. Memory: that of a part, and some 60 bytes a query while
-    the data are opened.
+    O(rows): the query ids are read. O(cells) to read all parts. The memory is that of a part, and about 60 bytes per
+    query while the data are opened.
 
     Examples
     --------

@@ -40,9 +40,9 @@ class PairTable:
     groups : object ndarray of shape (p,) of str, or None
         The cells of the column "group": the annotator, the prompt.
     path : str
-        Where they came from, as errors name it.
+        The file, as errors name it.
     sha256 : str
-        Of the file's bytes as they lie on disk; empty for a data frame.
+        Of the bytes of the file; empty for a data frame.
     items : object ndarray of shape (m,) of str, or None
         Of votes, each different item once, in the order in which they appear.
     n_left_out : int
@@ -85,17 +85,17 @@ class PairTable:
 def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
     r"""Read preferences: a table with a winner and a loser in each row, as text, Parquet, Arrow or a data frame.
 
-    The columns are called ``winner``, ``loser``, and where wanted ``strength`` (by how much the winner should lead; 0
-    is a tie), ``weight`` (how much the preference counts) and ``group`` (what is held out together), in any order.
-    Others are not read, and the result names them as ``ignored``. In place of winner and loser there may be ``left``,
-    ``right`` and ``choice``, which says which of the two was preferred, as in :func:`load_votes`.
+    The columns are ``winner``, ``loser``, and optionally ``strength`` (the target difference; 0 is a tie), ``weight``
+    (the weight of the preference) and ``group`` (preferences to hold out together), in any order. Other columns are not
+    used; the result lists them as ``ignored``. Instead of winner and loser there can be ``left``, ``right`` and
+    ``choice``, as in :func:`load_votes`.
 
     Parameters
     ----------
     path : path, binary file object or data frame
-        As for :func:`load_table`, which tells the formats apart in the same way.
+        As for :func:`load_table`.
     n_items : int, optional
-        Number of items; a row number beyond is an error.
+        Number of items; a larger row number is an error.
     ids : sequence of length m, optional
         An id for each item. Winners and losers are then ids, compared as text; otherwise they are row numbers, from 0.
 
@@ -106,15 +106,14 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     Raises
     ------
     InputError
-        With the row, counted from 0: an item that is not there, an id
-        that several rows have, an item against itself, a strength or weight that is not finite (or negative), a
-        missing cell.
+        With the row, counted from 0: an unknown item, an id that several rows have, an item against itself, a strength
+        or weight that is not finite (or negative), a missing cell.
     OSError
         If the file cannot be read.
 
     Notes
     -----
-    O(bytes); about a second a million. Repeated and contradictory preferences are kept; blank lines are skipped.
+    O(bytes), about a second per million. Repeated and contradictory preferences are kept; blank lines are skipped.
 
     Examples
     --------
@@ -183,8 +182,8 @@ def load_votes(
 ) -> PairTable:
     r"""Read votes from a table that holds both sides of each: CSV, TSV, Parquet, Arrow or a data frame.
 
-    A side is a column with the item's name or text. Either the sides are the winner's and the loser's, or ``preferred``
-    is a column that says which of left and right was preferred.
+    A side is a column with the item's name or text. The sides are either winner and loser, or left and right with a
+    column ``preferred`` that names the preferred one.
 
     Parameters
     ----------
@@ -196,12 +195,12 @@ def load_votes(
         The column of choices between left and right. A choice is the item's text or the name of the side's column, as
         they are written; or one of these words, in small or capital letters: left, a, l or first; right, b, r or
         second; or for a tie tie, tied, draw, both, neither, equal, same, none, both_bad or both_good (also ``both bad``
-        and ``bothbad``), or one of these last ones behind ``tie``, as in ``tie (bothbad)``. The item's text comes
-        before a word. Anything else is an error.
+        and ``bothbad``), or one of the last ones after ``tie``, as in ``tie (bothbad)``. The item's text takes
+        precedence over these words. Anything else is an error.
     group : str, optional
-        The column that says which votes are held out together, such as the prompt or the voter.
+        The column of groups of votes to hold out together, such as the prompt or the voter.
     strength, weight : str, optional
-        Columns of numbers: by how much the winner should lead, and how much a vote counts. Ties have strength 0.
+        Columns of numbers: the target difference, and the weight of a vote. Ties have strength 0.
 
     Returns
     -------
@@ -210,14 +209,14 @@ def load_votes(
     Raises
     ------
     InputError
-        With the row, counted from 0: a choice that is missing or neither side, a column that
-        is not there, a number that is not finite, a negative weight; and if no vote is left that prefers one item.
+        With the row, counted from 0: a choice that is missing or neither side, an unknown column, a number that is not
+        finite, a negative weight; and if no vote is left that prefers one item.
     OSError
         If the file cannot be read.
 
     Notes
     -----
-    O(bytes). Votes between two equal items are left out: they say nothing. An empty cell on a side is the empty text.
+    O(bytes). Votes between two equal items are left out. An empty cell on a side is the empty text.
 
     Examples
     --------

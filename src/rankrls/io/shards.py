@@ -44,8 +44,8 @@ def write_shards(
 ) -> dict[str, int]:
     r"""Write data of any format and size as Parquet files that :func:`open_dataset` reads a part at a time.
 
-    Each row group holds whole queries, so that a part of it can be read and used by itself. The rows of a query lie
-    together already: sort them first where they do not.
+    Each row group holds whole queries. The rows of a query must be adjacent in the data: sort them first if they are
+    not.
 
     Parameters
     ----------
@@ -53,36 +53,36 @@ def write_shards(
         LETOR text, CSV or TSV, plain or gzip, Parquet or Arrow: a file, several, a pattern, or a folder. All have one
         format and the same columns.
     folder : path
-        Made if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
+        It is created if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
     rows_per_file : int, default=1,000,000
         Rows of a file, at most, unless one query has more.
     float32 : bool, default=False
         Write features as float32, rounded.
     force : bool, default=False
-        Whether a folder that was written by this function before may be replaced.
+        Whether a folder that this function has written may be replaced.
     label, qid, id, features, ignore
-        As for :func:`open_dataset`; ``features`` of LETOR text is how many there are. Every other column has to hold
-        numbers, and is written.
+        As for :func:`open_dataset`; for LETOR text, ``features`` is their number. Every other column must hold numbers,
+        and is written.
     feature_names : sequence of str, optional
         Names to write; by default those of the files, of LETOR text f1, f2, ...
 
     Returns
     -------
     dict
-        How many ``files``, ``rows`` and ``queries`` were written, and of how many ``features``.
+        The numbers of ``files``, ``rows`` and ``queries`` that were written, and of ``features``.
 
     Raises
     ------
     InputError
-        For a value that is missing or no number, query ids that come back behind others, a folder that is not empty
-        (see ``force``) or is read, and for more than 20,000 features. Nothing is left behind.
+        For a value that is missing or not a number, query ids that are not adjacent, a folder that is not empty (see
+        ``force``) or is one of the inputs, and for more than 20,000 features. Then nothing is written.
     OSError
-        If a file cannot be read or written, the disk being full for one. The folder keeps its old content.
+        If a file cannot be read or written, for example because the disk is full. The folder keeps its old content.
 
     Notes
     -----
-    O(cells). Of LETOR text a first pass sees how many features there are. Memory: a few row groups, and some 60 bytes a
-    query. A query is held as a whole. Ids of text stay text.
+    O(cells). For LETOR text a first pass finds the number of features. The memory is that of a few row groups, and
+    about 60 bytes per query. Ids that are text stay text.
 
     Examples
     --------

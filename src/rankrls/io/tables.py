@@ -27,26 +27,26 @@ class ColumnTable(FileTable):
     X : ndarray of shape (m, n), C-contiguous
         Features.
     y : ndarray of shape (m,), float64, or None
-        Labels; None where there is no such column, or none was asked for.
+        Labels; None if there is no such column.
     qid : ndarray of shape (m,) or None
-        Query ids: int64 if every id is a whole number, otherwise an object array of strings, each different one of
-        which is held once. None if there is no such column.
+        Query ids: int64 if every id is a whole number, otherwise an object array of strings. None if there is no such
+        column.
     ids : ndarray of shape (m,) or None
-        The items' ids, likewise.
+        The items' ids, in the same form.
     feature_names : tuple of str
         Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
     label, qid_name, id_name : str or None
         Names of the columns of ``y``, ``qid`` and ``ids``.
     path : str
-        Where the table came from, as errors name it.
+        The file, as errors name it.
     sha256 : str
-        Of the file's bytes as they lie on disk; empty for a data frame.
+        Of the bytes of the file; empty for a data frame.
     event : ndarray of shape (m,), float64, or None
-        Of right-censored times, if a column was asked for: 1 where the event was observed.
+        For right-censored times, if a column is named: 1 if the event was observed.
     sample_weight : ndarray of shape (m,), float64, or None
-        Weights of the rows, if a column was asked for.
+        Weights of the rows, if a column is named.
     position, impressions : ndarray of shape (m,), float64, or None
-        Where each row was shown and how often, if columns were asked for; ``y`` are then clicks.
+        The position of each row and how often it was shown, if columns are named; ``y`` are then clicks.
     """
 
     X: NDArray[Any]
@@ -92,26 +92,25 @@ def load_table(
     r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
 
     Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
-    is a finite number in every row: a column that holds anything else has to be ignored by name, and a missing value
-    is an error that names its row and column, for what should stand there is not for a reader to guess. ``true`` and
-    ``false`` are 1 and 0.
+    is a finite number in every row: a column that holds anything else must be ignored by name, and a missing value is
+    an error that names its row and column. ``true`` and ``false`` are 1 and 0.
 
-    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each place in
-    the lists is then a feature: of a column "emb" they are called ``emb[0]``, ``emb[1]``, and so on.
+    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each position in
+    the lists is then a feature: a column "emb" becomes ``emb[0]``, ``emb[1]``, and so on.
 
     Parameters
     ----------
     path : path, binary file object or data frame
-        Read to its end. Text is UTF-8, plain or gzip (known by its first bytes). Between its cells stand commas,
-        semicolons, tabs or bars: what the first line uses most, or tabs if the file's name ends in ``.tsv``. A data
-        frame is that of pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
+        Read to its end. Text is UTF-8, plain or gzip (recognized by its first bytes). The delimiter is the comma,
+        semicolon, tab or vertical bar that the first line uses most, or the tab if the file's name ends in ``.tsv``. A
+        data frame can be from pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
     label, qid, id : str, optional
-        Names of columns. By default "label", "qid" and "docid", where there are such columns. The rows of a query may
-        lie anywhere.
+        Names of columns. By default "label", "qid" and "docid", if they exist. The rows of a query need not be
+        adjacent.
     features : sequence of str, optional
-        Names of the feature columns, in the order that ``X`` shall have. ``*`` stands for any text in a name and ``?``
-        for one sign, and such a pattern for all columns it fits, in the file's order. A column of lists is named by its
-        own name or those of its features. Other columns are not looked at.
+        Names of the feature columns, in the order of the columns of ``X``. In a pattern, ``*`` matches any text and
+        ``?`` one character; it names all matching columns, in the file's order. A column of lists is named by its own
+        name or those of its features. Other columns are not looked at.
     ignore : sequence of str, default=()
         Columns that are no features, by names or patterns.
     labels : {"required", "optional", "ignored"}, default="required"
@@ -131,10 +130,10 @@ def load_table(
     Raises
     ------
     InputError
-        A ValueError: a column that is not there, with a similar name; a name that is there twice; a cell that is
-        missing or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of
-        numbers; a row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of
-        names) and ``column`` say where; of quotes that do not match, ``line``.
+        A ValueError: a column that is not there, with a similar name; a name that occurs twice; a cell that is missing
+        or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of numbers; a
+        row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and
+        ``column`` say where; of quotes that do not match, ``line``.
     OSError
         If the file cannot be read.
 
@@ -143,8 +142,8 @@ def load_table(
     O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
     numbers: the peak of memory is little more than the arrays. The first line names the columns; blank lines, CRLF line
     ends, a byte order mark and a missing last line end do not matter; cells may be quoted; blanks around a cell are no
-    part of it. A number is what Python's ``float`` makes of it, to the last bit; decimal commas and underscores are
-    refused. Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
+    part of it. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused.
+    Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
 
     Examples
     --------

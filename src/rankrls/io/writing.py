@@ -42,27 +42,27 @@ def save_letor(
     comments: Sequence[str] | None = None,
     zero_based: bool = False,
 ) -> None:
-    """Write learning-to-rank data as LETOR text, which :func:`load_letor` reads back bit for bit.
+    """Write learning-to-rank data as LETOR text, from which :func:`load_letor` reads the same numbers, to the last bit.
 
     ``label qid:ID 1:value 2:value ... # comment``, one row a line. Numbers are the shortest decimals that are the same
     float64; float32 values are written as the float64 that equals them, so that they come back the same as either. The
-    file is written under another name and renamed when it is complete and on disk: it is there as a whole, or what was
-    there before is.
+    file is written under another name and renamed when it is complete and on disk: the file is written completely, or
+    it is not changed.
 
     Parameters
     ----------
     path : path
-        Compressed with gzip where it ends in ``.gz``.
+        Compressed with gzip if it ends in ``.gz``.
     X : array-like or sparse array of shape (m, n)
         Features. Of a sparse one the stored entries are written: give :func:`load_letor` the ``n_features`` and
         ``zero_based`` if no entry may be in the last or first column.
     y : array-like of shape (m,)
         Labels.
     qid : array-like of shape (m,), optional
-        Whole numbers or strings, as they shall stand in the file: strings without blanks, ``#`` and NUL. (Strings all
-        of which look like whole numbers are read back as such.)
+        Whole numbers or strings, which are written as they are: strings without blanks, ``#`` and NUL. (Strings all of
+        which look like whole numbers are read back as such.)
     comments : sequence of m str, optional
-        Go behind ``#``, without blanks at their ends; an empty one is left out.
+        Written after ``#``, stripped; an empty one is left out.
     zero_based : bool, default=False
         Call column 0 feature 0 instead of 1.
 
@@ -125,8 +125,8 @@ def save_table(
 ) -> None:
     """Write learning-to-rank data as a table that :func:`load_table` reads back: CSV, TSV, Parquet or Arrow.
 
-    The columns are the label, the query id, the item's id, as far as they are given, and then the features. The file
-    is written under another name and renamed when it is complete and on disk.
+    The columns are the label, the query id and the item's id, if they are given, and then the features. The file is
+    written under another name and renamed when it is complete and on disk.
 
     Parameters
     ----------

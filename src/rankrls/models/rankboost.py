@@ -38,11 +38,11 @@ class RankBoost(Fits, ChoiceParameters):
     Parameters
     ----------
     n_estimators : int, default=300
-        Rounds; the most that are tried where validation data are given.
+        Rounds; the largest number if there are validation data.
     balance : {"pairs", "examples", "queries"}, default="examples"
         What counts the same: each pair (the paper's uniform distribution), each example, or each query.
     scoring : str, Measure or callable, default="disagreement"
-        What the validation data choose the number of rounds by; see :func:`rankrls.metrics.resolve_measure`.
+        The measure to choose the number of rounds by, on validation data; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
         "one_se" keeps the fewest rounds whose measure on the validation data is within one standard error of the best.
 
@@ -65,7 +65,7 @@ class RankBoost(Fits, ChoiceParameters):
     best_params_ : dict
         ``n_estimators``.
     cv_results_ : dict of ndarray
-        One entry a round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is that of the choice.
+        One entry a round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is the chosen one.
     selection_ : str
         How it was chosen, in words.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
@@ -78,11 +78,11 @@ class RankBoost(Fits, ChoiceParameters):
     good: the lowest feature, then the lowest threshold. Equally good numbers of rounds: the smallest.
 
     ``fit_pairs`` lowers :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`, O(p) more a round. Of a strength only the sign
-    plays a part: a negative one turns the preference round, and 0 is a tie, which orders nothing. ``balance`` and
+    plays a part: a negative one reverses the preference, and 0 is a tie, which has no effect. ``balance`` and
     ``scoring`` play no part there.
 
-    Scores are invariant to increasing transformations of training features, but for where between two training values
-    a threshold stands: halfway. There are no missing values. A query of one item, or of one label, contributes nothing.
+    Scores are invariant to increasing transformations of training features, but for where between two training values a
+    threshold stands: halfway. There are no missing values. A query of one item, or of one label, has no effect.
 
     References
     ----------
@@ -151,7 +151,7 @@ class RankBoost(Fits, ChoiceParameters):
 
         Notes
         -----
-        O(m log stumps) for each feature that a stump looks at: the stumps of a feature are one step function.
+        O(m log stumps) for each feature of a stump: the stumps of a feature are one step function.
         """
         check_is_fitted(self)
         return self.scorer_(fitting.check_matrix(self, X, reset=False))

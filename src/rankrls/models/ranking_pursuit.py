@@ -111,7 +111,7 @@ class RankingPursuit(Fits, _PathRanker):
     Parameters
     ----------
     n_basis : int, default=10
-        P, the number of stages; fewer are taken where nothing improves any more.
+        P, the number of stages; fewer if nothing improves the fit any more.
     dictionary : {"kernel", "features"}, default="kernel"
         The functions ``k(x, x_i)`` of the training rows, or the features themselves, which makes a sparse linear model.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
@@ -146,11 +146,10 @@ class RankingPursuit(Fits, _PathRanker):
 
     Notes
     -----
-    O(m N) a stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that L
-    does not see (a constant inside every query) are never taken. Equal columns: the lowest number is taken, so that
-    results are deterministic. Columns are not scaled: the criterion does not depend on their lengths. Queries of one
-    item, rows of weight zero and repetition are treated as in :class:`RankRLS`; only rows of positive weight are in the
-    dictionary.
+    O(m N) a stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that
+    are constant within every query are never selected. Equal columns: the lowest number is taken, so that results are
+    deterministic. Columns are not scaled: the criterion does not depend on their lengths. Queries of one item, rows of
+    weight zero and repetition are treated as in :class:`RankRLS`; only rows of positive weight are in the dictionary.
 
     References
     ----------
@@ -183,7 +182,7 @@ class RankingPursuit(Fits, _PathRanker):
 class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
-    Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is judged after every stage.
+    Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is evaluated after every stage.
 
     Parameters
     ----------
@@ -191,7 +190,7 @@ class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
         The largest number of stages to choose from.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of whole queries, of rows for one global ranking, or of preferences or their groups; an int is
-        that many. Every fold is refitted; its dictionary are its own training rows.
+        that many. Every fold is refitted, with its own training rows as the dictionary.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
@@ -203,13 +202,13 @@ class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
     best_params_ : dict
         ``n_basis`` (stages), ties, balance and the kernel's parameters.
     n_basis_at_edge_ : bool
-        Whether the choice is ``max_basis``: raise it then.
+        Whether the choice is ``max_basis``. If so, increase it.
     cv_results_ : dict of ndarray
         One entry for every combination and number of stages: the parameters, ``n_basis``, ``mean_score``,
         ``standard_error``.
     best_score_, best_score_error_, best_index_, selection_ : as in :class:`RankRLSCV`
     query_scores_ : ndarray or None
-        The measure of each held-out query under the choice, fold by fold.
+        The measure of each held-out query for the chosen model, fold by fold.
     path_ : PursuitPath
         On all rows, up to the choice.
     n_basis_, basis_indices_, dual_coef_, X_fit_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
@@ -217,8 +216,8 @@ class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
 
     Notes
     -----
-    One pursuit a fold and one on all rows, for each combination. Equal measures: the fewest stages, then the earliest
-    combination. A path that ends early counts with its last stage from there on.
+    One pursuit a fold and one on all rows, for each combination. If measures are equal, the fewest stages are chosen,
+    then the first combination. A path that ends early keeps its last measure.
 
     Examples
     --------

@@ -55,7 +55,7 @@ class _Transductive(PartlyLabelledRanker, BasisParameters):
 
 @estimator
 class TransductiveRankRLS(_Transductive):
-    r"""RankRLS that also learns from queries without labels.
+    r"""RankRLS that is also fitted on queries without labels.
 
     The labels of the unlabelled queries V minimise
 
@@ -63,21 +63,21 @@ class TransductiveRankRLS(_Transductive):
 
         \sum_U \lVert F_U ( y_U - f_{U \setminus U}(X_U) ) \rVert^2 + \gamma \lVert y_V - f_V \rVert^2 ,
 
-    the cross-validated pairwise error over all queries U, labelled or not, each held out in its turn and predicted by
-    :class:`RankRLS` on all others, plus ``penalty`` = :math:`\gamma` times the distance to the supervised prediction
-    :math:`f_V` (that of the model of the labelled queries alone). The model is then RankRLS on all queries, with the
-    labels found.
+    the cross-validated pairwise error over all queries U, labelled or not, each of which is held out and predicted by
+    :class:`RankRLS` fitted on all others, plus ``penalty`` = :math:`\gamma` times the distance to the supervised
+    prediction :math:`f_V` (that of the model of the labelled queries alone). The model is then RankRLS on all queries,
+    with the labels found.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        As in :class:`RankRLS`, but positive.
+        As in :class:`RankRLS`, but it must be positive.
     penalty : float, default=1.0
-        Positive. A large penalty gives the supervised prediction, for the unlabelled queries as for new rows.
+        Positive. A large penalty gives the supervised prediction, for unlabelled queries and for new rows.
         :class:`TransductiveRankRLSCV` chooses both.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     ties : {"include"}, default="include"
-        "exclude" is an error: which items are compared would depend on the labels that are sought.
+        "exclude" is an error, because the compared pairs would depend on the unknown labels.
     balance, regression_weight : as in :class:`RankRLS`
     solver : {"auto", "primal", "dual"}, default="auto"
         As in :class:`RankRLS`.
@@ -93,7 +93,7 @@ class TransductiveRankRLS(_Transductive):
     ----------
     transduction_ : ndarray of shape (m,) or (m, targets)
         The label of each training row: as given, or as found for rows of unlabelled queries. NaN for rows of weight
-        zero. Only differences inside a query mean anything.
+        zero. Only differences within a query are meaningful.
     coef_, dual_coef_, X_fit_, alpha_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
     basis_indices_ : ndarray of shape (r,)
         With a basis only: its row numbers in X. ``dual_coef_`` and ``X_fit_`` are then those of its items.
@@ -101,8 +101,9 @@ class TransductiveRankRLS(_Transductive):
     Notes
     -----
     The labels are found by conjugate gradients, O(m n) a step for n features; before that O(m n^2 + n^3), and O(u^2 n)
-    or O(u n^2 + n^3), whichever is less, for each fold of u rows. Beside the data m n numbers are held twice. With a
-    basis of r items the same, r in the place of n, and in the dual m. A basis of all rows gives the dual's solution.
+    or O(u n^2 + n^3), whichever is less, for each fold of u rows. In addition to the data, two copies of m n numbers
+    are held. With a basis of r items n is replaced by r, and in the dual by m. A basis of all rows gives the dual's
+    solution.
 
     References
     ----------
@@ -141,9 +142,9 @@ class TransductiveRankRLS(_Transductive):
 class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the labelled queries.
 
-    Minimises what :class:`TransductiveRankRLS` minimises. A query that is held out loses its labels and stays among the
-    unlabelled ones; its scores are those that the unlabelled queries will get. Queries that are new altogether are
-    judged by folds that leave their rows out, as of :func:`sklearn.model_selection.cross_val_score`.
+    Minimises what :class:`TransductiveRankRLS` minimises. A held-out query loses its labels and stays among the
+    unlabelled queries, so it is scored as they are. To evaluate new queries, use folds that leave out their rows, as
+    :func:`sklearn.model_selection.cross_val_score` does.
 
     Parameters
     ----------
@@ -155,8 +156,8 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     kernel_params, ties, regression_weight, solver : as in :class:`TransductiveRankRLS`
     n_basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of the labelled queries, each query alone if there are no more; an int is that many. Folds of
-        your own name rows of X, of which those without a label are passed over. Every fold is refitted.
+        None is 5 folds of the labelled queries, each query alone if there are no more; an int is that many. Your own
+        folds name rows of X; rows without a label are ignored. Every fold is refitted.
     scoring, rule, verbose : as in :class:`RankRLSCV`
 
     Attributes
@@ -170,7 +171,7 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
 
     Notes
     -----
-    One :class:`TransductiveRankRLS` for each fold, alpha, penalty and whatever else is given as a tuple.
+    One :class:`TransductiveRankRLS` for each fold, alpha, penalty and other value of a tuple.
 
     Examples
     --------

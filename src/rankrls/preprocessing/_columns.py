@@ -216,20 +216,20 @@ def _texts(name: str, values: Any, declared: bool) -> Column:
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """What a column is used as, and why.
+    """How a column is used, and why.
 
     Attributes
     ----------
     name : str
     kind : {"number", "category", "date", "text", "query text", "unused"}
     reason : str
-        Why, in a few words; "as configured" if a parameter names the column.
+        The reason; "as configured" if a parameter names the column.
     n_missing : int
         Missing cells among the training rows.
     n_distinct : int
         Different values among them.
     n_features : int
-        How many features it becomes.
+        Number of its features.
     """
 
     name: str

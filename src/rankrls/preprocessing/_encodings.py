@@ -46,7 +46,7 @@ class EncodedFeature:
     Attributes
     ----------
     column : str
-        The column that it is made of.
+        Its column.
     kind : str
         ``number``; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and
         ``cosine`` of a date in a period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell)
@@ -55,13 +55,13 @@ class EncodedFeature:
     value : str
         The category, the word or the period.
     fill : float
-        What a missing cell counts as.
+        The replacement of a missing cell.
     least : float
-        The least training value of a number.
+        The smallest training value of a number.
     gaps : bool
         Whether training rows had missing cells.
     origin : float
-        Of dates: the day, counted from 1970, of age 0.
+        For dates: the day of age 0, counted from 1970.
     days : float
         The length of the period.
     """

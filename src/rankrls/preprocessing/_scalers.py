@@ -127,20 +127,20 @@ def _for_rows(values: Array, starts: NDArray[np.intp]) -> Array:
 
 
 class QueryMinMaxScaler(_QueryScaler):
-    """Scale each feature to 0..1 inside each query.
+    """Scale each feature to 0..1 within each query.
 
     ``x`` becomes ``(x - min) / (max - min)``, with the least and the largest value of the feature in the row's query:
-    the normalisation of the LETOR collections and of the papers on them. A feature that is constant inside a query
-    becomes 0 there, as does every feature of a query with a single row.
+    the normalisation of the LETOR collections and of the papers on them. A feature that is constant within a query
+    becomes 0 there. So do all features of a query with a single row.
 
     Attributes
     ----------
     fitted_with_qid_ : bool
-        Whether ``fit`` had a ``qid``. If so, nothing was learned: queries are scaled by their own rows. If not, all
-        rows, also later ones, are one query, and the least and largest values are those of ``fit``: a later row alone
-        could not be scaled by itself. Such later values may lie outside 0..1.
+        Whether ``fit`` had a ``qid``. If so, each query is scaled by its own rows, and ``fit`` computes nothing. If
+        not, all rows are one query, and later rows are scaled with the minimum and maximum of ``fit``, so their values
+        can be outside 0..1.
     scaler_ : sklearn.preprocessing.MinMaxScaler or None
-        What scales all rows, if there was no ``qid``.
+        The scaler of all rows, if there was no ``qid``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
@@ -148,11 +148,11 @@ class QueryMinMaxScaler(_QueryScaler):
 
     Notes
     -----
-    O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
-    float32 input is computed in float64 and rounded once. Values of queries are right to rounding also for columns that
-    lie far from zero. Sparse input is refused, because the result would be dense.
+    O(m n), a block of queries at a time on all threads; the only large array is the result. float32 input is computed
+    in float64 and rounded once. Values are exact up to rounding, also for columns far from zero. Sparse input is an
+    error, because the result would be dense.
 
-    With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
+    With metadata routing enabled, pipelines pass ``qid`` on without a request.
 
     Examples
     --------
@@ -174,19 +174,19 @@ class QueryMinMaxScaler(_QueryScaler):
 
 
 class QueryStandardScaler(_QueryScaler):
-    """Scale each feature to mean 0 and standard deviation 1 inside each query.
+    """Scale each feature to mean 0 and standard deviation 1 within each query.
 
     ``x`` becomes ``(x - mean) / std``, with the mean and the population standard deviation (divided by the number of
-    rows) of the feature over the row's query. A feature that is constant inside a query becomes 0 there, as does every
-    feature of a query with a single row.
+    rows) of the feature over the row's query. A feature that is constant within a query becomes 0 there. So do all
+    features of a query with a single row.
 
     Attributes
     ----------
     fitted_with_qid_ : bool
-        Whether ``fit`` had a ``qid``. If so, nothing was learned: queries are scaled by their own rows. If not, all
-        rows, also later ones, are one query, and its mean and deviation are those of ``fit``.
+        Whether ``fit`` had a ``qid``. If so, each query is scaled by its own rows, and ``fit`` computes nothing. If
+        not, all rows are one query, and later rows are scaled with the mean and deviation of ``fit``.
     scaler_ : sklearn.preprocessing.StandardScaler or None
-        What scales all rows, if there was no ``qid``.
+        The scaler of all rows, if there was no ``qid``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
@@ -194,11 +194,11 @@ class QueryStandardScaler(_QueryScaler):
 
     Notes
     -----
-    O(m n), a block of queries at a time on all threads; the only large array that is made is the result.
-    float32 input is computed in float64 and rounded once. Inside queries, differences to the mean are right to
-    rounding also for columns that lie far from zero. Sparse input is refused, because the result would be dense.
+    O(m n), a block of queries at a time on all threads; the only large array is the result. float32 input is computed
+    in float64 and rounded once. Differences to the query mean are exact up to rounding, also for columns far from zero.
+    Sparse input is an error, because the result would be dense.
 
-    With metadata routing enabled, ``qid`` reaches it inside pipelines without being asked for.
+    With metadata routing enabled, pipelines pass ``qid`` on without a request.
 
     Examples
     --------

@@ -33,7 +33,7 @@ _STRATEGIES = ("median", "mean")
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Numbers, categories, dates and texts of a table as features, learned from training rows without labels.
+    """Encode numbers, categories, dates and texts of a table as features, without labels.
 
     ============  =====================================================================================================
     numbers       as they are; a missing one is filled, and a further feature says that it was missing
@@ -46,28 +46,28 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : {"auto", "named"}, default="auto"
-        What becomes of columns that no other parameter names. "auto": whatever their cells are; empty columns, those
-        like ids, and those that are constant (within every query, if ``fit`` has ``qid``) are left out, see
-        ``columns_``. "named": they have to be numbers, and every column that is not is in one error.
+        How to use columns that no other parameter names. "auto": according to their cells; empty columns, columns that
+        look like ids, and columns that are constant (within every query, if ``fit`` has ``qid``) are left out, see
+        ``columns_``. "named": they must be numbers; one error lists all columns that are not.
     categorical, dates, text, ignore : str or sequence of str
-        Columns of each kind, and columns that are no features. Whole numbers may be categories too.
+        Columns of each kind, and columns that are not features. Whole numbers can be categories too.
     query_text : str, optional
-        The column with the text of the query, with which texts are compared. It is no feature itself.
+        The column with the text of the query, to compare texts with. It is not a feature itself.
     impute : {"median", "mean"}, number, mapping of column to these, or None, default="median"
-        What missing numbers and ages count as. None, and a column that a mapping does not name: a
-        missing number is an error.
+        The replacement of missing numbers and ages. With None, and for a column that a mapping does not name, a missing
+        number is an error.
     min_frequency : int, default=5
-        Rows that a category needs to be one of its own.
+        The number of rows from which a category has its own feature.
     max_categories : int, default=1000
-        At most so many categories of a column; the rarest go to the others.
+        The largest number of categories of a column; the rarest are combined with the other rare ones.
     date_format : str or sequence of str, optional
         Formats of ``datetime.strptime``. By default ISO 8601 (2024-03-01, with or without a time), 2024/3/1 and
         1.3.2024; dates such as 3/1/2024 have two readings and need a format.
     text_features : sequence of {"matches", "similarity", "word", "tfidf"}, optional
-        What becomes of texts: how many words of the query it has, their TF-IDF cosine, its own words as 0 or 1, or by
-        TF-IDF. By default the first two with ``query_text``, else the last.
+        The features of texts: the number of matching words of the query, the TF-IDF cosine with the query, the text's
+        own words as 0 or 1, or their TF-IDF. By default the first two with ``query_text``, else the last.
     max_words : int, default=1000
-        Words of each text column that become features, the most frequent.
+        The number of words of each text column that become features; the most frequent are used.
     sparse_output : {"auto", True, False}, default="auto"
         "auto": a sparse array if there are more than 500 features, and fewer than 30 % of them are numbers or dates.
 
@@ -76,7 +76,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     columns_ : list of ColumnUse
         For each column ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct`` and ``n_features``.
     encodings_ : list
-        What each column that is used becomes, in the order of the columns.
+        The encoding of each used column, in the order of the columns.
     features_ : tuple of EncodedFeature
         For each feature ``name``, ``column``, ``kind``, ``value``.
     n_features_in_, feature_names_in_
@@ -85,14 +85,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     InputError
-        At ``fit``: for columns that are not there or cannot be used as configured; all of them in one error. At
-        ``transform``: for columns that are missing, and cells that are not numbers or dates where the training rows had
-        such.
+        At ``fit``: for columns that do not exist or cannot be used as configured; one error lists all of them. At
+        ``transform``: for missing columns, and for cells that are not numbers or dates in such columns.
 
     Notes
     -----
-    O(cells), and each different text of a column is read once. Columns that ``fit`` did not use do not matter. Cells
-    that are empty or say n/a, null, none, nan, - or ? are missing, and blanks around a cell are no part of it.
+    O(cells). Columns that ``fit`` did not use are ignored. Cells that are empty or contain n/a, null, none, nan, - or ?
+    are missing. Blanks around a cell are ignored.
 
     Examples
     --------
@@ -132,16 +131,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
 
     def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
-        """Decide what each column is, and learn categories, words and what missing cells count as.
+        """Decide how to use each column, and find its categories, words and replacements of missing cells.
 
         Parameters
         ----------
         X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
         y : ignored
-            For scikit-learn: labels are not looked at.
+            Only for scikit-learn: labels are not used.
         qid : array-like of shape (m,), optional
-            Query of each row. A column that is constant within every query cannot change any order by itself and is
-            left out, unless a parameter names it.
+            Query of each row. A column that is constant within every query cannot change the ranking by itself, so it
+            is left out unless a parameter names it.
 
         Returns
         -------
@@ -227,7 +226,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
-            With the columns that ``fit`` used; others do not matter.
+            With the columns that ``fit`` used; others are ignored.
 
         Returns
         -------
@@ -237,7 +236,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(columns_of(X, self.columns_needed_))
 
     def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
-        """How many cells of each column are missing, and how many are categories that ``fit`` has not seen.
+        """Count the cells of each column that are missing, or categories that ``fit`` has not seen.
 
         Parameters
         ----------
@@ -261,7 +260,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return out
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
-        """Names of the features, in the words of columns and categories.
+        """Names of the features, from the names of columns and categories.
 
         Parameters
         ----------
