@@ -183,15 +183,14 @@ Comparisons = LabelledItems | PreferredItems
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The items of conditional ranking: what is known of each, in the order of the columns of Y.
+    """The items of conditional ranking, in the order of the columns of Y.
 
-    It has neither a length nor a shape: scikit-learn cuts everything that is as long as X into the rows of its folds,
-    and items are no rows of X.
+    It has neither a length nor a shape, so that scikit-learn does not split the items into folds with the rows of X.
 
     Parameters
     ----------
     features : array-like or sparse matrix of shape (d, p)
-        One row an item; with ``item_kernel="precomputed"`` the kernel between these items and the training items.
+        One row per item; with ``item_kernel="precomputed"`` the kernel between these items and the training items.
 
     Examples
     --------

@@ -139,14 +139,14 @@ def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool
 
 
 def group_to_qid(group: Any) -> NDArray[np.intp]:
-    """Query ids of rows whose queries are given by their sizes, as LightGBM and XGBoost take them.
+    """Convert query sizes, as LightGBM and XGBoost use them, to one query id per row.
 
     The first ``group[0]`` rows are query 0, the next ``group[1]`` rows are query 1, and so on.
 
     Parameters
     ----------
     group : array-like of shape (q,)
-        Rows of each query, in the order of the rows. A size of 0 is a query without rows, whose number is not used.
+        Rows of each query, in the order of the rows. A size of 0 is a query without rows; its number is not used.
 
     Returns
     -------
@@ -155,11 +155,11 @@ def group_to_qid(group: Any) -> NDArray[np.intp]:
     Raises
     ------
     InputError
-        For sizes that are no whole numbers or negative, with the position as ``row``.
+        For sizes that are negative or not whole numbers, with the position as ``row``.
 
     Notes
     -----
-    O(m + q). The way back, if the rows of each query follow one another, is the length of each run of ``qid``.
+    O(m + q). Conversely, if the rows of each query are adjacent, its size is the length of its run in ``qid``.
 
     Examples
     --------

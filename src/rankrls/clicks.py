@@ -40,7 +40,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Propensities(Shown):
-    """How often each position is examined, relative to the first.
+    """How often users examine each position, relative to the first position.
 
     Attributes
     ----------
@@ -53,7 +53,8 @@ class Propensities(Shown):
     impressions : ndarray of shape (k,)
         0 for propensities that were given.
     pooled : int
-        Positions with few impressions, which share the value of the last position before them that has enough.
+        The number of positions with few impressions, which share the value of the last position with enough
+        impressions.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class Propensities(Shown):
 def estimate_propensities(
     X: Any, clicks: Any, position: Any, *, qid: Any = None, impressions: Any = None, random_state: int = 0
 ) -> Propensities:
-    r"""The examination of each position, by alternating least squares.
+    r"""Estimate how often users examine each position, by alternating least squares.
 
     .. math:: \min_{\theta, g} \sum_i n_i (c_i - \theta_{k(i)} g(x_i))^2 , \qquad \theta_1 = 1 ,
 
@@ -122,9 +123,9 @@ def estimate_propensities(
     clicks : array-like of shape (m,)
         Clicks of each row, from 0 to its impressions.
     position : array-like of shape (m,)
-        Where the item was shown: whole numbers, the smallest one being the top of the page.
+        The position of the item: whole numbers, where the smallest is the top of the page.
     qid : array-like of shape (m,), optional
-        Queries, which the bootstrap draws. Rows by default.
+        Query ids. The bootstrap draws queries; without them it draws rows.
     impressions : array-like of shape (m,), optional
         How often the row was shown; once by default. Rows that were never shown are left out.
     random_state : int, default=0
@@ -143,14 +144,14 @@ def estimate_propensities(
     Warns
     -----
     InputWarning
-        If the features explain at least three quarters of the variance of the log positions. Examination and relevance
-        can then hardly be separated: shuffle some results, or give known propensities.
+        If the features explain at least three quarters of the variance of the log positions. Then examination and
+        relevance can hardly be separated: shuffle some results, or pass known propensities.
 
     Notes
     -----
     O(m d^2 + k d^2) for each estimate with d = 2n + 1 and k positions, 31 times; each of up to 100 rounds costs O(m d).
-    Positions with fewer than 50 impressions share the value of the position before them. The model has no trust bias
-    (clicks on results because they are at the top), nor queries whose users read further than others.
+    Positions with fewer than 50 impressions share the value of the position before them. Trust bias (clicks on results
+    because they are at the top) and differences between users are not modelled.
 
     References
     ----------
@@ -192,7 +193,7 @@ def estimate_propensities(
 def corrected_clicks(
     X: Any, clicks: Any, position: Any, *, qid: Any = None, impressions: Any = None, propensities: Any = None
 ) -> tuple[Array, Array, Propensities]:
-    r"""Labels :math:`c_i / \theta_{k(i)}` and weights :math:`n_i \theta_{k(i)}`, with the propensities behind them.
+    r"""Labels :math:`c_i / \theta_{k(i)}` and weights :math:`n_i \theta_{k(i)}`, and the propensities.
 
     Parameters
     ----------

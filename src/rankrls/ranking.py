@@ -26,13 +26,13 @@ class Ranking(Shown):
     Attributes
     ----------
     rows : ndarray of intp
-        Row numbers of what was ranked.
+        Row numbers of the ranked rows.
     positions : ndarray of intp
         Each row's position in its query, from 1.
     scores : ndarray of float64
         Each row's score.
     qid : ndarray or None
-        Each row's query; None if everything was ranked together.
+        Each row's query; None if all rows were ranked together.
     """
 
     rows: NDArray[np.intp]
@@ -53,7 +53,7 @@ class Ranking(Shown):
 
 
 def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:
-    """Rank items by their scores inside each query, and keep the best k.
+    """Rank items by their scores within each query, and keep the best k.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     qid : array-like of shape (m,), optional
         One query id per row, in any order. None ranks all rows together.
     k : int, optional
-        How many rows of each query to keep; all of a query that has fewer. All by default.
+        The number of rows of each query to keep; all by default.
     docno : array-like of shape (m,), optional
         Document ids. With them, equal scores are ordered as trec_eval orders them: the greater id (as text) comes
         first. Without them, equal scores stay in row order.

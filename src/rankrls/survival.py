@@ -15,23 +15,23 @@ __all__ = ["survival_pairs"]
 
 
 def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    r"""The comparable pairs of survival analysis, as preferences: who lasted longer wins.
+    r"""The comparable pairs of survival analysis, as preferences: the item with the longer time wins.
 
-    Item i is known to be worse than item j if its event was observed and j was still without one at that time:
+    Item i is worse than item j if its event was observed and j had no event until that time:
 
     .. math::
 
         i \prec j \iff \delta_i = 1 \wedge \left( t_i < t_j \vee (t_i = t_j \wedge \delta_j = 0) \right) .
 
-    Scores of a model of these pairs are therefore **greater for longer times**; a risk is their negative. The share of
-    the pairs that scores order rightly, :func:`~rankrls.metrics.preference_accuracy`, is Harrell's C-index.
+    A model of these pairs therefore gives **higher scores to longer times**; a risk is the negative score. The share of
+    correctly ordered pairs, :func:`~rankrls.metrics.preference_accuracy`, is Harrell's C-index.
 
     Parameters
     ----------
     time : array-like of shape (m,)
-        Time of the event, or of censoring: when the item was last seen without it.
+        Time of the event, or of censoring.
     event : array-like of shape (m,)
-        1 or True where the event was observed, 0 or False where the item was censored.
+        1 or True if the event was observed, 0 or False if the item was censored.
     qid : array-like of shape (m,), optional
         Strata, such as hospitals: only items of one stratum are compared. All items by default.
 
@@ -48,11 +48,11 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
 
     Notes
     -----
-    O(m log m + p); p is up to m (m - 1) / 2. An item that was censored when another had its event is taken to have
-    lasted longer, as R's ``survival`` and scikit-survival do. Two events at one time are not compared.
+    O(m log m + p); p is up to m (m - 1) / 2. An item that is censored at the time of another item's event has the
+    longer time, as in R's ``survival`` and scikit-survival. Two events at the same time are not compared.
 
-    To choose a model, pass ``groups=losers`` to ``fit_pairs``: a pair that is held out alone is all but known from the
-    other pairs of its two items.
+    To choose a model, pass ``groups=losers`` to ``fit_pairs``: otherwise a held-out pair is almost known from the other
+    pairs of its two items.
 
     References
     ----------

@@ -82,7 +82,7 @@ class RankingReport(Shown):
     names : tuple of str
         The rankings.
     measures : tuple of MeasureReport
-        In the order asked for; the first is the main one.
+        In the requested order; the first is the main one.
     qid : tuple
         Ids of the queries, in the order of each measure's ``per_query``.
     items : ndarray of shape (q,)
@@ -108,7 +108,7 @@ class RankingReport(Shown):
         measure, first, second : str
             Names from the report.
         top : int, default=10
-            At most so many; queries without a difference are left out.
+            The largest number of queries; those without a difference are left out.
         """
         measures = {m.name: m.per_query for m in self.measures}
         check_word("measure", measure, measures)
@@ -146,7 +146,7 @@ class RankingReport(Shown):
         Parameters
         ----------
         of : str, optional
-            What was ranked.
+            The ranked data.
         top : int, default=10
             Most changed queries of each ranking and the baseline, or else of the two best rankings.
         """
@@ -171,7 +171,7 @@ class RankingReport(Shown):
     def to_html(
         self, *, title: str = "Comparison of rankings", top: int = 10, about: Mapping[str, str] | None = None
     ) -> str:
-        """One self-contained page: no network, no scripts; for a screen of any width, and for paper.
+        """A self-contained page without scripts, for screens of any width and for print.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class RankingReport(Shown):
         top : int, default=10
             Most changed queries, as for :meth:`tables`.
         about : mapping of str to str, optional
-            Where the data and the rankings came from, such as paths and hashes.
+            The origin of the data and rankings, such as paths and hashes.
         """
         means, *tables = (f"<h3>{escape(name)}</h3>{_table(head, rows)}" for name, head, rows in self.tables(top=top))
         sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, self.confidence)}" for m in self.measures]
@@ -242,8 +242,7 @@ def compare_rankings(
     qid : array-like of shape (m,)
         One query id per row. Tests compare queries, so there must be at least two.
     measures : sequence of str, Measure or callable
-        As :func:`rankrls.metrics.resolve_measure` takes them. One with values for fewer than two queries is an
-        error.
+        See :func:`rankrls.metrics.resolve_measure`. A measure with values for fewer than two queries is an error.
     convention : str, optional
         Of the measures given by name; "letor" by default.
     baseline : str, optional
@@ -269,7 +268,7 @@ def compare_rankings(
 
     Notes
     -----
-    O(m log m) a measure and ranking, O(q n_resamples) a pair.
+    O(m log m) per measure and ranking, O(q n_resamples) per pair.
 
     Examples
     --------

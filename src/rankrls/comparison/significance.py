@@ -36,7 +36,7 @@ class PairedTest:
     exact : bool
         Whether the null distribution was enumerated rather than approximated or sampled.
     at_floor : bool
-        Whether p is the smallest that so many draws can show: it is then below that.
+        Whether p is the smallest value that the number of draws allows. The true p is then smaller.
     difference : float
         Mean of ``a - b``.
     wins, ties, losses : int
@@ -78,7 +78,7 @@ class Interval:
 
 
 def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
-    """Wilcoxon's signed-rank test of ``a - b`` being symmetric about zero, two-sided.
+    """Wilcoxon's signed-rank test, two-sided, of whether ``a - b`` is symmetric about zero.
 
     Queries without a difference are left out, equal absolute differences share their mean rank, and the statistic
     is the sum W of the ranks of the positive differences.
@@ -99,9 +99,9 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
     Notes
     -----
-    Up to 200 differences the null distribution of W is computed exactly, shared ranks included: O(n^3) additions in
-    vectorised form. Beyond that the normal approximation with its correction for ties, no continuity correction.
-    Differences that agree to 12 digits of the largest value count as equal, so that rounding decides no rank.
+    Up to 200 differences the null distribution of W is computed exactly, including shared ranks: O(n^3) vectorised
+    additions. Beyond that the normal approximation with its correction for ties, no continuity correction. Differences
+    that agree to 12 digits of the largest value are equal, so that rounding does not decide ranks.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def _signed_rank_p(doubled: NDArray[np.intp], w: int) -> float:
 def paired_randomization(
     a: ArrayLike, b: ArrayLike, *, n_resamples: int = 10_000, random_state: Any = None
 ) -> PairedTest:
-    """Fisher's randomization test: could the signs of the differences be coin tosses? Two-sided, on the mean.
+    """Fisher's randomization test of the mean difference, two-sided: the signs of the differences are random.
 
     p is the share of sign assignments whose mean difference is at least as far from zero as the observed one.
 
@@ -143,8 +143,8 @@ def paired_randomization(
     a, b : array-like of shape (q,)
         One value per query, in the same order of queries; NaN is a query without a value.
     n_resamples : int
-        Random sign assignments. If there are no more than that many in all, each one is tried once and p is exact;
-        otherwise the observed one counts as one of them: p = (1 + as extreme) / (1 + n_resamples).
+        Random sign assignments. If there are no more than that many, each one is used once and p is exact; otherwise
+        the observed one is one of them: p = (1 + as extreme) / (1 + n_resamples).
     random_state : int, numpy.random.Generator or None
         Seed of the assignments.
 
@@ -250,7 +250,7 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     -------
     ndarray of shape (n,)
         Adjusted p values, in the given order; rejecting those up to a level keeps the chance of any false rejection
-        below that level, however the tests depend on each other.
+        below that level, for any dependence between the tests.
 
     Raises
     ------
@@ -277,8 +277,8 @@ class PairComparison:
     """One line of a :class:`Comparison`.
 
     ``difference`` is the mean of first minus second, with its bootstrap interval from ``low`` to ``high``. The p values
-    are those of Fisher's randomization test and of Wilcoxon's signed-rank test, as they are and adjusted by Holm for
-    the number of pairs. If ``at_floor``, those of randomization are the smallest that so many draws can show.
+    are those of Fisher's randomization test and of Wilcoxon's signed-rank test, unadjusted and adjusted by Holm for the
+    number of pairs. If ``at_floor``, the randomization p value is the smallest that the number of draws allows.
     """
 
     first: str
@@ -308,7 +308,7 @@ class Comparison(Shown):
     Attributes
     ----------
     pairs : tuple of PairComparison
-        One line a pair.
+        One line per pair.
     """
 
     pairs: tuple[PairComparison, ...]
@@ -350,9 +350,9 @@ def compare_per_query(
     values : mapping from a name to an array-like of shape (q,)
         One value per query for each ranking, in the same order of queries; NaN is a query without a value.
     baseline : str, optional
-        Compare every other ranking with this one only (fewer pairs, gentler adjustment); all pairs by default.
+        Compare every other ranking with this one only (fewer pairs, less adjustment); all pairs by default.
     greater_is_better : bool
-        Which side of a difference is a win; set it False for errors.
+        Whether larger values are better; False for errors.
     confidence, n_resamples, random_state
         See :func:`bootstrap_interval` and :func:`paired_randomization`.
 

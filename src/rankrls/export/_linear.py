@@ -37,10 +37,10 @@ class Exported:
     content : str or bytes
         The content of the file or the request; bytes for ONNX.
     notes : tuple of str
-        Facts to know before it is deployed: what the system cannot express, and what has to be defined there.
+        What to know before deployment: what the system cannot express, and what must be defined there.
     definitions : str or None
-        The content of a second file, which defines the features: of models behind a
-        :class:`~rankrls.preprocessing.TableEncoder`, for Solr, Elasticsearch and OpenSearch.
+        The content of a second file, which defines the features; for models with a
+        :class:`~rankrls.preprocessing.TableEncoder`, in Solr, Elasticsearch and OpenSearch.
     """
 
     content: str | bytes
@@ -48,7 +48,7 @@ class Exported:
     definitions: str | None = None
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the content to a file, whole or not at all.
+        """Write the content to a file, completely or not at all.
 
         Parameters
         ----------
@@ -64,7 +64,7 @@ class Exported:
             file.write(data)
 
     def save_definitions(self, path: str | os.PathLike[str]) -> None:
-        """Write the features' definitions to a file, whole or not at all.
+        """Write the definitions of the features to a file, completely or not at all.
 
         Parameters
         ----------
@@ -73,7 +73,7 @@ class Exported:
         Raises
         ------
         ValueError
-            If there are none: the model takes features that the system has to know already.
+            If there are none, because the model has no TableEncoder.
         OSError
             As :meth:`save`.
         """
@@ -284,15 +284,15 @@ def instant(days: float) -> str:
 def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     """The offset that makes the scores of some items positive.
 
-    Some engines refuse negative scores. A constant changes no order; how large it has to be depends on the items.
+    Some engines refuse negative scores. A constant does not change the ranking; its size depends on the items.
 
     Parameters
     ----------
     model : estimator of rankrls, or a Pipeline that ends in one
     X : as for ``predict``
-        Items that stand for those to come, such as the training data.
+        Representative items, such as the training data.
     margin : float, default=1.0
-        What the least score becomes, unless it is larger already. Items to come may score lower.
+        The smallest score after adding the offset, unless it is larger already. New items may have lower scores.
 
     Returns
     -------

@@ -27,23 +27,23 @@ def to_solr(
     offset: float | None = None,
     target: int | None = None,
 ) -> Exported:
-    """A linear model for Solr's learning-to-rank module.
+    """Export a linear model for Solr's learning-to-rank module.
 
     The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a StandardNormalizer is ``(x - avg) / std``.
 
     Parameters
     ----------
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
-        of all there may be a TableEncoder.
+        The pipeline can have a TableEncoder first, and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
+        RobustScaler.
     name : str, default="rankrls"
         The model's name in Solr.
     feature_names : sequence of str, optional
-        The features' names in Solr's feature store, one a column. Those of the data frame by default.
+        The features' names in Solr's feature store, one per column. By default those of the data frame.
     store : str, optional
         The feature store; Solr's default store if None.
     offset : float, optional
-        A constant to add to every score, as the weight of a feature ``rankrls_offset`` that has to be defined as the
+        A constant to add to every score, as the weight of a feature ``rankrls_offset`` that must be defined as the
         constant 1 (see the notes of the result). See :func:`positive_offset`.
     target : int, optional
         Which target, for a model of several.
@@ -51,7 +51,7 @@ def to_solr(
     Returns
     -------
     Exported
-        JSON to upload to ``/schema/model-store``; of a model behind a TableEncoder also ``definitions``, JSON to upload
+        JSON to upload to ``/schema/model-store``; for a model with a TableEncoder also ``definitions``, JSON to upload
         to ``/schema/feature-store`` first.
 
     Raises
@@ -144,7 +144,8 @@ def to_elasticsearch(
     offset: float | None = None,
     target: int | None = None,
 ) -> Exported:
-    """A linear model for the learning-to-rank plugins of Elasticsearch and OpenSearch, whose formats are the same.
+    """Export a linear model for the learning-to-rank plugins of Elasticsearch and OpenSearch, which have the same
+    format.
 
     The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a standard normalizer is ``(x - mean) /
     standard_deviation``. A feature whose query does not match a document has the value 0 there, before it is
@@ -153,15 +154,15 @@ def to_elasticsearch(
     Parameters
     ----------
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler, and first
-        of all there may be a TableEncoder.
+        The pipeline can have a TableEncoder first, and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
+        RobustScaler.
     name : str, default="rankrls"
         The model's name in the engine.
     feature_names : sequence of str, optional
-        The features' names in the feature set, one a column. Those of the data frame by default.
+        The features' names in the feature set, one per column. By default those of the data frame.
     offset : float, optional
         A constant to add to every score, because the engine refuses negative ones: as the weight of a feature
-        ``rankrls_offset`` that has to be defined as the constant 1 (see the notes of the result). See
+        ``rankrls_offset`` that must be defined as the constant 1 (see the notes of the result). See
         :func:`positive_offset`.
     target : int, optional
         Which target, for a model of several.
@@ -169,7 +170,7 @@ def to_elasticsearch(
     Returns
     -------
     Exported
-        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``; of a model behind a TableEncoder also
+        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``; for a model with a TableEncoder also
         ``definitions``, JSON to post to ``_ltr/_featureset/<feature set>`` first.
 
     Raises

@@ -35,27 +35,27 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     """Write a fitted model to a file.
 
     The file is a zip archive of numpy arrays and one JSON document. It holds numbers, texts and the public names of
-    classes, never code, and says when and with which versions it was written. It is written to a temporary file and
-    renamed: if anything fails, a file of the same name keeps its old content.
+    classes, but no code, and the time and versions of its writing. It is written to a temporary file and renamed, so
+    that a file of the same name keeps its old content if anything fails.
 
     Parameters
     ----------
     model : estimator of rankrls, or a Pipeline that ends in one
-        Fitted. Before it, a pipeline may have the transformers of :mod:`rankrls.preprocessing` and scikit-learn's
+        A fitted model. A pipeline can have the transformers of :mod:`rankrls.preprocessing` and scikit-learn's
         StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and QuantileTransformer.
     path : path
-        By custom it ends in ``.rankrls``.
+        Usually it ends in ``.rankrls``.
     provenance : mapping, optional
-        Anything that JSON can hold, kept in the file: the name and hash of the data, who made it, why.
+        Anything that JSON can hold, to store in the file, such as the name and hash of the data.
     updatable : bool, default=True
-        Whether ``partial_fit`` works on the loaded model. It needs the normal equations, n x n numbers, and the ids of
-        the queries seen; False leaves them out, and a linear model is then about as large as its weights.
+        Whether ``partial_fit`` works on the loaded model. It needs the normal equations, n x n numbers, and the query
+        ids. False leaves them out, so that a linear model is about as large as its weights.
 
     Raises
     ------
     InputError
-        Before anything is written: for a model that holds what a model file cannot, such as a function as kernel or
-        another transformer, or that does not predict finite numbers. It names the parameter or step.
+        For a model that a model file cannot hold, such as one with a kernel function or another transformer, or that
+        does not predict finite numbers. It names the parameter or step, and nothing is written.
     NotFittedError
         For a model that is not fitted.
     OSError
@@ -96,8 +96,8 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
 def load(path: PathLike) -> Any:
     """Read a model that :func:`save` wrote.
 
-    Nothing that the file says is run: it names classes of a fixed list only. A damaged file is refused, and so is a
-    model that does not predict finite numbers for rows of zeros and ones.
+    The file contains no code and names classes of a fixed list only. A damaged file is an error, and so is a model that
+    does not predict finite numbers for rows of zeros and ones.
 
     Parameters
     ----------
@@ -106,12 +106,12 @@ def load(path: PathLike) -> Any:
     Returns
     -------
     estimator
-        What was saved.
+        The saved model.
 
     Raises
     ------
     InputError
-        For a file that is no model file, is damaged or cut short, or is of a newer format.
+        For a file that is not a model file, is damaged or truncated, or has a newer format.
     OSError
         If the file cannot be read.
     """
@@ -119,7 +119,7 @@ def load(path: PathLike) -> Any:
 
 
 def read_info(path: PathLike) -> dict[str, Any]:
-    """What a model file says about its model.
+    """Read the description of a model file without loading the model.
 
     Parameters
     ----------
@@ -128,12 +128,12 @@ def read_info(path: PathLike) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format_version``, ``created`` (UTC), ``versions``, ``given`` (what the caller of ``save`` added), and what the
-        model says of itself: ``estimator``, ``steps`` before it, ``parameters``, ``alpha``, ``kernel``, ``n_queries``,
-        ``n_features``, ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable``,
-        ``selection`` (how it was chosen, the measure, its value and standard error; None if nothing was chosen) and
-        ``examination`` (of each position, if it was fitted on clicks; else None). Of a model that selected features
-        ``selected_features``, each with its name, weight and held-out gain in the order of selection.
+        ``format_version``, ``created`` (UTC), ``versions``, ``given`` (what the caller of ``save`` added), and of the
+        model: ``estimator``, ``steps`` before it, ``parameters``, ``alpha``, ``kernel``, ``n_queries``, ``n_features``,
+        ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable``, ``selection`` (how it was
+        chosen, the measure, its value and standard error; None if nothing was chosen) and ``examination`` (of each
+        position, if it was fitted on clicks; else None). For a model that selects features, ``selected_features``, each
+        with its name, weight and held-out gain in the order of selection.
 
     Raises
     ------

@@ -37,10 +37,10 @@ class Display:
 class AlphaSelectionDisplay(Display):
     """A held-out measure against the regularization value; or against iterations, one curve for each value.
 
-    For one curve two values are marked: the best one, and that of the one-standard-error rule, which is the simplest
-    model whose measure lies within one standard error of the best. For a surface over iterations the chosen point is
-    marked: the end of a curve is Tikhonov regularization, the best point of the curve of alpha = 0 is early stopping,
-    and the best point of all is the hybrid of both (Airola, Pahikkala and Salakoski 2010, figures 1 and 2).
+    For one curve two values are marked: the best one, and the choice of the one-standard-error rule, which is the
+    simplest model within one standard error of the best. For a surface over iterations the chosen point is marked: the
+    end of a curve is Tikhonov regularization, the best point of the curve of alpha = 0 is early stopping, and the best
+    point of all is the hybrid of both (Airola, Pahikkala and Salakoski 2010, figures 1 and 2).
 
     Parameters
     ----------
@@ -51,11 +51,11 @@ class AlphaSelectionDisplay(Display):
     errors : array-like of shape (alphas,), optional
         Standard errors of a single curve, drawn as a band. Without them there is no one-standard-error rule.
     chosen : float, optional
-        The value that the model has, one of ``alphas``.
+        The chosen value, one of ``alphas``.
     n_iter : int, optional
-        The iteration that the model has, for a surface.
+        The chosen iteration, for a surface.
     greater_is_better : bool, default=False
-        Which way the measure goes.
+        Whether larger values of the measure are better.
     parameter : {"alpha", "C"}, default="alpha"
         Larger values of alpha give simpler models, smaller ones of C.
     measure : str, optional
@@ -114,7 +114,7 @@ class AlphaSelectionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw the measure by which a fitted estimator chose, for the kernel and graph that it chose.
+        """Draw the measure of a fitted estimator's choice, for the chosen kernel and graph.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class AlphaSelectionDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Those of a new figure by default.
+            By default those of a new figure.
         **line_kw
             Passed to ``ax.plot``.
 

@@ -19,29 +19,29 @@ from rankrls.plots.choices import COLOURS, Display, grid_of, table_of
 
 
 class CoefficientsDisplay(Display):
-    """Bars of the largest weights: those that raise a score above those that lower it, each by magnitude.
+    """Bars of the largest weights: positive weights above negative ones, each sorted by magnitude.
 
     Parameters
     ----------
     weights : array-like of shape (n,)
-        One weight a feature.
+        One weight per feature.
     names : sequence of str, optional
         Names of the features; x0, x1, ... by default.
     top : int or None, default=20
-        How many to draw at most, the largest by magnitude; None is all. Weights of 0 are never drawn.
+        The largest number of weights to draw, by magnitude; None draws all. Weights of 0 are never drawn.
     what : str, default="weight"
         Name of the numbers, for the axis.
 
     Attributes
     ----------
     weights : ndarray
-        Those drawn, from the top.
+        The weights that are drawn, from the top.
     names : list of str
         Their names.
     indices : ndarray of int
         Their columns.
     n_features : int
-        How many there were to choose from.
+        The number of features of the model.
     bars_ : matplotlib BarContainer
         After :meth:`plot`.
     ax_, figure_ : matplotlib Axes and Figure
@@ -95,13 +95,13 @@ class CoefficientsDisplay(Display):
         estimator : estimator with ``coef_``, or a Pipeline that ends in one
         X : array-like, sparse matrix or data frame of shape (m, n), optional
             Items, such as those of training. Each weight is then multiplied by its feature's standard deviation among
-            them, which makes weights of features on different scales comparable. A pipeline's other steps transform
+            them, so that weights of features on different scales are comparable. A pipeline's other steps transform
             them first.
         qid : array-like of shape (m,), optional
-            One query id per row of X, for a step that scales inside queries.
+            One query id per row of X, for a step that scales within queries.
         names : sequence of str, optional
-            Of the features that are weighed. By default those of the data frame that the model was fitted on, or those
-            that the pipeline's other steps make.
+            Names of the features. By default those of the data frame that the model was fitted on, or of the pipeline's
+            other steps.
         target : int, optional
             Which target, if there are several.
         top : int or None, default=20
@@ -130,7 +130,7 @@ class CoefficientsDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Those of a new figure, as high as the names need, by default.
+            By default those of a new figure, with room for the names.
         **bar_kw
             Passed to ``ax.barh``.
 
@@ -179,7 +179,7 @@ class RegularizationPathDisplay(Display):
         From the largest alpha on.
     names : list of str
     lines_ : list of matplotlib Line2D
-        One a feature, after :meth:`plot`.
+        One per feature, after :meth:`plot`.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -218,7 +218,7 @@ class RegularizationPathDisplay(Display):
         estimator : RankRLS or RankRLSCV
             With a linear kernel and one target. It is not changed. A fitted RankRLSCV has its alpha marked.
         X : as in :meth:`RankRLS.fit`
-            Standardize features on different scales before: weights are drawn as they are.
+            Standardise features on different scales before, because weights are drawn as they are.
         *labels
             ``y`` as in :meth:`RankRLS.fit`; or ``winners`` and ``losers`` as in :meth:`RankRLS.fit_pairs`.
         alphas : array-like of float, optional
@@ -238,7 +238,7 @@ class RegularizationPathDisplay(Display):
 
         Notes
         -----
-        The price of one fit of RankRLS for each alpha.
+        It takes one fit of RankRLS for each alpha.
         """
         fit = lambda model: getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
         chosen = getattr(estimator, "best_params_", {})
@@ -263,10 +263,10 @@ class RegularizationPathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            Those of a new figure by default.
+            By default those of a new figure.
         top : int, default=10
-            How many features are coloured and named: the largest by magnitude at the marked alpha, or else at the
-            smallest one. The others are grey.
+            The number of features that are coloured and named: the largest by magnitude at the marked alpha, or else at
+            the smallest one. The others are grey.
         **line_kw
             Passed to ``ax.plot``.
 

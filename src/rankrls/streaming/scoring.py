@@ -24,14 +24,14 @@ _USUAL = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreem
 
 @dataclass(frozen=True, eq=False)
 class QueryValues:
-    """What some models are worth on each query of a data set.
+    """The measures of models for each query of a data set.
 
     Attributes
     ----------
     values : ndarray of shape (queries, models, measures)
-        NaN is a query that has no value.
+        NaN if a query has no value.
     items : ndarray of shape (queries,)
-        How many rows each has.
+        The number of rows of each.
     names : ndarray of shape (queries,)
         The query ids.
     """
@@ -42,15 +42,15 @@ class QueryValues:
 
 
 def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[np.float64]]:
-    """Scores of all rows of a data set, a part at a time.
+    """Predict the scores of all rows of a data set, one part at a time.
 
     Parameters
     ----------
     model : fitted estimator or pipeline
-        Of one target.
+        With one target.
     data : Dataset
         As :func:`rankrls.io.open_dataset` returns it, with the features that the model was fitted on, in their order;
-        labels are not looked at.
+        labels are not used.
     executor : as in :meth:`rankrls.RankRLS.fit_dataset`
 
     Yields
@@ -113,7 +113,7 @@ def evaluate(
     ----------
     model, data, executor : as for :func:`predict`
     measures, convention : as for :func:`rankrls.metrics.evaluate`
-        Means over queries. Weights of rows count where a measure uses them.
+        Means over queries. Row weights are used by measures that support them.
 
     Returns
     -------
