@@ -33,21 +33,21 @@ def explain(
 ) -> Explanation:
     r"""The contribution of each feature to the scores of a linear model.
 
-    A linear model's score is :math:`\sum_j w_j z_j` over the features :math:`z` that it is given, after the scalers
-    before it. Item i's score is ``contributions[i].sum()``, up to rounding.
+    A linear model's score is :math:`\sum_j w_j z_j` over the features :math:`z` after the pipeline's scalers. The score
+    of item i is ``contributions[i].sum()``, up to rounding.
 
     Parameters
     ----------
     model : fitted estimator of rankrls with ``coef_``, or a Pipeline that ends in one
-        The features are those that the last step is given: behind a scaler contributions are in the scaled units, and
-        so are the values. A scaler that works inside queries is given ``qid``, and X should hold whole queries then.
+        The features are the inputs of the last step: after a scaler, contributions and values are in scaled units.
+        ``qid`` is passed to a scaler that works within queries; X should then hold whole queries.
     X : as for ``predict``
     qid : array-like of shape (m,), optional
         One query id per row; needed by a model that was fitted with qid.
     feature_names : sequence of str, optional
-        One name a column of X. By default those that the model was fitted with, else x0, x1, ...
+        One name per column of X. By default those of the fit, else x0, x1, ...
     target : int, optional
-        Which target, of a model of several.
+        The target, for a model with several.
 
     Returns
     -------
@@ -101,14 +101,14 @@ class Explanation(Shown):
     weights : ndarray of shape (n,)
         The model's weight of each feature.
     values : ndarray or csr_array of shape (m, n)
-        The features as the model sees them.
+        The features after the scalers.
     layout : QueryLayout
         The rows of each query.
     has_qid : bool
     by_query : bool
         Whether scores of different queries cannot be compared.
     units : str
-        What the values are: as given, or made by scalers.
+        The units of the values: as given, or after scalers.
     """
 
     feature_names: tuple[str, ...]
@@ -130,12 +130,12 @@ class Explanation(Shown):
         return np.asarray(self.contributions.sum(axis=1)).ravel()
 
     def pair(self, a: int, b: int) -> PairExplanation:
-        """Why row ``a`` stands above row ``b``, or below.
+        """Explain why row ``a`` is ranked above row ``b``, or below.
 
         Parameters
         ----------
         a, b : int
-            Row numbers, of one query if the model compares inside queries only.
+            Row numbers, of one query if the model compares within queries only.
 
         Returns
         -------
@@ -143,7 +143,7 @@ class Explanation(Shown):
 
         Notes
         -----
-        O(n). Adding a constant to a feature inside a query changes nothing here: no baseline is needed.
+        O(n). A constant that is added to a feature within a query has no effect, so no baseline is needed.
         """
         first, second = self._values("a", a), self._values("b", b)
         if a == b:
@@ -201,12 +201,12 @@ class PairExplanation(Shown):
     feature_names : tuple of str
         The largest contribution first, by magnitude.
     contributions : ndarray of shape (n,)
-        What each adds to the score of a less that of b.
+        The contribution of each feature to the score of a minus the score of b.
     values : ndarray of shape (n, 2)
-        The feature in a and in b, as the model sees them.
+        The feature in a and in b, after the scalers.
     weights : ndarray of shape (n,)
     units : str
-        What the values are: as given, or made by scalers.
+        The units of the values: as given, or after scalers.
     """
 
     a: int
@@ -226,7 +226,8 @@ class PairExplanation(Shown):
     def rows(self, top: int | None = None) -> list[tuple[str, float, float, float, float]]:
         """(feature, contribution, value in a, value in b, weight) of the ``top`` largest contributions.
 
-        Features that contribute nothing are left out; what ``top`` leaves out is one last row, with NaN for values.
+        Features without a contribution are left out. The last row sums those that ``top`` leaves out, with NaN for
+        values.
         """
         used = int(np.count_nonzero(self.contributions))
         kept = used if top is None else min(check_count("top", top, least=0, none="all"), used)
@@ -273,22 +274,22 @@ class PairExplanation(Shown):
 def rank_items(
     model: Any, X: Any, *, qid: Any = None, k: int | None = None, docno: Any = None, target: int | None = None
 ) -> Ranking:
-    """Rank items by a model inside each query, and keep the best k.
+    """Rank items by a model within each query, and keep the best k.
 
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        Scalers of :mod:`rankrls.preprocessing` that work inside queries are given ``qid``.
+        ``qid`` is passed to scalers of :mod:`rankrls.preprocessing` that work within queries.
     X : as for ``predict``
     qid : array-like of shape (m,), optional
-        One query id per row. None ranks all items together, which a model fitted with qid refuses.
+        One query id per row. None ranks all items together, which is an error if the model was fitted with qid.
     k : int, optional
-        How many items of each query to keep. All by default.
+        The number of items of each query to keep; all by default.
     docno : array-like of shape (m,), optional
-        Document ids, which then decide between equal scores as in trec_eval: the greater id first. Without them equal
-        scores stand in row order.
+        Document ids, which order equal scores as in trec_eval: the greater id first. Without them equal scores stay in
+        row order.
     target : int, optional
-        Which target, of a model of several.
+        The target, for a model with several.
 
     Returns
     -------

@@ -28,18 +28,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(Shown):
-    """Items from the best to the worst; made by :func:`leaderboard`, prints as a table.
+    """Items from the best to the worst, as :func:`leaderboard` returns them; prints as a table.
 
     Attributes
     ----------
     item : ndarray of shape (m,)
-        What each item is called.
+        The name of each item.
     rating : ndarray of shape (m,)
-        Score less the mean score of all items.
+        The score minus the mean score of all items.
     low, high : ndarray of shape (m,)
         Ends of the rating's confidence interval.
     best_rank, worst_rank : ndarray of shape (m,)
-        The ranks that the votes do not rule out.
+        The ranks that agree with the significant differences.
     votes : ndarray of shape (m,)
         Votes in which the item was compared, ties included.
     alpha, confidence : float
@@ -92,10 +92,10 @@ def leaderboard(
     estimator: Any = None,
     confidence: float = CONFIDENCE,
 ) -> Leaderboard:
-    r"""Rate items by votes: rating, confidence interval, and the ranks that the votes do not rule out.
+    r"""Rate items by votes: rating, confidence interval, and the ranks that agree with the significant differences.
 
-    With votes of strength 1 and ties of strength 0 the difference of two ratings is the expected share of wins less
-    that of losses between two items, as far as one number for each item can express it.
+    With votes of strength 1 and ties of strength 0 the difference of two ratings is the expected share of wins minus
+    the expected share of losses between the two items.
 
     Parameters
     ----------
@@ -104,15 +104,15 @@ def leaderboard(
     strength, weight : array-like of shape (p,), optional
         As in :meth:`RankRLS.fit_pairs`; a tie has strength 0.
     groups : array-like of shape (p,), optional
-        Which votes belong together, such as those of one voter or about one prompt. Votes are otherwise taken as
-        independent, and intervals are then too narrow if voters or prompts differ.
+        Groups of votes that are not independent, such as those of one voter or on one prompt. Without groups, intervals
+        are too narrow if voters or prompts differ.
     X : array-like or sparse matrix of shape (m, n), optional
-        Features of the items. By default each item has a rating of its own.
+        Features of the items. By default each item has its own rating.
     names : sequence of length m, optional
-        What the rows of X are called; their numbers by default.
+        Names of the rows of X; their numbers by default.
     estimator : RankRLS or SparseRankRLS, optional
-        Its parameters are used. By default RankRLS with ``alpha=1``: each item begins with one tie against an item of
-        rating 0.
+        Only its parameters are used. By default RankRLS with ``alpha=1``: each item starts with one tie against an item
+        of rating 0.
     confidence : float, default=0.95
 
     Returns
@@ -121,16 +121,15 @@ def leaderboard(
 
     Notes
     -----
-    The covariance of the scores is that of the exact jackknife over groups, :math:`\frac{G - 1}{G} \sum_g (u_g -
-    \bar u)(u_g - \bar u)'`, with :math:`u_g = A^{-1} Z_g' C_g (s_g - p_g)`, :math:`p_g` the held-out differences of
-    group g and :math:`A = Z'CZ + \alpha I`. To it comes :math:`\alpha \bar{s^2} A^{-2}`, what the penalty takes from
-    scores of the prior variance :math:`\bar{s^2} / \alpha`, with :math:`\bar{s^2}` the mean squared
-    strength, 1 for votes.
-    Intervals take a quantile of Student's distribution with G - 1 degrees of freedom. An item's best rank is 1 + the
-    number of items whose score is significantly greater, its worst rank m - the number of those whose score is
+    The covariance of the scores is that of the exact jackknife over groups, :math:`\frac{G - 1}{G} \sum_g (u_g - \bar
+    u)(u_g - \bar u)'`, with :math:`u_g = A^{-1} Z_g' C_g (s_g - p_g)`, :math:`p_g` the held-out differences of group g
+    and :math:`A = Z'CZ + \alpha I`. To this :math:`\alpha \bar{s^2} A^{-2}` is added, the effect of the penalty on
+    scores with the prior variance :math:`\bar{s^2} / \alpha`, with :math:`\bar{s^2}` the mean squared strength, 1 for
+    votes. Intervals take a quantile of Student's distribution with G - 1 degrees of freedom. An item's best rank is 1 +
+    the number of items whose score is significantly greater, its worst rank m - the number of those whose score is
     significantly smaller, each by its own test. O(p n^2 + n^3 + m^2 n).
 
-    Choose alpha small: it is not the alpha that orders votes best, by which all ratings can be much too small.
+    Use a small alpha. The alpha that predicts votes best can make all ratings much too small.
 
     References
     ----------

@@ -23,14 +23,14 @@ _SAMPLE = 20_000
 
 @dataclass(frozen=True)
 class SuspiciousFeatures:
-    """What :func:`suspicious_features` found, as numbers of columns.
+    """The result of :func:`suspicious_features`, as column numbers.
 
     Attributes
     ----------
     ids : tuple of int
-        Columns of whole numbers that count the rows, or are called like ids and seldom repeat.
+        Columns of whole numbers that count the rows, or are named like ids and seldom repeat.
     leaks : tuple of int
-        Columns that alone put all rows in the order of their labels, or in its reverse.
+        Columns that alone sort all rows by their labels, or in the reverse order.
     """
 
     ids: tuple[int, ...]
@@ -40,18 +40,18 @@ class SuspiciousFeatures:
 def suspicious_features(
     X: NDArray[Any], y: ArrayLike | None = None, qid: Any = None, *, feature_names: Sequence[str] | None = None
 ) -> SuspiciousFeatures:
-    """Features that look like ids, and features that order the labels as no honest one does.
+    """Find features that look like ids, and features that alone sort all rows by their labels.
 
     Parameters
     ----------
     X : ndarray of shape (m, n)
         Features of training data.
     y : array-like of shape (m,), optional
-        Labels; rows whose label is NaN are left out. Without labels no leak is looked for.
+        Labels; rows whose label is NaN are left out. Without labels, leaks are not searched.
     qid : array-like of shape (m,), optional
         One query id per row; without, all rows are one query.
     feature_names : sequence of n str, optional
-        Without, no feature is taken for an id.
+        Without names, ids are not searched.
 
     Returns
     -------
@@ -60,13 +60,13 @@ def suspicious_features(
     Raises
     ------
     InputError
-        If X has not two dimensions, or a number of rows or columns that the others do not have.
+        If X does not have two dimensions, or if the numbers of rows or columns do not agree.
 
     Notes
     -----
-    O(m log m) a feature. Fewer than 50 rows are not judged, nor are leaks if fewer than 200 pairs of rows with
-    different labels share a query: either may be as it is by chance. More than 20,000 rows are first looked at in whole
-    queries of about so many rows, and then in all. Equal values of a feature are no order.
+    O(m log m) a feature. With fewer than 50 rows nothing is reported, and no leaks if fewer than 200 pairs of rows with
+    different labels share a query, because such patterns can be due to chance. Equal values of a feature do not sort
+    rows.
 
     Examples
     --------

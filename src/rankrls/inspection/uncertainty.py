@@ -37,14 +37,14 @@ def posterior(
 ) -> Posterior:
     r"""The posterior of a model of labels: means and variances of score differences, and P(A above B).
 
-    Least squares is the centre of a Gaussian posterior. With ``balance="examples"`` and tied labels included, the
-    defaults, the model assumes of item i of query q
+    The least-squares solution is the mean of a Gaussian posterior. With ``balance="examples"`` and tied labels
+    included, the defaults, the model assumes for item i of query q
 
     .. math:: y_i = f(x_i) + b_q + \varepsilon_i , \qquad \varepsilon_i \sim N(0, s^2 / w_i) ,
 
-    a free level :math:`b_q` for each query, independent noise of the same variance, and a prior
-    :math:`f \sim N(0, (s^2 / \alpha) K)`. The mean is then what ``fit`` finds, and the covariance comes from the same
-    factorisation. See the mathematics guide for other graphs.
+    a free level :math:`b_q` for each query, independent noise of the same variance, and a prior :math:`f \sim N(0, (s^2
+    / \alpha) K)`. The mean is then the model of ``fit``, and the covariance comes from the same factorisation. See the
+    mathematics guide for other graphs.
 
     Parameters
     ----------
@@ -54,7 +54,8 @@ def posterior(
         One target.
     alpha : float or "evidence", optional
         The estimator's own by default. "evidence" maximises the marginal density of the labels. An alpha that was
-        chosen because it ranks well can give wrong variances: no measure of rankings depends on the size of scores.
+        chosen by a ranking measure can give wrong variances, because these measures do not depend on the size of
+        scores.
     noise : float, optional
         The noise's variance :math:`s^2`, if it is known. By default the maximiser of the marginal density, (loss +
         penalty) / observations.
@@ -66,13 +67,13 @@ def posterior(
     Raises
     ------
     ValueError
-        If alpha is not positive, or is lost in rounding; for a precomputed kernel, which does not know new items; and
-        for bad input as in ``fit``.
+        If alpha is not positive, or is too small for the precision; for a precomputed kernel, which cannot be evaluated
+        for new items; and for bad input as in ``fit``.
 
     Notes
     -----
     Primal O(m n^2 + n^3), dual O(m^3); ``alpha="evidence"`` needs the spectrum, about ten times a Cholesky
-    factorisation. ``fit`` itself neither does nor keeps more than without.
+    factorisation. ``fit`` itself is not affected.
 
     References
     ----------
@@ -111,12 +112,12 @@ def pair_posterior(
 ) -> Posterior:
     r"""The posterior of a model of preferences.
 
-    The model assumes of each preference e, independently of all others,
+    The model assumes for each preference e, independently of all others,
 
     .. math:: s_e = f(x_{i_e}) - f(x_{j_e}) + \varepsilon_e , \qquad \varepsilon_e \sim N(0, s^2 / c_e) .
 
-    For votes, whose strengths are all 1, this is a linear model of a yes or no: the order of the probabilities can be
-    trusted more than they themselves.
+    For votes, whose strengths are all 1, this is a linear model of a binary outcome: trust the order of the
+    probabilities more than their values.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ def pair_posterior(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Shown):
-    """A Gaussian posterior of scores; made by :func:`posterior` or :func:`pair_posterior`.
+    """A Gaussian posterior of scores, as :func:`posterior` and :func:`pair_posterior` return it.
 
     Attributes
     ----------
@@ -157,11 +158,11 @@ class Posterior(Shown):
         :math:`s^2`.
     answer_variance : float
         The noise's variance in one more observation of a difference: of one preference of weight 1, or of the
-        difference of two labels. It is the average over the training items if a graph gives queries noise of their own.
+        difference of two labels. It is the average over the training items if the noise differs between queries.
     n_observations : int
-        Preferences, or labels less one for each query.
+        The number of preferences, or of labels minus one for each query.
     degrees_of_freedom : float
-        How many of the observations the model used up.
+        The effective number of parameters of the model.
     """
 
     alpha: float
@@ -188,12 +189,12 @@ class Posterior(Shown):
         Returns
         -------
         mean, std : ndarray of shape (rows,)
-            ``mean`` is the score of a row of ``X_a`` less that of the same row of ``X_b``. The level of a query is not
-            part of it.
+            ``mean`` is the score of a row of ``X_a`` minus the score of the same row of ``X_b``. It does not include
+            the levels of queries.
 
         Notes
         -----
-        Primal O(n^2) a pair, dual O(m (m + n)).
+        Primal O(n^2) per pair, dual O(m (m + n)).
         """
         A, B = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
         p = _num_samples(A)
@@ -229,12 +230,12 @@ class Posterior(Shown):
         ----------
         X_a, X_b : as for :meth:`difference`
         of : {"scores", "labels"}, default="scores"
-            Whether what is compared are the scores without noise, or one more observation: two labels, or one answer.
+            Compare the scores without noise, or one more observation: two labels, or one vote.
 
         Returns
         -------
         ndarray of shape (rows,)
-            1/2 for two items that the model cannot tell apart.
+            1/2 for two items that the model cannot distinguish.
         """
         check_word("of", of, ("scores", "labels"))
         mean, std = self.difference(X_a, X_b)

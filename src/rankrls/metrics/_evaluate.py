@@ -29,17 +29,17 @@ def evaluate(
     Parameters
     ----------
     y_true : array-like of shape (m,)
-        Labels, any finite numbers; those of NDCG must have a gain.
+        Labels, any finite numbers; NDCG needs labels with a gain.
     y_score : array-like of shape (m,) or (m, columns)
         Scores, greater is better; a value per column.
     qid : array-like of shape (m,), optional
         One query id per row, any order. Without it every row belongs to one query.
     measures : sequence of str, Measure or callable
-        Names with a depth, measures or functions, as :func:`resolve_measure` takes them; :class:`Measure` lists them.
+        Names with a depth, measures or functions (:func:`resolve_measure`); :class:`Measure` lists them.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}, optional
-        The evaluation tool whose choices the measures given by name follow; "letor" by default.
+        The evaluation tool that measures given by name follow; "letor" by default.
     sample_weight : array-like of shape (m,), optional
-        Row weights, for the measures over pairs; the others look at positions and ignore them.
+        Row weights, for the measures over pairs; the others ignore them.
     docno : array-like of shape (m,), optional
         Document ids, by which measures of the convention "trec" order equal scores, as trec_eval does.
     per_query : bool
@@ -48,8 +48,8 @@ def evaluate(
     Returns
     -------
     dict
-        From the measure, as it was named, to its value, in the order of ``measures``: a float, or (columns,) for scores
-        with columns; with ``per_query`` (q,) or (q, columns).
+        From the name of each measure to its value, in the order of ``measures``: a float, or (columns,) for scores with
+        columns; with ``per_query`` (q,) or (q, columns).
 
     Raises
     ------
@@ -59,7 +59,7 @@ def evaluate(
 
     Notes
     -----
-    What equal scores, equal labels and queries with nothing relevant do is in :class:`Measure`. O(m log m) for each
+    :class:`Measure` describes equal scores, equal labels and queries without relevant items. O(m log m) for each
     measure and column, in compiled code on all threads.
 
     Examples
@@ -104,11 +104,11 @@ def preference_accuracy(
     winners, losers : array-like of int, shape (p,)
         Row numbers of the scores. Repeated and contradictory preferences are allowed.
     strength : array-like of shape (p,), optional
-        Only its sign is looked at: a tie (0) does not count, and a negative strength reverses the preference.
+        Only its sign is used: a tie (0) is ignored, and a negative strength reverses the preference.
     weight : array-like of shape (p,), optional
-        How much each preference counts; 1 by default.
+        The weight of each preference; 1 by default.
     per_pair : bool
-        Return 1, 1/2 or 0 for each preference instead, NaN for one that does not count.
+        Return 1, 1/2 or 0 for each preference instead, and NaN for ignored ones.
 
     Returns
     -------
@@ -118,12 +118,12 @@ def preference_accuracy(
     Raises
     ------
     ValueError
-        For impossible scores, row numbers, strengths or weights, naming the preference; and if no preference
-        counts.
+        For invalid scores, row numbers, strengths or weights, naming the preference; and if all preferences are
+        ignored.
 
     Notes
     -----
-    Equal scores count half. O(p) a column.
+    Equal scores count half. O(p) per column.
 
     Examples
     --------

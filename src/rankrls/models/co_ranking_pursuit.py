@@ -174,13 +174,13 @@ class CoRankingPursuit(ViewPursuer):
         them; kernels and ``shared_basis`` do not matter. Several views of all features, ``({}, {})``, are several
         solutions, which ``disjoint`` keeps apart.
     disjoint : bool, default=False
-        Whether a feature that one view has taken is closed to the others: solutions that share nothing, each nearly as
-        good, where one alone would hide that there are others (section 1 of the paper).
+        Whether a feature can be selected by one view only. The views are then several solutions without a common
+        feature, each nearly as good (section 1 of the paper).
     shared_basis : bool, default=True
-        Whether a stage takes the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
+        Whether a stage selects the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
         O(n^M) of them, up to 4 million.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
-        Of the views that name none; not precomputed.
+        For views without their own kernel; not precomputed.
     ties, balance, regression_weight : as in :class:`RankRLS`
         All pairs of unlabelled rows of a query are compared.
     backfit : bool, default=True
@@ -193,7 +193,7 @@ class CoRankingPursuit(ViewPursuer):
     path_ : CoPursuitPath
         ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
     basis_indices_ : ndarray of shape (r,), intp
-        The rows, or features, taken by any view, in the order of choice.
+        The rows, or features, selected by any view, in the order of selection.
     X_fit_ : ndarray or sparse array of shape (r, n)
         Those rows; dictionary="kernel".
     coef_ : ndarray of shape (n,)
@@ -202,9 +202,9 @@ class CoRankingPursuit(ViewPursuer):
 
     Notes
     -----
-    Memory 8 N (n + l) bytes a view for N columns, n labelled and l unlabelled rows; time linear in the unlabelled rows.
-    Without unlabelled rows the views agree on the labelled ones. One view, or ``nu=0`` without a shared basis, is
-    :class:`RankingPursuit`.
+    The memory is 8 N (n + l) bytes per view for N columns, n labelled and l unlabelled rows; time linear in the
+    unlabelled rows. Without unlabelled rows the views agree on the labelled ones. One view, or ``nu=0`` without a
+    shared basis, is :class:`RankingPursuit`.
 
     References
     ----------
@@ -239,25 +239,24 @@ class CoRankingPursuit(ViewPursuer):
 class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     r"""Ranking pursuit of several views; the number of terms and the agreement are chosen by folds of labelled queries.
 
-    Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is judged after every stage
-    ("P is estimated using a cross-validation procedure", section 3.1). A query that is held out loses its labels and
-    stays among the unlabelled rows.
+    Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is evaluated after every stage
+    ("P is estimated using a cross-validation procedure", section 3.1). A held-out query loses its labels and stays
+    among the unlabelled rows.
 
     Parameters
     ----------
     max_basis : int, default=50
         The largest number of stages to choose from.
     nu : float or tuple, default=(0.0, 0.01, 0.1, 1.0)
-        Weights of the agreement to choose from; 0 leaves the views alone.
+        Weights of the agreement to choose from; with 0 the views need not agree.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         None is 5 folds of the labelled queries, each query alone if there are no more, and of rows for one ranking; an
-        int is that many. Folds of your own name rows of X, of which those without a label are passed over. Every fold
-        is refitted.
+        int is that many. Your own folds name rows of X; rows without a label are ignored. Every fold is refitted.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`CoRankingPursuit`, or a tuple of values to choose from
-        Those of the kernel are for views that name none.
+        Those of the kernel are for views without their own kernel.
     views, dictionary, disjoint, shared_basis, backfit, kernel_params, regression_weight : as in
         :class:`CoRankingPursuit`
 
@@ -266,9 +265,9 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     best_params_ : dict
         ``n_basis`` (stages), ``nu``, ties, balance and those of the kernel's parameters that are chosen.
     n_basis_at_edge_ : bool
-        Whether the choice is ``max_basis``: raise it then.
+        Whether the choice is ``max_basis``. If so, increase it.
     n_basis_ : int
-        Distinct columns taken by any view.
+        Distinct columns selected by any view.
     held_out_scores_ : ndarray of shape (m,) or None
         Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
@@ -278,8 +277,8 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
 
     Notes
     -----
-    One pursuit a fold and one on all rows, for each combination. Equal measures: the fewest stages, then the least
-    agreement.
+    One pursuit per fold and one on all rows, for each combination. If measures are equal, the fewest stages are chosen,
+    then the smallest ``nu``.
 
     Examples
     --------

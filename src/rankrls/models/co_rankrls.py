@@ -54,9 +54,9 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         \lVert F ( y - h_S ) \rVert^2 + \frac{\alpha}{M} \sum_v \left[ \lVert f_v \rVert^2
         + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right] ,
 
-    with S the labelled rows and C the centring of Z inside its queries. The prediction is the mean of the views'
-    functions. It helps where few queries are labelled and many rows are not; with many labelled queries it gains
-    nothing that :class:`RankRLSCV` does not reach.
+    with S the labelled rows and C the centring of Z within its queries. The prediction is the mean of the views'
+    functions. It helps if few queries are labelled and many rows are not. With many labelled queries,
+    :class:`RankRLSCV` is as good.
 
     Parameters
     ----------
@@ -66,14 +66,14 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         Weights of the agreement to choose from, positive. "auto" is 0.1, 1, 10 and 100 over the mean diagonal entry of
         the views' centred kernels.
     views : sequence of views, optional
-        As in :class:`CoRankingPursuit`. None makes ``n_views`` random halves of the features.
+        As in :class:`CoRankingPursuit`. None draws ``n_views`` random halves of the features.
     n_views : int, default=16
         M, if there are no ``views``.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
-        Of the views that name none; not precomputed.
+        For views without their own kernel; not precomputed.
     ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
     cv, scoring, rule : as in :class:`RankRLSCV`
-        Queries, folds and validation data that are judged are the labelled ones.
+        Only labelled queries are evaluated.
     random_state : int or RandomState, default=0
         Draws the halves.
 
@@ -90,15 +90,15 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     dual_coef_ : ndarray of shape (rows of Z, M)
         Coefficients of the rows in each view; kernels other than linear.
     X_fit_ : ndarray or sparse array
-        The rows Z; likewise.
+        The rows Z; kernels other than linear.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
     -----
     O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes. O(s^3) for s labelled rows and all alphas.
-    What is held out stays among the unlabelled rows: for queries that are new altogether, judge by folds that leave
-    their rows out of ``X``. One labelled query, and one global ranking, are judged by 5 folds of rows. Rows of weight
-    zero are left out of Z too.
+    Held-out queries stay among the unlabelled rows. To evaluate new queries, use folds that leave their rows out of
+    ``X``. One labelled query, and one global ranking, are evaluated by 5 folds of rows. Rows of weight zero are left
+    out of Z too.
 
     References
     ----------

@@ -51,12 +51,12 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         X : array-like or sparse matrix of shape (q, n)
             Queries. With ``kernel="precomputed"`` the kernel between them and the training queries.
         items : Items, optional
-            Other items than those of the training data, if that had any; their features.
+            Items other than those of the training data, if the model was fitted with items.
 
         Returns
         -------
         ndarray of shape (q, items)
-            Higher is better; only differences inside a row mean anything.
+            Higher is better; only differences within a row are meaningful.
         """
         check_is_fitted(self)
         X = fitting.check_features(self, X, kernel=self._kernel_.name)
@@ -213,7 +213,8 @@ class ConditionalRankRLS(ConditionalRanker):
     .. math:: \sum_u \sum_{ij} \tfrac{1}{2 d} ( (y_{ui} - y_{uj}) - (f(x_u, z_i) - f(x_u, z_j)) )^2
               + \alpha \lVert f \rVert^2 ,
 
-    the sum over the pairs of the d items. Without ``items`` the columns of Y share nothing, which is label ranking.
+    the sum over the pairs of the d items. Without ``items`` the columns of Y are independent labels, which is label
+    ranking.
 
     Parameters
     ----------
@@ -224,8 +225,8 @@ class ConditionalRankRLS(ConditionalRanker):
     item_kernel, item_gamma, item_degree, item_coef0 : likewise, default="linear"
         Of the items.
     fit_intercept : bool, default=False
-        Whether each column of Y has an unpenalised intercept, so that what all queries have in common is free.
-        Without ``items`` only. Usually needed for label ranking with a linear kernel.
+        Whether each column of Y has an unpenalised intercept, for what all queries have in common. It cannot be used
+        with ``items``, and is usually needed for label ranking with a linear kernel.
 
     Attributes
     ----------
@@ -243,7 +244,7 @@ class ConditionalRankRLS(ConditionalRanker):
     Notes
     -----
     O(q^3 + d^3) for the two kernels (O(q n^2) for linear ones of few features) and O(q d (q + d)) for the solution.
-    Equal utilities are tied pairs, which are included.
+    Pairs of equal utilities are included as ties.
 
     References
     ----------
@@ -269,7 +270,7 @@ class ConditionalRankRLS(ConditionalRanker):
     alpha: float = parameter(default=1.0, above=0.0, kw_only=False)
 
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
-        """Learn from queries and their utilities of the items.
+        """Fit to queries and their utilities of the items.
 
         Parameters
         ----------
@@ -292,15 +293,15 @@ class ConditionalRankRLS(ConditionalRanker):
 class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
     r"""Conditional ranking with alpha chosen by exact leave-query-out.
 
-    Minimises what :class:`ConditionalRankRLS` minimises. Every query's scores by the model of all others come from the
-    factorisation that also solves for all alphas.
+    Minimises what :class:`ConditionalRankRLS` minimises. One factorisation gives the held-out scores of every query and
+    the solutions of all alphas.
 
     Parameters
     ----------
     alphas : "auto" or array-like, default="auto"
         Regularization values to choose from, positive. "auto" is a grid of 21 relative to the spectrum.
     scoring : as in :class:`RankRLSCV`
-        Judges the items of one query.
+        The measure of the items of one query.
     rule : {"best", "one_se"}, default="best"
     kernel, gamma, degree, coef0, kernel_params, item_kernel, item_gamma, item_degree, item_coef0, fit_intercept
         As in :class:`ConditionalRankRLS`.
@@ -311,11 +312,11 @@ class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
     alpha_at_edge_ : bool
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_ : as in :class:`RankRLSCV`
     query_scores_ : ndarray
-        The measure of each held-out query under the chosen alpha.
+        The measure of each held-out query with the chosen alpha.
     optimism_ : float
         As in :class:`RankRLSCV`.
     held_out_scores_ : ndarray of shape (q, d)
-        Scores of each query by the model of all others, up to a constant for each.
+        Held-out scores of each query, up to a constant for each.
     dual_coef_, coef_, intercept_, X_fit_, items_, n_items_, n_features_in_ : as in :class:`ConditionalRankRLS`
 
     Notes

@@ -97,7 +97,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
 
 @estimator
 class RankingPursuit(Fits, _PathRanker):
-    r"""Ranking by a weighted sum of few functions, taken greedily from a dictionary.
+    r"""Ranking by a weighted sum of few functions, which are selected greedily from a dictionary.
 
     Minimises, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
 
@@ -105,24 +105,24 @@ class RankingPursuit(Fits, _PathRanker):
 
         \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - (f(x_i) - f(x_j)) )^2 = (y - f)' L (y - f) .
 
-    Each stage takes the column k that lowers it most, by ``(k'Lr)^2 / k'Lk`` for the residual ``r = y - f``, and then
-    fits all coefficients anew. The number of terms is the only regularization; :class:`RankingPursuitCV` chooses it.
+    Each stage selects the column k that lowers it most, by ``(k'Lr)^2 / k'Lk`` for the residual ``r = y - f``, and then
+    refits all coefficients. The number of terms is the only regularization; :class:`RankingPursuitCV` chooses it.
 
     Parameters
     ----------
     n_basis : int, default=10
         P, the number of stages; fewer if nothing improves the fit any more.
     dictionary : {"kernel", "features"}, default="kernel"
-        The functions ``k(x, x_i)`` of the training rows, or the features themselves, which makes a sparse linear model.
+        The functions ``k(x, x_i)`` of the training rows, or the features themselves, for a sparse linear model.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
         Of the kernel dictionary. With "precomputed" the columns of the square matrix are the dictionary.
     ties, balance : as in :class:`RankRLS`
     regression_weight : float in [0, 1], default=0.0
         ``beta`` in ``L~ = beta I + (1 - beta) L``: 0 is ranking pursuit, 1 is kernel matching pursuit (Vincent and
-        Bengio 2002), between them lies combined ranking and regression (CRRP). There is no intercept.
+        Bengio 2002), and values between them are combined ranking and regression (CRRP). There is no intercept.
     backfit : bool, default=True
         Whether all coefficients are fitted again at each stage. False is plain matching pursuit, in which a stage may
-        take the same column once more.
+        select the same column again.
 
     Attributes
     ----------
@@ -130,26 +130,26 @@ class RankingPursuit(Fits, _PathRanker):
         ``indices``, ``coefficients`` and ``losses`` of every stage; see :meth:`staged_predict`. Indices are numbered as
         in ``basis_indices_``.
     n_basis_ : int
-        Distinct columns taken, r below.
+        The number r of distinct selected columns.
     basis_indices_ : ndarray of shape (r,), intp
         Their numbers in the order of choice: rows of X, or features.
     dual_coef_ : ndarray of shape (r,)
         Coefficients of the kernel functions.
     X_fit_ : ndarray, sparse array or list
-        The rows that were taken; kernels other than precomputed.
+        The selected rows; kernels other than precomputed.
     coef_ : ndarray of shape (n,)
         Weights of the features, mostly zeros; dictionary="features", and the linear kernel.
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where X had column names.
+        If X has column names.
 
     Notes
     -----
-    O(m N) a stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that
-    are constant within every query are never selected. Equal columns: the lowest number is taken, so that results are
-    deterministic. Columns are not scaled: the criterion does not depend on their lengths. Queries of one item, rows of
-    weight zero and repetition are treated as in :class:`RankRLS`; only rows of positive weight are in the dictionary.
+    O(m N) per stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that
+    are constant within every query are never selected. Of equal columns the first one is selected. Columns are not
+    scaled, because the criterion does not depend on their lengths. Queries of one item, rows of weight zero and
+    repetition are treated as in :class:`RankRLS`; only rows of positive weight are in the dictionary.
 
     References
     ----------
