@@ -1,7 +1,6 @@
 """Files of preferences: what comes back, and what is said of a wrong line."""
 
 import csv
-import gzip
 import hashlib
 import io
 
@@ -110,16 +109,8 @@ def test_what_is_wrong_is_said_with_the_row(columns, facts):
 @pytest.mark.parametrize(
     ("text", "facts"),
     [
-        ("", Refusal("empty")),
-        ("0,1\n2,1\n", Refusal("must name the columns", line=1)),
-        ("winner,loser,winner\n0,1,2\n", Refusal("two columns", column="winner")),
         ("winner,loser\n0,1\n2\n", Refusal("1 field", "header has 2", row=1, line=3)),
         ("winner,loser,weight\n0,1,2\n1,0,much\n", Refusal("'much'", row=1, column="weight")),
-        ('winner,loser\n"1,2\n', Refusal("quote", line=2)),
-        (b"winner,loser\n0,1\n\xff,2\n", Refusal("UTF-8", line=3)),
-        pytest.param(gzip.compress(b"winner,loser\n" * 99, mtime=0)[:20], Refusal("gzip"), id="gzip"),
-        pytest.param("winner,loser\n1,2\n".encode("utf-16"), Refusal("UTF-16"), id="UTF-16"),
-        pytest.param(parquet(winner=[0], loser=[1])[:-20], Refusal("not a Parquet"), id="Parquet"),
         pytest.param(parquet(winner=[0.5], loser=[1]), Refusal("0.5", column="winner"), id="half"),
         pytest.param(parquet(winner=pa.array([], pa.int8()), loser=[]), Refusal("no rows"), id="no rows"),
     ],

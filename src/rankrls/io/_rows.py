@@ -8,9 +8,9 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from typing import Any, BinaryIO, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -97,8 +97,6 @@ class Text:
             self.sha256 = raw.digest.hexdigest()
 
 
-T = TypeVar("T", bound=Hashable)
-
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
 """What to do about a name or an id that cannot be decoded."""
 
@@ -168,13 +166,6 @@ def joined_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         return np.concatenate(parts)
     known: dict[str, str] = {}
     return objects(known.setdefault(text, text) for part in parts for text in map(str, part.tolist()))
-
-
-def coded(values: Iterable[T]) -> tuple[list[T], NDArray[np.int64]]:
-    """The different values in the order in which they appear first, and the number of each among them."""
-    known: dict[T, int] = {}
-    codes = np.fromiter((known.setdefault(value, len(known)) for value in values), dtype=np.int64)
-    return [*known], codes
 
 
 class Growing:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import coded, is_whole, objects, quoted
+from rankrls.io._rows import is_whole, objects, quoted
 from rankrls.io.columns import ReadPlan, check_column
 from rankrls.io.opened import Source, Table, open_table
 from rankrls.io.tables import read_arrays
@@ -242,6 +242,8 @@ def load_votes(
 
 def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.bool_]]:
     """The votes of a table by the columns of each role, and which rows they are."""
+    import pyarrow as pa
+
     for role, name in given.items():
         check_column(table, name, role)
     sides = [role for role in ("winner", "loser", "left", "right") if role in given]
@@ -249,8 +251,9 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
     texts = {role: name for role, name in given.items() if role not in numbers}
     found = read_arrays(table, ReadPlan(numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
     words = {role: objects(map(str, values.tolist())) for role, values in found.texts.items()}
-    different, codes = coded(np.stack([words[role] for role in sides], axis=1).ravel())
-    items, pairs, choice = objects(different), codes.reshape(-1, 2), np.ones(len(codes) // 2)
+    coded = pa.array(np.stack([words[role] for role in sides], axis=1).ravel(), pa.large_string()).dictionary_encode()
+    items, pairs = objects(coded.dictionary.to_pylist()), coded.indices.to_numpy().reshape(-1, 2)
+    choice = np.ones(len(pairs))
     if "preferred" in given:
         choice = _choices(table, words, given)
     lead = np.abs(choice) * found.numbers.get("strength", 1.0)

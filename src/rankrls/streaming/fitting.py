@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, Self
 
@@ -75,8 +75,7 @@ class LabelledRows:
 
     def graph(self, setting: Setting) -> LabelledGraph:
         """The comparisons of the rows."""
-        how = {"ties": setting.ties, "balance": setting.balance, "regression_weight": setting.regression_weight}
-        return LabelledGraph.build(self.y, self.queries, weights=self.weights, **how)
+        return LabelledGraph.build(self.y, self.queries, weights=self.weights, **asdict(setting))
 
 
 def query_numbers(qid: NDArray[Any]) -> Index:
