@@ -1,6 +1,7 @@
 """Folders and patterns of Parquet shards: the same results as of one file."""
 
 import json
+import weakref
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
+from rankrls.cli._files import scored
 
 
 @pytest.fixture
@@ -51,6 +53,20 @@ def test_predictions_rankings_and_measures_are_those_of_one_file(shards, works, 
     works("fit", "train_shards", "--alphas", "1000", "-m", "b.rankrls")
     one, other = (works("compare", each, "m.rankrls", "b.rankrls", "--json").json for each in ("test.parquet", data))
     assert json.dumps(other["measures"]["map"]["values"]) == json.dumps(one["measures"]["map"]["values"])
+
+
+def test_an_evaluation_keeps_no_features(shards, works, monkeypatch):
+    features = []
+
+    def scored_and_watched(stored, chunk, report):
+        assert not any(each() is not None for each in features)
+        features.append(weakref.ref(chunk.X if chunk.X.base is None else chunk.X.base))
+        return scored(stored, chunk, report)
+
+    works("fit", "train_shards", "-m", "m.rankrls")
+    monkeypatch.setattr("rankrls.cli._files.scored", scored_and_watched)
+    works("evaluate", "m.rankrls", "test_shards")
+    assert len(features) > 1
 
 
 @pytest.mark.parametrize(

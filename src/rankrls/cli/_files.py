@@ -108,7 +108,7 @@ def scores_of(
                 problem = f"gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
                 raise InputError(f"{stored.path} {problem}")
             values.append(found_here.reshape(-1))
-            seen.append(replace(chunk, X=chunk.X[:, :0]))
+            seen.append(replace(chunk, X=chunk.X[:, :0].copy()))  # a view would keep the features
         table = joined(seen, options.data) if table is None else table
         scores[stored.path] = np.concatenate(values)
     if table is None:
