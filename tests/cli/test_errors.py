@@ -74,7 +74,7 @@ def test_wrong_options_name_the_option_and_the_help(files, rankrls, command, wor
     [
         ("", Refusal(file="bad.txt")),
         ("1 qid:1 1:0.5\nx qid:1 1:1\n", Refusal("label", file="bad.txt", line=2)),
-        ("1 1:0.5\n0 1:1\n", Refusal("global", parameter="qid")),
+        ("1 1:0.5\n0 1:1\n", Refusal("(--global)", parameter="qid")),
         ("1 qid:1 1:nan\n0 qid:1 1:1\n", Refusal(file="bad.txt", line=1)),
         ("1 qid:1 1:1\n1 qid:1 1:2\n", Refusal("label")),
     ],

@@ -275,6 +275,8 @@ def test_a_cell_that_is_no_number(word):
         (b"label,qid,a\n1,1,2\n\x8b\n", Refusal("UTF-8", line=3)),
         ("", Refusal("empty")),
         ("label,a\n\n", Refusal("no row")),
+        ("A report,,\nlabel,qid,a\n1,2,3\n", Refusal("first line must name")),
+        ("label^qid^a\n1^2^3\n", Refusal("separated by", parameter="label")),
         pytest.param("x" * 200_000, Refusal("delimited text"), id="one long word"),
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),

@@ -312,7 +312,7 @@ def _with_options(message: Warning | Exception | str) -> str:
         return str(message)
     every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
     flags, text = {flag[2:].replace("-", "_"): flag for flag in every}, message.message
-    flags |= {"n_features": "--features", "feature_names": "--names"}
+    flags |= {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
     for name, value in message.settings.items():
         words = [value] if isinstance(value, str) else value
         word = shlex.quote(",".join(f'"{word}"' if "," in word else word for word in words))

@@ -80,7 +80,7 @@ class Text:
             text: Any = io.BufferedReader(raw)
             start = text.peek(8)[:8]
             if what := next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None):
-                problem = f"this is {what}, not text; plain text and gzip are read."
+                problem = f"this is {what}. Give text in UTF-8, plain or gzip."
                 raise InputError(problem, file=self.name, parameter="format")
             if start.startswith(b"\x1f\x8b"):
                 text = gzip.GzipFile(fileobj=text)

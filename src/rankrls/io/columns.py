@@ -168,6 +168,8 @@ def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[st
 
 def _near(table: Table, name: str) -> str:
     """The end of a message about a column that is not there: a similar one, or the first columns."""
+    if len(table.columns) == 1:
+        return f" The only column is {table.columns[0]!r}: cells are separated by ',', ';', '|' or a tab."
     return did_you_mean(name, table.columns[:_COMPARED]) or f" (Columns: {few(table.columns, _SHOWN)}.)"
 
 

@@ -117,11 +117,11 @@ class ReadOptions(ColumnRoles):
         """Refuse rows without query ids where they are required."""
         if table.qid is None and self.queries == "required":
             near = like_queries(table)
-            what, remedy = "no line has a qid.", "Pass"
+            what, remedy = "no line has a qid.", "Give the sizes of the queries (group), or rank"
             if table.feature_names is not None:
                 what = "there is no column 'qid'" + (f"; there is {near[0]!r}." if near else ".")
-                remedy = "Name it (qid), or pass"
-            message = f"{what} {remedy} global to rank all rows together."
+                remedy = "Name it (qid), or rank"
+            message = f"{what} {remedy} all rows together (global)."
             raise InputError(message, file=table.path, parameter="qid")
 
     def _letor(self, path: Path, source: Any) -> LetorTable:

@@ -116,8 +116,10 @@ class Table:
         self.group_sizes: list[int] = getattr(self._data, "sizes", [])
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
         if twice is not None:
-            called = f"called {twice!r}" if twice else "without a name"
-            raise self.refuse(f"two columns are {called}; names must differ.", column=twice)
+            problem = f"two columns are called {twice!r}; names must differ."
+            if not twice:
+                problem = "two columns are without a name. The first line must name every column."
+            raise self.refuse(problem, column=twice)
 
     @property
     def sha256(self) -> str:

@@ -24,6 +24,7 @@ _ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key|uuid)s?)$|[a-z]I[d
 _MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such a share of the rows
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
+_COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
 
 
@@ -328,6 +329,8 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
         if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
             return kind, f"{kind}s"
     counts, share = column.counts(), _LARGE_SHARE * present
+    if all(_COMMA.fullmatch(word) for word in counts):
+        return "unused", "numbers with commas instead of points"
     if all(_SLASHED.fullmatch(word) for word in counts):
         return "unused", "ambiguous dates: give date_format"
     words = sum(len(word.split()) * n for word, n in counts.items()) / present

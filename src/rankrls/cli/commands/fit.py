@@ -154,7 +154,7 @@ def _text(found: Study) -> list[str]:
     if not np.isnan(bias):
         text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n")
         if options.event is not None and options.cv != "leave_pair_out":
-            problem = "It is still too good: items of a held-out event are in other pairs."
+            problem = "It can still be too good: items of a held-out event are in other pairs."
             text.append(f"{problem} cv --nested holds out items.\n")
     return text
 
