@@ -13,12 +13,12 @@ _FACTS = ("message", "parameter", "row", "column", "file", "line", "settings")
 
 
 class Stated(Exception):  # noqa: N818
-    """A message, and what it is about as attributes.
+    """A message, with its facts as attributes.
 
     Parameters
     ----------
     message : str
-        What is wrong, and what to do about it. The text of the error is this message behind ``file:line: ``.
+        What is wrong, and what to do. The text of the error is ``file:line: `` followed by this message.
     parameter : str, optional
         The Python name of the parameter that is wrong.
     row : int, optional
@@ -54,7 +54,7 @@ class Stated(Exception):  # noqa: N818
 
 
 class InputError(Stated, ValueError):
-    """Bad input: a message that says what is wrong, where, and what to do, and the same facts as attributes.
+    """Invalid input. The message says what is wrong, where, and what to do; attributes hold the same facts.
 
     Examples
     --------

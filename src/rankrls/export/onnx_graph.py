@@ -19,14 +19,14 @@ OPSET, IR_VERSION = 18, 8
 
 
 def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -> Exported:
-    """A model as an ONNX graph: features in, scores out.
+    """Export a model as an ONNX graph from features to scores.
 
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        Every kernel that has a name, those of the views of CoRankingPursuit and CoRankRLS, and RankBoost.
-        Scalers before it may be scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler. Of a
-        pipeline that begins with a TableEncoder export what follows it, ``model[1:]``: its input are encoded features.
+        Models with a named kernel, CoRankingPursuit and CoRankRLS with such views, and RankBoost. Scalers can be
+        scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler. If the pipeline starts with a
+        TableEncoder, export the rest, ``model[1:]``; its inputs are the encoded features.
     name : str, default="rankrls"
         The graph's name.
     offset : float, optional
@@ -41,15 +41,15 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     Raises
     ------
     ValueError
-        For kernels that are functions or known by their matrix only, scaling by query, and a TableEncoder.
+        For kernel functions and precomputed kernels, scaling within queries, and a TableEncoder.
     ImportError
         Without the package onnx: ``pip install 'rankrls[onnx]'``.
 
     Notes
     -----
-    The graph computes in float64, input and output included: in float32, scores with a large constant would have few
-    different values. A kernel model holds its training items; kernels of inner products and squared distances cost
-    O(rows x items x n) by one matrix product, laplacian holds rows x items x n numbers.
+    The graph computes in float64, including input and output, because in float32 scores with a large constant would
+    have few different values. A kernel model holds its training items; kernels of inner products and squared distances
+    cost O(rows x items x n) by one matrix product, laplacian holds rows x items x n numbers.
 
     Examples
     --------

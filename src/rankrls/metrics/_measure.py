@@ -24,7 +24,7 @@ _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 @dataclass(frozen=True, repr=False)
 class Measure:
-    r"""A measure of this package with its parameters; ``Measure("ndcg", k=10)(y_true, y_score, qid=qid)`` applies it.
+    r"""A measure with its parameters; ``Measure("ndcg", k=10)(y_true, y_score, qid=qid)`` applies it.
 
     ======================  ============  ==================================================================
     name                    also          value of a query
@@ -47,37 +47,37 @@ class Measure:
     Parameters
     ----------
     name : str or callable
-        One of the table, or ``function(y_true, y_score) -> float``, called once a query and column, greater is better;
-        NaN is no value.
+        One of the table, or ``function(y_true, y_score) -> float``, called once per query and column, greater is
+        better; NaN if a query has no value.
     k : int, optional
-        Depth of the ranking that is looked at; all of it by default. Precision, recall and success need one, measures
-        over pairs and r_precision have none.
+        Depth of the ranking; all of it by default. Precision, recall and success need a depth, measures over pairs and
+        r_precision have none.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}
-        The evaluation tool whose choices are used; see the notes.
+        The evaluation tool to follow; see the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
         NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
     discount : {"log2", "letor"}, optional
         NDCG: ``1 / log2(i + 1)``; or 1, 1, then ``1 / log2(i)``.
     empty : float or "skip", optional
-        The value of a query that has nothing to find; "skip" leaves it out of the mean.
+        The value of a query without relevant items; "skip" leaves it out of the mean.
     ties : {"row", "docno", "average", "threshold"}, optional
         Equal scores stay in row order; the greater document id comes first; the mean over all their orders (NDCG,
         precision, recall, r_precision); or they are retrieved together (average precision without k).
     relevant : float, optional
-        Labels from here up are relevant; 1 in every convention.
+        Labels of at least this value are relevant; 1 in every convention.
     denominator : {"nominal", "reachable"}, optional
         Precision divides by k, or by min(k, items); average precision at k by the relevant items, or by min(k,
         relevant items).
     tied_labels : {"ignore", "half"}, optional
-        Disagreement and accuracy. "ignore": pairs with equal labels do not exist. "half": they count too, and one that
-        the scores keep apart is half an error (Pahikkala et al. 2007, eq. 3).
+        Disagreement and accuracy. "ignore" leaves out pairs with equal labels. "half" includes them; they are half an
+        error if their scores differ (Pahikkala et al. 2007, eq. 3).
     highest : float, optional
-        ERR: the highest label there may be, 4 by default.
+        ERR: the highest possible label, 4 by default.
 
     Raises
     ------
     ValueError
-        For an unknown name, depth or option, and for a choice that the measure does not have.
+        For an unknown name, depth or option, and for an option that the measure does not have.
 
     Notes
     -----
@@ -88,8 +88,8 @@ class Measure:
         e_Q = \frac{1}{N_Q} \sum_{i, j \in Q,\; y_i < y_j} w_i w_j H(f_i - f_j), \qquad
         H(a) = 1, \tfrac12, 0 \text{ for } a > 0, a = 0, a < 0,
 
-    where N_Q is the weight of the pairs with ``y_i < y_j``. 0 is a perfect ranking, 0.5 what random or constant scores
-    get. A query of one item has no pair and no value.
+    where N_Q is the weight of the pairs with ``y_i < y_j``. A perfect ranking has 0, random or constant scores have
+    0.5. A query of one item has no value.
 
     The conventions (i is the position, from 1; the last two columns concern measures of relevant items):
 
@@ -104,10 +104,10 @@ class Measure:
     ranklib     2^rel - 1    1/log2(i+1)   0              row                  rel >= 1  reachable (c)
     ==========  ===========  ============  =============  ===================  ========  ============
 
-    letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... What a tool lacks (scikit-learn a reciprocal rank, say) follows
-    the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group; reciprocal
-    rank, success and ERR rank them in row order. (b) Precision and success count such a query 0. (c) Average precision
-    divides by all relevant items.
+    letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... Measures that a tool lacks, such as scikit-learn's reciprocal
+    rank, follow the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group;
+    reciprocal rank, success and ERR rank them in row order. (b) Precision and success count such a query 0. (c) Average
+    precision divides by all relevant items.
 
     O(m log m) time per column, in compiled code on all threads.
 
@@ -349,14 +349,14 @@ class Measure:
 
 
 def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
-    """The measure that a name, a measure or a function stands for.
+    """Convert a name or a function to a measure.
 
     Parameters
     ----------
     measure : str, Measure or callable
         A name of :class:`Measure`, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"disagreement"``); a
-        :class:`Measure`, returned as it is; or ``function(y_true, y_score) -> float``, called once a query, greater is
-        better.
+        :class:`Measure`, returned as it is; or ``function(y_true, y_score) -> float``, called once per query, greater
+        is better.
     convention : str, optional
         The convention of a name; "letor" by default.
 

@@ -15,11 +15,11 @@ from rankrls.metrics._values import labelled_rows
 
 
 class RankingScorer:
-    """Judges an estimator's ranking, query by query; what :func:`make_ranking_scorer` gives.
+    """A scorer of an estimator's ranking, as :func:`make_ranking_scorer` returns it.
 
     A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
-    enabled it asks for ``qid``, and for ``sample_weight`` if the measure uses it. Of an estimator that learns from
-    unlabelled rows too, rows whose label is NaN are left out.
+    enabled it requests ``qid``, and ``sample_weight`` if the measure uses it. Rows whose label is NaN are left out for
+    estimators that use unlabelled rows.
     """
 
     def __init__(self, measure: Measure) -> None:
@@ -59,12 +59,12 @@ class RankingScorer:
 
 
 def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> RankingScorer:
-    """A ranking measure as a scorer for ``GridSearchCV``, ``cross_validate`` and the like.
+    """Make a scorer of a ranking measure, for ``GridSearchCV``, ``cross_validate`` and similar functions.
 
     Parameters
     ----------
     measure : str, Measure or callable
-        What :func:`resolve_measure` understands.
+        See :func:`resolve_measure`.
     convention : str, optional
         The convention of a measure given by name; "letor" by default.
 

@@ -23,22 +23,22 @@ from rankrls.survival import survival_pairs
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NestedEstimate(Shown):
-    """What :func:`nested_estimate` found.
+    """The result of :func:`nested_estimate`.
 
     Attributes
     ----------
     score : float
-        Mean of the measure over the queries, or the folds of one ranking, by models that never saw them.
+        Mean of the measure over the held-out queries, or over the folds of one ranking.
     standard_error : float
-        Of this mean. Folds share training rows, so that it is rather too small.
+        Of this mean. It is somewhat too small, because folds share training rows.
     values : ndarray of shape (queries,) or (folds,)
-        What the mean is over; NaN where there is nothing to compare.
+        The values of the mean; NaN if there is nothing to compare.
     choices : list of dict
         ``best_params_`` of each fold.
     fold : ndarray of shape (m,), intp
         The fold of each row, from 0.
     held_out_scores : ndarray of shape (m,)
-        The score of each row by the model that was chosen and fitted without its fold.
+        The score of each row by the model that was chosen and fitted without the row's fold.
     measure, protocol : str
     """
 
@@ -74,20 +74,20 @@ def nested_estimate(
 ) -> NestedEstimate:
     """Estimate the quality of a model together with its choice: the choice is repeated without each fold.
 
-    The held-out score of a choice is too good, because it was chosen by it. Here each fold is scored by a model whose
-    alpha, kernel, ... were chosen on the other folds.
+    The held-out score of a chosen model is too good, because it was used for the choice. Here each fold is scored by a
+    model whose alpha, kernel, ... were chosen on the other folds.
 
     Parameters
     ----------
     estimator : RankRLSCV, or another estimator with ``scoring``
         It need not be fitted and is not changed.
     X, y, qid : as in :meth:`RankRLSCV.fit`
-        With ``qid`` folds are of whole queries. Otherwise they are of rows, each with labels like the rest, and rows
-        are compared with others of their fold only: scores of different models cannot be compared.
+        With ``qid`` folds are of whole queries. Otherwise they are stratified folds of rows, and rows are compared only
+        within their fold, because scores of different models cannot be compared.
     event : array-like of shape (m,), optional
-        y holds right-censored times: 1 where the event was observed. The estimator is fitted on the pairs of
-        :func:`~rankrls.survival_pairs`, all pairs of one event held out together, and the measure is the C-index.
-        Folds are of rows, and ``qid`` says which rows are compared.
+        1 if the event was observed; y then holds right-censored times. The estimator is fitted on the pairs of
+        :func:`~rankrls.survival_pairs`, with all pairs of one event held out together, and the measure is the C-index.
+        Folds are of rows, and only rows with the same ``qid`` are compared.
     cv : int, default=5
         Number of folds.
     random_state : int, default=0

@@ -36,7 +36,7 @@ class PairHoldout(Shown):
     interval : tuple of (low, high)
         Confidence interval of the score, each end shaped like ``score``.
     differences : ndarray of shape (pairs,) or (pairs, alphas), or None
-        Of the pairs that were given: the held-out score of the first row less that of the second; 0 for a tie.
+        For given pairs: the held-out score of the first row minus that of the second; 0 for a tie.
     n_pairs : int
         Pairs that were held out.
     confidence : float
@@ -73,30 +73,29 @@ def leave_pair_out(
     sample_weight: Any = None,
     confidence: float = CONFIDENCE,
 ) -> PairHoldout:
-    r"""Evaluate a ranking by the order of each pair of items under the model fitted without the two.
+    r"""Evaluate a ranking by the order of each pair of items, with a model that is fitted without the two items.
 
-    The score is :math:`\frac{1}{N} \sum_{y_i > y_j} [ f_i > f_j ] + \frac12 [ f_i = f_j ]`, f fitted without i and j:
-    equal to that many refits, from one factorisation. Where the label is binary it is the area under the ROC curve,
-    without the bias of pooling scores of models that were trained on different rows.
+    The score is :math:`\frac{1}{N} \sum_{y_i > y_j} [ f_i > f_j ] + \frac12 [ f_i = f_j ]`, with f fitted without i and
+    j. It equals refits without each pair, from one factorisation. For binary labels it is the area under the ROC curve,
+    without the bias of pooled scores of different models.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Its parameters are used; it need not be fitted and is not changed. ``ties="include"``.
+        Only its parameters are used; it need not be fitted and is not changed. It needs ``ties="include"``.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
-        y of one target; a pair weighs the product of its rows' weights.
+        y of one target; the weight of a pair is the product of its rows' weights.
     event : array-like of shape (m,), optional
-        y holds right-censored times: 1 where the event was observed, 0 where the item was censored then. The model is
-        that of ``fit_pairs`` on the comparable pairs of :func:`~rankrls.survival_pairs`, and the score is Harrell's
-        C-index of those pairs; greater scores mean longer times. For RankRLS without ``sample_weight``.
+        1 if the event was observed, 0 if the item was censored; y then holds right-censored times. The model is fitted
+        by ``fit_pairs`` on the comparable pairs of :func:`~rankrls.survival_pairs`, and the score is Harrell's C-index
+        of those pairs; greater scores mean longer times. For RankRLS without ``sample_weight``.
     pairs : array-like of shape (p, 2), optional
-        Row numbers of the pairs to hold out. By default all pairs with different labels, which are streamed and not
-        kept.
+        Row numbers of the pairs to hold out. By default all pairs with different labels, which are not kept.
     alphas : "auto" or sequence of float, optional
         Positive regularization values; "auto" is a grid relative to the spectrum, as in :class:`RankRLSCV`. The
         estimator's own alpha by default.
     qid : array-like of shape (m,), optional
-        Pairs inside queries only, all counting the same; needs ``balance="examples"``. By default all rows are one
+        Only pairs within queries, all with the same weight; needs ``balance="examples"``. By default all rows are one
         ranking.
     confidence : float, default=0.95
 
@@ -107,8 +106,8 @@ def leave_pair_out(
     Raises
     ------
     ValueError
-        Where the pairs of the estimator's graph cannot be held out without refitting, saying why; for a pair of equal
-        labels, of different queries, or of rows that are not there; where a pair leaves nothing to compare.
+        If the pairs of the estimator's graph cannot be held out without refitting, with the reason; for a pair of equal
+        labels, of different queries, or of unknown rows; if nothing is left to compare without a pair.
 
     Notes
     -----
@@ -118,15 +117,14 @@ def leave_pair_out(
     Primal: O(m n^2 + n^3), then O(m^2 n) for each alpha; dual: O(m^3) for each alpha. Memory for a few hundred rows of
     m pairs at a time, and in the dual two m x m matrices.
 
-    The standard error is that of the projection of the U-statistic on its items (Hoeffding 1948); for a binary label
-    it is that of DeLong et al. (1988) with n in the place of n - 1. The interval is normal on the logit scale (Pepe
-    2003). Where all pairs come out alike there is no standard error, and the interval is that of Clopper
-    and Pearson (1934) over as many trials as pairs without a common item can be formed. Both treat the scoring of each
-    pair as given: how much the score would vary over other training samples they do not tell. On labels without any
-    relation to the features, 20 to 100 items, the 95 % interval held 0.5 in 80 to 86 % of the samples.
-    For given ``pairs`` that share few items they are too wide instead.
+    The standard error is that of the projection of the U-statistic on its items (Hoeffding 1948); for a binary label it
+    is that of DeLong et al. (1988) with n instead of n - 1. The interval is normal on the logit scale (Pepe 2003). If
+    all pairs have the same result, there is no standard error, and the interval is that of Clopper and Pearson (1934),
+    where the number of trials is the largest number of pairs without a common item. Both ignore the variation between
+    training samples. For labels without any relation to the features and 20 to 100 items, the 95 % interval contained
+    0.5 in 80 to 86 % of the samples. For given ``pairs`` that share few items, intervals are too wide.
 
-    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features.
+    The basis of SparseRankRLS is chosen once, from all rows, and can contain held-out items.
 
     References
     ----------

@@ -31,12 +31,12 @@ _BATCH = 1 << 24
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(Shown):
-    """What :func:`permutation_test` found.
+    """The result of :func:`permutation_test`.
 
     Attributes
     ----------
     score : float
-        The held-out measure of the choice, ``best_score_``.
+        The held-out measure of the chosen model, ``best_score_``.
     p_value : float
         (1 + permutations at least as good) / (1 + permutations).
     permuted_scores : ndarray of shape (permutations,)
@@ -44,7 +44,7 @@ class PermutationTest(Shown):
     protocol : str
         How models were chosen and held out.
     shared : bool
-        Whether permutations were targets of one factorization, or refits.
+        Whether the permutations shared one factorization, or were refitted.
     """
 
     score: float
@@ -76,8 +76,8 @@ def permutation_test(
 ) -> PermutationTest:
     """Test whether the held-out measure of a choice is better than chance.
 
-    Labels are permuted inside queries. Each permutation repeats the whole choice (of alpha, kernel, ...), and its best
-    held-out measure is compared with that of the data, so that the p-value pays for the choice.
+    Labels are permuted within queries. Each permutation repeats the whole choice (of alpha, kernel, ...), and its best
+    held-out measure is compared with that of the data, so that the p-value accounts for the choice.
 
     Parameters
     ----------
@@ -86,7 +86,7 @@ def permutation_test(
     X, y, qid, sample_weight : as in :meth:`RankRLSCV.fit`
     n_permutations : int, default=1000
     event : array-like of shape (m,), optional
-        y holds right-censored times: 1 where the event was observed. Times are permuted with their events. The
+        1 if the event was observed; y then holds right-censored times, which are permuted with their events. The
         estimator is fitted on the pairs of :func:`~rankrls.survival_pairs`; all pairs of one event are held out
         together.
     random_state : int, default=0
@@ -97,9 +97,9 @@ def permutation_test(
 
     Notes
     -----
-    The graph of RankRLSCV does not depend on the labels if ``ties="include"``. Where queries or pairs are held out
-    exactly, the permutations are then targets of one factorization: of 150 items with 3,000 features 1,000 of them took
-    the processor time of about 13 refits, 0.15 s. Everything else is refitted: other estimators, folds of rows,
+    The graph of RankRLSCV does not depend on the labels if ``ties="include"``. If queries or pairs are held out
+    exactly, the permutations are then targets of one factorization: for 150 items with 3,000 features, 1,000 of them
+    took the processor time of about 13 refits, 0.15 s. Everything else is refitted: other estimators, folds of rows,
     splitters, ``event``, ``positive``, and ``rule="one_se"``.
 
     References

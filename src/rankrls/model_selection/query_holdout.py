@@ -31,7 +31,7 @@ def leave_query_out(
     groups: Any = None,
     sample_weight: Any = None,
 ) -> Array:
-    """Score every row by the model fitted without its query.
+    """Score every row by a model that is fitted without the row's query.
 
     Equal to refitting without each query, for every alpha, from one factorisation: the scores minimise
     ``||F (y - f)||^2 + alpha ||f||^2`` over all queries but the row's own.
@@ -39,40 +39,40 @@ def leave_query_out(
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Its parameters are used; it need not be fitted and is not changed.
+        Only its parameters are used; it need not be fitted and is not changed.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
     qid : array-like of shape (m,)
         One query id per row.
     alphas : sequence of float, optional
         Positive regularization values; the estimator's own alpha by default.
     groups : array-like of shape (m,), optional
-        Queries of one group are held out together (folds, users, ...); every query must lie in one group, except where
-        ``regression_weight=1`` compares no items: any rows can form a group then. By default each query is held out
+        Queries of one group are held out together (folds, users, ...); every query must be in one group. With
+        ``regression_weight=1``, which compares no items, any rows can form a group. By default each query is held out
         alone.
 
     Returns
     -------
     ndarray of shape (m,), (m, alphas), (m, targets) or (m, alphas, targets)
         In the order of the rows; the axis of alphas is there if ``alphas`` is given, that of targets if y has two
-        dimensions. NaN for rows of weight zero. Only differences inside a query mean anything.
+        dimensions. NaN for rows of weight zero. Only differences within a query are meaningful.
 
     Raises
     ------
     ValueError
-        Where alpha is not positive, a query lies in two groups, or holding out a group leaves no query with two
-        different labels.
+        If alpha is not positive, a query is in two groups, or no query with two different labels is left without a
+        group.
 
     Notes
     -----
-    Primal: O(m n^2 + n^3) for everything that the alphas share; many small queries then cost about ten thin products
-    a query for all alphas together. Dual: O(m^3), then O(u^2 m) a query of u items and alpha. Single-item queries are
-    scored like any other. Scores of a query that differ by rounding only are equal: a weight that no other query
-    determines is 0 by cancellation, and what rounding leaves of it would order the items.
+    Primal: O(m n^2 + n^3) for everything that the alphas share; each small query then takes about ten thin products for
+    all alphas together. Dual: O(m^3), then O(u^2 m) for each query of u items and each alpha. Queries of one item are
+    scored too. Scores of a query that differ only by rounding are made equal: a weight that no other query determines
+    is 0 up to rounding, and this error would otherwise order the items.
 
-    The basis of SparseRankRLS is chosen once, from all rows: held-out items lend it their features.
+    The basis of SparseRankRLS is chosen once, from all rows, and can contain held-out items.
 
-    Where a model fits every label, an alpha below 1e-11 of the largest eigenvalue is not evaluated, since rounding
-    would decide: scores are NaN, with one warning.
+    If a model fits every label, an alpha below 1e-11 of the largest eigenvalue is not evaluated, because of rounding
+    errors: its scores are NaN, with one warning.
 
     References
     ----------
@@ -148,7 +148,7 @@ def leave_preference_out(
     groups: Any = None,
     alphas: Any = None,
 ) -> Array:
-    """Predict each preference by the model fitted without it and without others of its group.
+    """Predict each preference by a model that is fitted without it and without the others of its group.
 
     Equal to refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
     factorisation.
@@ -156,7 +156,7 @@ def leave_preference_out(
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Its parameters are used; it need not be fitted and is not changed.
+        Only its parameters are used; it need not be fitted and is not changed.
     X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
     groups : array-like of shape (p,), optional
         Preferences of one group (an annotator, a prompt, a query, a fold) are held out together. By default each
@@ -167,19 +167,19 @@ def leave_preference_out(
     Returns
     -------
     ndarray of shape (p,) or (p, alphas)
-        The held-out score of each winner less that of its loser: positive where the preference is predicted rightly.
-        NaN for preferences of weight zero.
+        The held-out score of each winner minus that of its loser, which is positive if the preference is predicted
+        correctly. NaN for preferences of weight zero.
 
     Raises
     ------
     ValueError
-        Where alpha is not positive, or there are fewer than two preferences, or groups, with a strength other than 0.
+        If alpha is not positive, or there are fewer than two preferences, or groups, with a strength other than 0.
 
     Notes
     -----
     Primal: O(p n^2 + n^3) once, then O(p n) for single preferences and O(u n^2) for a group of u, for all alphas
-    together. Dual: O(min(p, m)^3) once. Other preferences between the same two items stay: hold them out together by
-    giving them one group.
+    together. Dual: O(min(p, m)^3) once. Other preferences between the same two items are not held out; to hold them out
+    together, give them one group.
 
     Examples
     --------

@@ -148,15 +148,15 @@ class ViewFunction:
 class CoRankingPursuit(ViewPursuer):
     r"""Semi-supervised ranking pursuit: views that fit the labelled rows and agree on the unlabelled ones.
 
-    M functions, one a view, each a sum of at most P kernel columns or features, minimise
+    M functions, one per view, each a sum of at most P kernel columns or features, minimise
 
     .. math::
 
         \sum_v (y - f_v)' L (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
 
-    where the bar means the unlabelled rows and ``Lbar`` compares those of the same query. Each stage takes one column a
-    view, those that lower it most together, and then fits all coefficients of all views anew. The prediction is the
-    mean of the views' functions.
+    where the bar means the unlabelled rows and ``Lbar`` compares those of the same query. Each stage selects one column
+    per view, which together lower it most, and then refits all coefficients of all views. The prediction is the mean of
+    the views' functions.
 
     Parameters
     ----------
@@ -165,14 +165,14 @@ class CoRankingPursuit(ViewPursuer):
     views : sequence of views, optional
         A view is a list, slice or mask of features (or their names); or a kernel's name or function; or a dict with any
         of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0`` and ``kernel_params``. By default two views, the
-        first and the second half of the features. A view takes columns of labelled rows.
+        first and the second half of the features. Columns are those of labelled rows.
     nu : float, default=1.0
-        Weight of the agreement; 0 leaves the views alone.
+        Weight of the agreement; with 0 the views need not agree.
     dictionary : {"kernel", "features"}, default="kernel"
-        "features": the columns are the features that a view has, and each view is a linear function of few of them. A
-        stage takes a feature for the first view, given that one for the second, and so on, O(M N (n + l)) for N of
-        them; kernels and ``shared_basis`` do not matter. Several views of all features, ``({}, {})``, are several
-        solutions, which ``disjoint`` keeps apart.
+        "features": the columns are the features of a view, and each view is a linear function of few of them. A stage
+        selects a feature for the first view, then one for the second, and so on, O(M N (n + l)) for N features; kernels
+        and ``shared_basis`` are ignored. Several views of all features, ``({}, {})``, are several solutions; with
+        ``disjoint`` they share no feature.
     disjoint : bool, default=False
         Whether a feature can be selected by one view only. The views are then several solutions without a common
         feature, each nearly as good (section 1 of the paper).
@@ -184,7 +184,7 @@ class CoRankingPursuit(ViewPursuer):
     ties, balance, regression_weight : as in :class:`RankRLS`
         All pairs of unlabelled rows of a query are compared.
     backfit : bool, default=True
-        Whether all coefficients are fitted again at each stage.
+        Whether all coefficients are refitted at each stage.
 
     Attributes
     ----------

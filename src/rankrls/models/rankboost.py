@@ -30,17 +30,17 @@ class RankBoost(Fits, ChoiceParameters):
         \sum_q \rho_q \sum_{y_i > y_j} w_i w_j \exp(-(f(x_i) - f(x_j))) , \qquad
         f(x) = \sum_t \alpha_t [ x_{j_t} > \theta_t ] ,
 
-    over the pairs of items of a query with different labels. Each round takes the stump with the largest
-    :math:`|r|`, :math:`r = \sum D_{ij} (h(x_i) - h(x_j))` under the loss's present weights D of the pairs, and gives it
-    the weight :math:`\tfrac12 \ln \frac{1+r}{1-r}`. The loss, divided by its value before the first round, bounds the
-    share of training pairs that are ordered wrongly.
+    over the pairs of items of a query with different labels. Each round adds the stump with the largest :math:`|r|`,
+    :math:`r = \sum D_{ij} (h(x_i) - h(x_j))` for the current weights D of the pairs, with the weight :math:`\tfrac12
+    \ln \frac{1+r}{1-r}`. The loss, divided by its value before the first round, bounds the share of training pairs that
+    are ordered wrongly.
 
     Parameters
     ----------
     n_estimators : int, default=300
         Rounds; the largest number if there are validation data.
     balance : {"pairs", "examples", "queries"}, default="examples"
-        What counts the same: each pair (the paper's uniform distribution), each example, or each query.
+        What has the same weight: each pair (the paper's uniform distribution), each example, or each query.
     scoring : str, Measure or callable, default="disagreement"
         The measure to choose the number of rounds by, on validation data; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -49,7 +49,8 @@ class RankBoost(Fits, ChoiceParameters):
     Attributes
     ----------
     n_estimators_ : int
-        Stumps of the model. Fewer than asked for where validation data say so, or where ``stopped_`` says why.
+        Stumps of the model. They are fewer than ``n_estimators`` if validation data chose so, or for the reason in
+        ``stopped_``.
     features_, thresholds_, weights_ : ndarray of shape (rounds,)
         ``weights_[t]`` is added to the score of an item with ``x[features_[t]] > thresholds_[t]``.
     train_loss_ : ndarray of shape (rounds,)
@@ -57,32 +58,33 @@ class RankBoost(Fits, ChoiceParameters):
     feature_importances_ : ndarray of shape (n,)
         Sum of the absolute weights of each feature's stumps, as a share of all; zeros without stumps.
     stopped_ : str
-        Why no further round was run: "n_estimators"; "no edge", no stump ordered the pairs better than
-        chance; "separated", one stump ordered all that had weight; "exhausted", the weights were beyond float64.
+        Why the rounds ended: "n_estimators"; "no edge", no stump ordered the pairs better than chance; "separated", one
+        stump ordered all pairs that have weight; "exhausted", the weights exceeded float64.
     best_score_, best_score_error_ : float
-        The validation data's measure of the choice, and its standard error over queries; only where such data were
-        given, as the following.
+        The measure of the chosen model on the validation data, and its standard error over queries. These and the
+        following attributes exist only with validation data.
     best_params_ : dict
         ``n_estimators``.
     cv_results_ : dict of ndarray
-        One entry a round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is the chosen one.
+        One entry per round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is the chosen one.
     selection_ : str
         How it was chosen, in words.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
     -----
-    The values of each feature are numbered once, O(m n log m), two or four bytes a value. A round then is O(m) for the
-    weights of the pairs, which factorise over items and labels and are never held one by one, and one pass over the
-    numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Stumps that are equally
-    good: the lowest feature, then the lowest threshold. Equally good numbers of rounds: the smallest.
+    The values of each feature are numbered once, O(m n log m), two or four bytes per value. A round then is O(m) for
+    the weights of the pairs, which factorise over items and labels and are never held one by one, and one pass over the
+    numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Of equally good stumps the
+    lowest feature is chosen, then the lowest threshold; of equally good numbers of rounds the smallest.
 
-    ``fit_pairs`` lowers :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`, O(p) more a round. Of a strength only the sign
-    plays a part: a negative one reverses the preference, and 0 is a tie, which has no effect. ``balance`` and
-    ``scoring`` play no part there.
+    ``fit_pairs`` lowers :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`, O(p) more per round. Only the sign of a strength
+    is used: a negative one reverses the preference, and 0 is a tie, which has no effect. ``balance`` and ``scoring``
+    have no effect then.
 
-    Scores are invariant to increasing transformations of training features, but for where between two training values a
-    threshold stands: halfway. There are no missing values. A query of one item, or of one label, has no effect.
+    Scores are invariant to increasing transformations of training features, except for the position of a threshold,
+    halfway between two training values. Missing values are not allowed. A query of one item, or of one label, has no
+    effect.
 
     References
     ----------
@@ -147,7 +149,7 @@ class RankBoost(Fits, ChoiceParameters):
         Returns
         -------
         ndarray of shape (m,)
-            Higher is better. Only differences between items of the same query mean anything.
+            Higher is better. Only differences between items of the same query are meaningful.
 
         Notes
         -----

@@ -28,7 +28,7 @@ _LINEAR = Kernel("linear")
 
 
 class Ranker(RegressorMixin, BaseEstimator):
-    """Scores items; only differences inside a query mean anything.
+    """Scores items; only differences within a query are meaningful.
 
     A subclass defines ``fit``. If it stores its function by :func:`rankrls.models.fitting.keep`, everything here works;
     otherwise it defines ``predict``.
@@ -105,13 +105,13 @@ class Ranker(RegressorMixin, BaseEstimator):
         return scores[:, 0] if self._one_target else scores
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
-        """Rank items inside their queries.
+        """Rank items within their queries.
 
         Parameters
         ----------
         X : as for :meth:`predict`
         qid : array-like of shape (m,), optional
-            One query id per row. None ranks all items together, which a model fitted with qid refuses.
+            One query id per row. None ranks all items together, which is an error if the model was fitted with qid.
 
         Returns
         -------
@@ -125,8 +125,9 @@ class Ranker(RegressorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """1 - disagreement error: the share of pairs with different labels that are ordered correctly.
 
-        Predicted ties count half; queries count the same, those without two different labels not at all; several
-        targets are averaged. Estimators that are fitted on unlabelled rows too are evaluated on the labelled ones.
+        Predicted ties count half. Queries have the same weight; those without two different labels are left out.
+        Several targets are averaged. Estimators that are fitted on unlabelled rows too are evaluated on the labelled
+        ones.
 
         Parameters
         ----------
@@ -135,7 +136,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         qid : array-like of shape (m,), optional
             Required if the model was fitted with qid.
         sample_weight : array-like of shape (m,), optional
-            A pair weighs the product of its rows' weights.
+            The weight of a pair is the product of its rows' weights.
         """
         check_is_fitted(self)
         fitting.check_no_extra_qid(self._fitted_with_qid, qid, "score")
@@ -220,16 +221,16 @@ class Fits(Ranker):
             float32 is not converted as a whole. Arrays of torch or cupy stay on their device (:ref:`devices`). With
             ``kernel="precomputed"``: the kernel matrix, (m, m).
         y : array-like of shape (m,) or (m, targets)
-            Labels, higher is better. Several targets, of estimators that take them, share one factorisation if ties
-            are included.
+            Labels, higher is better. Several targets share one factorisation if ties are included; not all estimators
+            accept them.
         qid : array-like of shape (m,), optional
-            One query id per row, in any order, of any hashable type. None makes everything one global ranking.
+            One query id per row, in any order, of any hashable type. With None, all rows form one global ranking.
         sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``.
+            Row weights, not negative; the weight of a pair is ``w_i w_j``.
         position : array-like of shape (m,), optional
-            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on
-            :math:`c / \theta` with weights :math:`n \theta`, c clicks per impression and theta the examination of
-            the position, which :func:`rankrls.clicks.estimate_propensities` finds first.
+            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on :math:`c
+            / \theta` with weights :math:`n \theta`, where c is clicks per impression and theta the examination of the
+            position, as :func:`rankrls.clicks.estimate_propensities` estimates it.
         impressions : array-like of shape (m,), optional
             With ``position``: how often the row was shown. Once by default.
         propensities : Propensities or dict of position to number, optional
@@ -242,7 +243,7 @@ class Fits(Ranker):
         Raises
         ------
         ValueError
-            For bad input, naming the row and column; and if no query holds two different labels.
+            For invalid input, naming the row and column; and if no query has two different labels.
         """
         check_parameters(self)
         clicks = (position, impressions, propensities)
@@ -333,7 +334,7 @@ class Chooses(Ranker, SelectionParameters):
             A group for each preference (the annotator, the prompt), held out together. Each preference is its own
             group by default. ``cv`` as an int makes that many folds of groups.
         X_val, y_val : optional
-            Labelled items to choose by instead, as one ranking.
+            Labelled items to choose by instead, which form one ranking.
 
         Returns
         -------
@@ -342,7 +343,7 @@ class Chooses(Ranker, SelectionParameters):
         Notes
         -----
         Held-out preferences are evaluated by the weighted share that is ordered correctly (``scoring`` must be
-        "disagreement" or "pair_accuracy"); those of strength 0 are not evaluated. Groups count the same.
+        "disagreement" or "pair_accuracy"); those of strength 0 are not evaluated. Groups have the same weight.
         """
         self._check()
         measure = self._measure(preferred=True)

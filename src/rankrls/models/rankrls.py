@@ -51,7 +51,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         data : Dataset
             As :func:`rankrls.io.open_dataset` returns it: parts of whole queries.
         executor : concurrent.futures.Executor or dask.distributed.Client, optional
-            Where parts are read and worked on; threads of this machine by default. Workers read the files themselves.
+            Where parts are read and processed; threads of this machine by default. Workers read the files themselves.
 
         Returns
         -------
@@ -60,13 +60,14 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         Raises
         ------
         InputError
-            For bad input, with the running number of the row, and for parameters that need all rows in memory.
+            For invalid input, with the number of the row in the data set, and for parameters that need all rows in
+            memory.
 
         Notes
         -----
-        O(m n^2 + n^3); two passes for a basis of n items, which is random. Memory O(n^2) and a few parts for each
-        worker, whatever the number of rows. The results of the parts are added in their order: the same parts give the
-        same bits on any executor, on one kind of machine. What ``partial_fit`` needs is not kept.
+        O(m n^2 + n^3); two passes for a basis of n items, which is random. The memory is O(n^2) and a few parts for
+        each worker, for any number of rows. The results of the parts are added in their order, so that the same parts
+        give the same bits on any executor, on one kind of machine. ``partial_fit`` cannot continue the model.
         """
         check_parameters(self)
         return incremental.fit_streamed(self, data, executor)
@@ -79,18 +80,17 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         )
     )
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Add whole queries, exactly: the same model as one fit on everything seen so far.
+        """Add whole queries: the model is the same as that of one fit on all rows so far.
 
-        Continues after :meth:`fit` or an earlier ``partial_fit``. Only a model of few coefficients has this method: of
-        weights of features, with ``kernel="linear"`` and not ``solver="dual"``; or of a basis, of a kernel that is not
-        precomputed.
+        Continues after :meth:`fit` or an earlier ``partial_fit``. RankRLS has this method with ``kernel="linear"`` and
+        not ``solver="dual"``, and SparseRankRLS if the kernel is not precomputed.
 
         Parameters
         ----------
         X, y, sample_weight : as for :meth:`fit`
         qid : array-like of shape (m,)
-            Query ids, none of which has been seen before. A model without qid takes each batch as a ranking of its
-            own: items of different batches are not compared. The first batch chooses the basis.
+            Query ids, all of them new. Without qid, each batch is a ranking of its own: items of different batches are
+            not compared. The basis is chosen from the first batch.
 
         Notes
         -----
@@ -139,8 +139,8 @@ class ExactChooser(Chooses, GraphParameters, KernelParameters):
         Notes
         -----
         One pass over the data for the normal equations of every graph, and one for each graph, in which the exact
-        held-out scores of each query are evaluated for all alphas; one more where the grid is extended. Of each query
-        its value for each alpha is kept; ``held_out_scores_`` is None.
+        held-out scores of each query are evaluated for all alphas; one more if the grid is extended. One value is kept
+        for each query and alpha; ``held_out_scores_`` is None.
         """
         check_parameters(self, several=True)
         return incremental.choose_streamed(self, data, validation, executor)
@@ -217,7 +217,7 @@ class RankRLS(ExactRanker):
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     ties : {"include", "exclude"}, default="include"
-        Whether pairs of items with equal labels (``==`` in float64) count: their scores are then drawn together.
+        Whether pairs of items with equal labels (``==`` in float64) are compared, so that their scores become similar.
     balance : {"pairs", "examples", "queries"}, default="examples"
         What has the same weight: each pair (Pahikkala et al. 2007), each example (Airola et al. 2010), or each query.
     regression_weight : float in [0, 1], default=0.0
@@ -250,7 +250,8 @@ class RankRLS(ExactRanker):
 
     Notes
     -----
-    Preferences: primal O(p n^2 + n^3) for p of them, or O(m n^2) where pairs outnumber items; dual O(min(p, m)^3).
+    Preferences: primal O(p n^2 + n^3) for p of them, or O(m n^2) if there are more pairs than items; dual O(min(p,
+    m)^3).
 
     There is no intercept: a constant cancels in every difference. A query of a single item, or with ``ties="exclude"``
     of a single label, has no effect. Rows of weight zero are dropped first. Integer weights equal repetition of rows,
