@@ -18,7 +18,7 @@ from rankrls.numerics.smoother import (
     normal_equations,
 )
 from tests.numerics.cases import Case, cases, refitted_weights, rounding, solve_extended
-from tests.oracles import gaussian, refined_dual_coefficients
+from tests.oracles import explicit_laplacian, gaussian, refined_dual_coefficients
 
 SHARES = np.geomspace(1e6, 1e-9, 6)
 """Alphas, in units of the largest eigenvalue."""
@@ -359,6 +359,16 @@ def test_several_queries_without_anything_to_compare():
     assert not hold_out(smoother, graph, np.eye(6), np.ones(2)).scores.any()
 
 
+def check_ties(held, numbers, units=64):
+    """Scores of items of one number differ by no more than their sizes and norms say; in the order of the graph."""
+    scores = (held.scores + held.levels)[0]
+    for number in np.unique(numbers):
+        same = np.flatnonzero(numbers == number)
+        bound = held.norms[0][:, None] * held.sizes[same]
+        difference = np.abs(scores[:, same] - scores[:, same[:1]])
+        assert (difference <= units * 2.2e-16 * (bound + bound[:, :1])).all()
+
+
 def test_sizes_bound_scores_and_equal_items_are_tied():
     """Scores of equal items differ by less than their sizes and norms say, whatever outliers there are."""
     rng = np.random.default_rng(3)
@@ -370,12 +380,8 @@ def test_sizes_bound_scores_and_equal_items_are_tied():
     for ties, beta in (("include", 0.0), ("exclude", 0.0), ("include", 0.4)):
         graph = LabelledGraph.build(np.round(y), q, ties=ties, regression_weight=beta)
         for smoother in forms(Case(X, y, q, None, {}), graph):
-            held = hold_out(smoother, graph, X, smoother.grid())
-            bound = held.norms[0][:, None] * held.sizes
-            place = np.argsort(graph.rows)
-            a, b = place[21], place[22]
-            difference = np.abs(held.scores[0][:, a] - held.scores[0][:, b])
-            assert (difference[:15] <= 64 * 2.2e-16 * (bound[:, a] + bound[:, b])[:15]).all()
+            held = hold_out(smoother, graph, X, smoother.grid()[:15])
+            check_ties(held, np.where(graph.rows == 22, 21, graph.rows))
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])
@@ -387,11 +393,50 @@ def test_items_with_equal_features_are_tied_in_either_form(ties, beta):
         graph = LabelledGraph.build(y, np.arange(24) // 6, ties=ties, regression_weight=beta)
         numbers = np.unique(X[graph.rows] @ [1, 2, 4] + 8 * (graph.rows // 6), return_inverse=True)[1]
         for smoother in forms(Case(X, y, None, None, {}), graph):
-            held = hold_out(smoother, graph, X, np.geomspace(1e3, 1e-6, 7) * smoother.top)
-            for number in range(numbers.max() + 1):
-                same = np.flatnonzero(numbers == number)
-                scores, bound = held.scores[0][:, same], held.norms[0][:, None] * held.sizes[same]
-                assert (np.abs(scores - scores[:, :1]) <= 64 * 2.2e-16 * (bound + bound[:, :1])).all()
+            check_ties(hold_out(smoother, graph, X, np.geomspace(1e3, 1e-6, 7) * smoother.top), numbers)
+
+
+def test_items_that_a_kernel_matrix_rounds_are_tied_if_they_are_equal():
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, q = rng.integers(0, 2, size=(40, 3)).astype(float), np.arange(40) // 8
+        noise = 2.2e-16 * rng.integers(-1, 2, size=(40, 40))
+        K = gaussian(X, X, 0.3) * (1.0 + noise + noise.T)
+        graph = LabelledGraph.build(rng.normal(size=40), q)
+        smoother = DualEquations.of_kernel(K, graph).smoother()
+        held = hold_out(smoother, graph, None, np.geomspace(1e3, 1e-9, 9) * smoother.top)
+        check_ties(held, (X @ [1, 2, 4] + 8 * q)[graph.rows])
+
+
+def test_outliers_and_large_labels_do_not_part_equal_items():
+    """A query of outliers decides how large alphas and eigenvalues are; other queries' scores are small beside both."""
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        q = np.arange(60) // 10
+        X = np.column_stack((1e5 * rng.normal(size=60) * (q == 0), rng.integers(0, 2, size=(60, 5))))
+        w = np.where(rng.random(60) < 0.2, 1e-8, 1.0)  # and items of next to no weight
+        graph = LabelledGraph.build(rng.normal(size=60), q, weights=w, balance="pairs")
+        smoother = DualEquations.of_kernel(X @ X.T, graph).smoother()
+        held = hold_out(smoother, graph, None, np.array([5e-3, 1e-4, 1e-6]) * smoother.top)
+        check_ties(held, np.where(q == 0, 1000 + np.arange(60), X[:, 1:] @ [1, 2, 4, 8, 16] + 32 * q)[graph.rows])
+
+
+def test_a_dual_hold_out_loses_as_many_digits_as_alpha_has():
+    rng = np.random.default_rng(0)
+    X, y, q = rng.normal(size=(40, 6)), rng.normal(size=40), np.arange(40) // 5
+    K = gaussian(X.astype(np.longdouble), X.astype(np.longdouble), 1.0)
+    graph = LabelledGraph.build(y, q)
+    smoother = DualEquations.of_kernel(K.astype(float), graph).smoother()
+    shares = np.array([1e2, 1e-2, 1e-4, 1e-6])
+    held = graph.restore(hold_out(smoother, graph, None, shares * smoother.top).scores[0])
+    out, rest = q == 2, q != 2
+    L = explicit_laplacian(y[rest], q[rest].tolist(), balance="examples")
+    for k, share in enumerate(shares):
+        a = refined_dual_coefficients(K[np.ix_(rest, rest)], L, y[rest], share * smoother.top)
+        wanted = (K[np.ix_(out, rest)] @ a).astype(float)
+        wanted -= wanted.mean()
+        limit = max(1e-13, 2.0 * 2.2e-16 / share) * np.abs(wanted).max()
+        np.testing.assert_allclose(held[k, out], wanted, rtol=0, atol=limit)
 
 
 def rare_features(seed, queries, items):
@@ -418,13 +463,8 @@ def test_what_only_a_held_out_query_determines_gets_no_weight(queries, items, ro
         smoother = normal_equations(graph, X).smoother()
         held = hold_out(smoother, graph, X, np.geomspace(1.0, 1e-9, 7) * smoother.top, means=means)
         numbers = np.unique(np.column_stack((common, q)), axis=0, return_inverse=True)[1].ravel()[graph.rows]
-        scores = held.scores[0] + (held.levels[0] if means else 0.0)
-        for number in range(numbers.max() + 1):
-            same = np.flatnonzero(numbers == number)
-            bound = held.norms[0][:, None] * held.sizes[same]
-            difference = np.abs(scores[:, same] - scores[:, same[:1]])
-            units = 10_000 if rotated else 64  # of rounding: the features are rounded themselves when they are rotated
-            assert (difference <= units * 2.2e-16 * (bound + bound[:, :1])).all()
+        # the features are rounded themselves when they are rotated
+        check_ties(held, numbers, 10_000 if rotated else 64)
 
 
 def test_the_preferences_of_an_item_compared_once_say_nothing_of_it():

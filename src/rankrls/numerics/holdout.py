@@ -39,6 +39,8 @@ _CHUNK = 1 << 19
 _DUAL_ROWS = 256
 _LARGE_ALPHA = 1e-2
 """Of the largest eigenvalue: scores of a larger alpha are found from H, of a smaller one from I - H."""
+_ROUNDED = 0.05
+"""Of the root of the largest eigenvalue: in the dual, smaller scores are rounded as scores of items of this size."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -233,14 +235,11 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
         weights = partial(_weights, V, t[:, k] - P[k], D, s.right[:, k])
         _add_unseen(scores, graph, bounds, deviations, weights)
     values = np.abs(s.values)
-    sizes = np.sqrt(to_host(V * V @ moved(values, V))) / np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
+    sizes = np.maximum(np.sqrt(to_host(V * V @ moved(values, V))), _ROUNDED * np.sqrt(s.top))
+    sizes /= np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
     sizes[unseen] = sizes.max(initial=0.0)
     sizes = _with_levels(sizes, graph)
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and multiplied by coefficients that grow as alpha falls
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
-    if not unseen.all():
-        # scores are labels less errors, and rounded as labels are
-        labels = np.abs(t[~unseen]) / np.where(graph.scale > 0.0, graph.scale, np.inf)[~unseen, None]
-        norms = np.maximum(norms, labels.max(axis=0)[:, None] / max(float(sizes.mean()), 1e-300))
     return HeldOut(out, sizes, norms, levels)
