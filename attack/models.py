@@ -85,10 +85,12 @@ def judge(case: bytes) -> None:
                 raise Wrong(f"a right file is refused: {error}") from None
             raise Refused from None
         read_info(path)
+        if hasattr(rows, "shape") and model.n_features_in_ != rows.shape[1]:  # a right model of other data
+            raise Refused
         with np.errstate(all="ignore"):
             try:
                 scores = model.predict(copy.deepcopy(rows))
-            except InputError:  # a right model of other data
+            except InputError:  # another one
                 raise Refused from None
         if len(scores) != 4 or not (np.isfinite(scores).all() or _holds_large(data)):
             raise Wrong(f"the scores are {scores}"[:200])
