@@ -15,7 +15,7 @@ from rankrls.model_selection.query_holdout import checked_model, labelled_data
 from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
-from rankrls.numerics.concordance import CONFIDENCE, METHOD
+from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import Array, Index
 from rankrls.selection.plans import check_pairs_can_be_held_out, concordance
 from rankrls.survival import survival_pairs
@@ -41,7 +41,6 @@ class PairHoldout(Shown):
         Pairs that were held out.
     confidence : float
         The level of the interval.
-    interval_method : str
     """
 
     alpha: Any
@@ -51,7 +50,6 @@ class PairHoldout(Shown):
     differences: Array | None
     n_pairs: int
     confidence: float
-    interval_method: str = METHOD
 
     def __str__(self) -> str:
         columns = (self.alpha, self.score, self.standard_error, *self.interval)

@@ -301,7 +301,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
         fitting.begin(self, data)
         fitting.publish(self, results, plan.description, data)
-        self._store(results.best_state.candidate.basis, results.best_state.solutions.details[0])
+        self._store(results.candidate.basis, results.solutions.details[0])
         stages = self.best_params_["n_basis"] = int(results.best_value)
         self.n_basis_ = len(self.basis_indices_)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages

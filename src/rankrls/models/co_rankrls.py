@@ -133,7 +133,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         plan = exact_plan(self.cv, measure, data, settings, constrained=True)
         results = search(self._candidates(rows, plans), data, plan, self.rule, alphas, int(self.verbose))
         fitting.begin(self, data)
-        self._store(rows, plans, results.best_state)
+        self._store(rows, plans, results)
         fitting.publish(self, results, plan.description, data)
         self.mu_ = float(self.best_params_["mu"])
         self.mu_at_edge_ = results.edges.get("mu", False)

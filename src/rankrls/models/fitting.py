@@ -394,10 +394,9 @@ def _kept(values: Any) -> Any:
 
 def store(model: Any, results: Results, plan: Plan, data: Comparisons) -> None:
     """Keep the candidate that a search chose, what is known of the data, and how it was chosen."""
-    chosen = results.best_state
     begin(model, data)
-    keep(model, chosen.solutions[0], chosen.candidate.kernel, data, chosen.candidate.basis)
-    warn_of_lost_feature(model, chosen.lost_feature)
+    keep(model, results.solutions[0], results.candidate.kernel, data, results.candidate.basis)
+    warn_of_lost_feature(model, results.lost_feature)
     publish(model, results, plan.description, data)
 
 

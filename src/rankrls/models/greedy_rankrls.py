@@ -140,7 +140,7 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
             solutions = candidate.problem(data).path(values)
         else:
             results = search(self._candidates(data), data, plan, self.rule, values, int(self.verbose))
-            candidate, solutions = results.best_state.candidate, results.best_state.solutions
+            candidate, solutions = results.candidate, results.solutions
         fitting.begin(self, data)
         fitting.keep(self, solutions[0], candidate.kernel)
         if plan is not None:

@@ -225,7 +225,7 @@ def choose_streamed(model: Any, dataset: Any, validation: Any, executor: Any) ->
     data: Any = StreamedData(dataset, executor)
     problems, plan = _problems(model, data, fitting.settings_of(model, data)), streamed_plan(measure, validation)
     results = search(problems, data, plan, model.rule, alphas, int(model.verbose))
-    n_queries = int(results.best_state.candidate.counts[1])
+    n_queries = int(results.candidate.counts[1])
     description = f"leave-query-out over {in_words(n_queries)}"
     if validation is not None:
         description = f"validation data with {in_words(validation.n_queries)}"

@@ -238,7 +238,7 @@ class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
         results = search(self._candidates(data, most), data, plan, self.rule, None, int(self.verbose))
         fitting.begin(self, data)
         fitting.publish(self, results, plan.description, data)
-        self._store(data, results.best_state.candidate, results.best_state.solutions.details[0])
+        self._store(data, results.candidate, results.solutions.details[0])
         stages = self.best_params_["n_basis"] = int(results.best_value)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
         return self

@@ -235,6 +235,6 @@ class RankSVMCV(Chooses, RankSVMParameters):
         Cs = fitting.alphas_of(self, "Cs", positive=True)
         Cs = None if Cs is None else Cs[::-1]
         results = search(self._candidates(data), data, plan, self.rule, Cs, int(self.verbose))
-        self._keep(data, results.best_state.candidate, results.best_state.solutions)
+        self._keep(data, results.candidate, results.solutions)
         fitting.publish(self, results, plan.description, data)
         return self

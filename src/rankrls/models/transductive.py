@@ -192,7 +192,7 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
         alphas, known = fitting.alphas_of(self, positive=True), rows.known
         plan = few_folds(self.cv, resolve_measure(self.scoring), known, float(self.regression_weight))
         results = search(self._candidates(rows), known, plan, self.rule, alphas, int(self.verbose))
-        self._store(rows.everything, results.best_state.candidate, results.best_state.solutions.details[0])
+        self._store(rows.everything, results.candidate, results.solutions.details[0])
         fitting.publish(self, results, plan.description, known)
 
 

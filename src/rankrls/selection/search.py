@@ -43,20 +43,12 @@ def ends_of_grids(estimator: Any) -> dict[str, str]:
     return out
 
 
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """A candidate that was chosen, its problem's solution, and the feature that rounding hides."""
-
-    candidate: Any
-    solutions: Any
-    lost_feature: int | None
-
-
 @dataclass
 class Results:
     """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
 
-    ``values`` has the measure of each query or block at every entry of each curve, if it is known.
+    ``values`` has the measure of each query or block at every entry of each curve, if it is known. A search adds the
+    best ``candidate``, its ``solutions`` at the chosen value, and the feature that rounding hides.
 
     The rule works inside each curve; between candidates the best value decides, and of equals the first.
     """
@@ -70,7 +62,9 @@ class Results:
     best_score: float = np.nan
     best_error: float = np.nan
     best_choices: dict[str, Any] = field(default_factory=dict)
-    best_state: Any = None
+    candidate: Any = None
+    solutions: Any = None
+    lost_feature: int | None = None
     best_values: Array | None = None
     best_scores: Array | None = None
     at_edge: bool = False
@@ -165,8 +159,8 @@ def search(
                     grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
                 if results.add(candidate.choices, grid, curve):
                     # What is kept of the best candidate is small; its problem may hold matrices of all items.
-                    solutions = problem.path(np.array([results.best_value]))
-                    results.best_state = Chosen(candidate, solutions, getattr(problem, "lost_feature", None))
+                    results.candidate, results.solutions = candidate, problem.path(np.array([results.best_value]))
+                    results.lost_feature = getattr(problem, "lost_feature", None)
                 del candidate, problem, curve, curve_of
     return results
 
