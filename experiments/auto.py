@@ -113,7 +113,7 @@ def sized(folder: Path) -> Rows:
         like: Any = {"n_features": parts[0].X.shape[1]} if parts else {}
         table = load_letor(folder / name, dense=True, zero_based=False, **like)
         sizes = np.loadtxt(folder / f"{name}.query", dtype=int)
-        qid = 1000 * len(parts) + group_to_qid(sizes, n_rows=len(table.y))
+        qid = 1000 * len(parts) + group_to_qid(sizes)
         parts.append(Rows(table.X, table.y, qid))
     return joined(*parts)
 
