@@ -3,6 +3,7 @@
     python -m experiments.auto --data DIR                 # LETOR's collections: train and validation parts, then test
     python -m experiments.auto --documentation 450        # so many queries of make demo to learn from, 400 to judge on
     python -m experiments.auto --sizes DIR                # five folds of LightGBM's example (examples/lambdarank there)
+    python -m experiments.auto --prices                   # 200 training and 200 test queries of made-up offers
     python -m experiments.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
 
 Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
@@ -82,8 +83,8 @@ def auto(**given: Any) -> Callable[[Rows], tuple[Any, str]]:
 
 
 METHODS: dict[str, Callable[[Rows], tuple[Any, str]]] = {
-    "linear": auto(families="linear"),
-    "Gaussian": auto(families="gaussian"),
+    "linear": auto(families="linear", scales=("raw", "standard")),
+    "Gaussian": auto(families="gaussian", scales=("raw", "standard")),
     "Auto": auto(),
     "Auto with trees": auto(families="all"),
     RIVAL: lambdarank,
@@ -128,6 +129,17 @@ def fifths(rows: Rows) -> Iterator[tuple[Rows, Rows]]:
 def taken(rows: Rows, which: np.ndarray) -> Rows:
     """Some of the rows."""
     return Rows(rows.X[which], rows.y[which], rows.qid[which])
+
+
+def offers(queries: int = 400, seed: int = 0) -> Rows:
+    """Made-up offers, 10 a query: prices, numbers of reviews and sales over several powers of ten, rating and match."""
+    rng = np.random.default_rng(seed)
+    m = 10 * queries
+    price, reviews, sales = np.exp(rng.normal((3.5, 2.5, 4.0), (1.2, 1.8, 1.5), size=(m, 3))).T
+    rating, match = rng.normal(4.0, 0.5, m), rng.random(m)
+    utility = 3.0 * match + 0.8 * rating - np.log(price) + 0.5 * np.log1p(np.floor(reviews)) + rng.normal(size=m)
+    X = np.column_stack([price.round(2), np.floor(reviews), np.floor(sales), rating, match])
+    return Rows(X, np.digitize(utility, np.quantile(utility, (0.6, 0.8, 0.92))).astype(float), np.arange(m) // 10)
 
 
 def documentation(count: int) -> tuple[Rows, Rows]:
@@ -202,15 +214,19 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the estimate")
     parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
+    parser.add_argument("--prices", action="store_true", help="made-up offers with prices and counts")
     options = parser.parse_args()
     if options.sizes is not None and options.splits:
         splits("LightGBM's example", sized(options.sizes), options.splits)
     elif options.sizes is not None:
         compare("LightGBM's example", fifths(sized(options.sizes)))
+    elif options.prices:
+        rows = offers()
+        compare("offers", [(taken(rows, rows.qid < 200), taken(rows, rows.qid >= 200))])
     elif options.documentation:
         compare("documentation search", [documentation(options.documentation)])
     elif options.data is None:
-        parser.error("give --data DIR, --documentation N or --sizes DIR")
+        parser.error("give --data DIR, --documentation N, --prices or --sizes DIR")
     else:
         for collection in collections(Path(options.data), options.collection):
             if options.splits:

@@ -13,13 +13,13 @@ from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, _scalers
+from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, _scalers
 from tests.refusals import Refusal
 
 SCALERS = [QueryMinMaxScaler(), QueryStandardScaler()]
 
 
-@parametrize_with_checks(SCALERS)
+@parametrize_with_checks([*SCALERS, LogScaler()])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
@@ -157,3 +157,16 @@ def test_sparse_is_refused_since_it_would_become_dense():
             clone(scaler).fit(X, qid=[1, 1, 1])
         with pytest.raises(TypeError, match="dense data is required"):
             clone(scaler).fit(np.eye(3)).transform(X)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_logarithms_are_standardised_over_all_rows(container):
+    X = np.array([[0.0, -3.0], [1.0, 0.0], [1e9, 5.0], [0.0, 2e4]])
+    weights = np.array([1.0, 2.0, 1.0, 3.0])
+    found = LogScaler().fit(container(X), sample_weight=weights).transform(container(X))
+    logs = np.log(np.abs(X) + np.sqrt(X**2 + 1.0)) * np.sign(X)
+    mean = np.average(logs, axis=0, weights=weights)
+    expected = (logs - (0.0 if sp.issparse(found) else mean)) / np.sqrt(
+        np.average((logs - mean) ** 2, axis=0, weights=weights)
+    )
+    np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-12)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from scipy.stats import rankdata
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
@@ -32,15 +33,18 @@ def test_the_family_that_made_the_labels_is_found(kind: str, families: list[str]
     X, y, qid = _data(kind)
     model = AutoRankRLS(n_basis=100).fit(X, y, qid=qid)
     assert model.best_params_["model"] in families  # a wide Gaussian is next to a polynomial
-    assert list(model.results_["model"]) == [name for name in NAMES for _ in range(2)]
+    assert list(model.results_["model"]) == [name for name in NAMES for _ in range(4)]
     assert model.skipped_ == {}
 
 
 def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
     X, y, qid = _data()
     model = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
-    features = {"raw": X, "standard": StandardScaler().fit_transform(X)}
-    for row in range(6):
+    logs, ranks = np.arcsinh(X), (rankdata(X, axis=0) - 1.0) / (len(X) - 1.0)
+    features = {"raw": X, "standard": X / X.std(axis=0), "log": logs / logs.std(axis=0), "ranks": ranks}
+    for key in ("standard", "log"):
+        features[key] = features[key] - features[key].mean(axis=0)
+    for row in range(12):
         own = {name: column[row] for name, column in model.results_.items()}
         Z = features[own["scale"]]
         if own["model"] == "linear":
@@ -55,6 +59,18 @@ def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
         expected.fit(Z, y, qid=qid)
         assert own["mean_score"] == pytest.approx(expected.best_score_, abs=1e-9)
         assert own["alpha"] == pytest.approx(expected.alpha_, rel=1e-9)
+
+
+def test_prices_are_ranked_by_logarithms_or_ranks() -> None:
+    X, y, qid = _data("line")
+    model = AutoRankRLS(n_basis=60, families="linear").fit(np.exp(4.0 * X), y, qid=qid)
+    assert model.best_params_["scale"] in ("log", "ranks")
+    table = dict(zip(model.results_["scale"], model.results_["mean_score"], strict=True))
+    assert min(table["log"], table["ranks"]) > max(table["raw"], table["standard"]) + 0.02
+    some = AutoRankRLS(n_basis=60, families="linear", scales="log").fit(np.exp(4.0 * X), y, qid=qid)
+    assert list(some.results_["scale"]) == ["log"]
+    with pytest.raises(InputError, match="scales must be one of"):
+        AutoRankRLS(scales="square").fit(X, y, qid=qid)
 
 
 def test_the_rule_takes_the_first_model_that_is_behind_by_so_many_standard_errors_of_the_difference() -> None:
@@ -79,7 +95,7 @@ def test_the_error_of_a_difference_is_paired() -> None:
     for Z in (X, StandardScaler().fit_transform(X)):
         values.append(RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid).query_scores_)
     top = int(np.argmax(model.results_["mean_score"]))
-    assert top > 1
+    assert top > 3
     best = model.best_estimator_ if model.results_["chosen"][top] else None
     if best is not None:
         final = best[-1] if hasattr(best, "steps") else best
@@ -98,7 +114,7 @@ def test_its_own_value_is_never_what_is_reported() -> None:
         own = model.results_["mean_score"][model.results_["chosen"]][0]
         assert model.optimism_ >= 0.0
         assert model.best_score_ == pytest.approx(own - model.optimism_)
-        assert "6 models" in model.selection_
+        assert "12 models" in model.selection_
         gaps.append(model.optimism_)
     # nothing can be learned here, so that all of the best one's lead is the choice's own
     assert np.mean(gaps) > 0.01
@@ -147,7 +163,7 @@ def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pyt
     monkeypatch.setattr(SparseRankRLSCV, "_candidates", failing)
     with pytest.warns(InputWarning, match="overflows"):
         model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
-    assert model.skipped_ == {"degree 2, raw": "It overflows", "degree 2, standard": "It overflows"}
+    assert model.skipped_ == {f"degree 2, {scale}": "It overflows" for scale in ("raw", "standard", "log", "ranks")}
     monkeypatch.setattr(auto_rankrls, "RankRLSCV", lambda **given: SparseRankRLSCV(kernel="polynomial"))
     with pytest.raises(InputError, match="overflows"):
         AutoRankRLS(n_basis=len(X)).fit(X, y, qid=qid)
@@ -192,7 +208,7 @@ def test_sparse_features_stay_sparse() -> None:
     X[np.abs(X) < 0.7] = 0.0
     model = AutoRankRLS(n_basis=40).fit(sparse.csr_array(X), y, qid=qid)
     dense = AutoRankRLS(n_basis=40, rule="best").fit(X, y, qid=qid)
-    assert len(model.results_["model"]) == 6
+    assert set(model.results_["scale"]) == {"raw", "standard", "log"}
     assert model.results_["mean_score"][0] == pytest.approx(dense.results_["mean_score"][0], abs=1e-9)
 
 

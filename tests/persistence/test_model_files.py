@@ -24,7 +24,7 @@ from rankrls.cli import main
 from rankrls.metrics import Measure
 from rankrls.persistence import read_info
 from rankrls.persistence._format import VALUES, class_of
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 
 @pytest.fixture
@@ -178,7 +178,7 @@ def test_not_updatable_is_small_and_says_so(data, tmp_path):
 SKLEARN = [StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler(), QuantileTransformer(n_quantiles=9)]
 
 
-@pytest.mark.parametrize("scaler", [*SKLEARN, "passthrough"])
+@pytest.mark.parametrize("scaler", [*SKLEARN, LogScaler(), "passthrough"])
 def test_pipelines_of_scikit_learns_scalers(scaler, data, tmp_path):
     X, y, _ = data
     model = make_pipeline(scaler, rankrls.RankRLS()).fit(X, y)

@@ -199,8 +199,8 @@ METHODS = {
     "ranksvm": "RankSVMCV",
     "rankboost": "RankBoost",
 }
-SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all"]
-_SCALING = "minmax and standard scale within each query, minmax-all and standard-all over all rows."
+SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all", "log-all"]
+_SCALING = "minmax and standard scale within each query, minmax-all, standard-all and log-all over all rows."
 LEARNING = together(
     data("FILE", "--vali", "Validation data that select the model; by default held-out queries do."),
     data("FILE", "--test", "Evaluate the model on these data."),

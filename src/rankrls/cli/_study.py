@@ -31,7 +31,7 @@ from rankrls.io.files import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.persistence.encoded import encoded_rows, encoder_fitted, in_one_error
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from rankrls.selection.search import ends_of_grids
 from rankrls.streaming.fitting import fit_scaler, scaled
 
@@ -42,6 +42,7 @@ _SCALERS = {
     "standard": QueryStandardScaler,
     "minmax-all": MinMaxScaler,
     "standard-all": StandardScaler,
+    "log-all": LogScaler,
 }
 _FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
 _EXCLUSIVE = {

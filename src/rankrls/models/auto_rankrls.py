@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_word
@@ -35,6 +35,7 @@ from rankrls.models.parameters import (
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
+from rankrls.preprocessing import LogScaler
 from rankrls.selection.optimism import ALLOWED, Entries
 from rankrls.selection.plans import Plan, exact_plan
 from rankrls.selection.search import Results, progress, search
@@ -85,6 +86,20 @@ _FAMILIES = {
 _BOOSTED = ("trees", "blend")
 
 
+def _scaled_ranks(X: Any) -> QuantileTransformer:
+    """Ranks of each feature's values, from 0 to 1, of all rows."""
+    return QuantileTransformer(n_quantiles=min(1000, X.shape[0]), subsample=None)
+
+
+_SCALES: dict[str, Callable[[Any], Any]] = {
+    "raw": lambda X: None,
+    "standard": lambda X: StandardScaler(with_mean=not sparse.issparse(X)),
+    "log": lambda X: LogScaler(),
+    "ranks": _scaled_ranks,
+}
+"""Scalers for given features."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Tried:
     """A family on features of one scale, fitted: an estimator or a pipeline, what its search found, and how."""
@@ -126,6 +141,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
         The measure to choose by; see :func:`rankrls.metrics.resolve_measure`.
     families : "all", str or sequence of str, default=("linear", "degree 2", "gaussian")
         The models to try; "all" adds "trees" and "blend", which needs the trees.
+    scales : str or sequence of str, default=("raw", "standard", "log", "ranks")
+        The scales to try. Trees take the features as they are. Ranks of sparse features are not tried.
     rule : {"half_se", "one_se", "best"}, default="half_se"
         "one_se" allows a whole standard error, "best" takes the best model of any complexity.
     n_basis : int, default=500
@@ -211,6 +228,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     scoring: Any = parameter(default="ndcg@10", check=check_measure)
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
+    scales: Any = parameter(default=("raw", "standard", "log", "ranks"))
     rule: str = parameter(default="half_se", check=ALLOWED)
     n_basis: int = parameter(default=500, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
@@ -237,7 +255,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
         self
         """
         check_parameters(self)
-        self._families()
+        self._families(), self._scales()
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = exact_plan(self.cv, measure, data, [Setting()])
@@ -270,16 +288,22 @@ class AutoRankRLS(Ranker, SelectionParameters):
             lightgbm()  # or the error that names the extra
         return [family for family in _FAMILIES if family in given]
 
+    def _scales(self) -> list[str]:
+        """Those to try."""
+        given = options(self.scales, "scales")
+        for scale in given:
+            check_word("scales", scale, _SCALES)
+        return [scale for scale in _SCALES if scale in given]
+
     @property
     def _takes_missing(self) -> bool:
         return "trees" in self._families()
 
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""
+        scales = [one for one in self._scales() if not (one == "ranks" and sparse.issparse(data.X))]
         wanted = [
-            (family, scale)
-            for family in self._families()
-            for scale in (("raw",) if family in _BOOSTED else ("raw", "standard"))
+            (family, scale) for family in self._families() for scale in (("raw",) if family in _BOOSTED else scales)
         ]
         tried: list[_Tried] = []
         skipped: dict[str, str] = {}
@@ -314,10 +338,10 @@ class AutoRankRLS(Ranker, SelectionParameters):
     def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> Found:
         """Fit a scaler and then a ranker."""
         check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
-        X, scaler = data.X, None
-        if scale == "standard":
-            scaler = StandardScaler(with_mean=not sparse.issparse(X)).fit(X, sample_weight=data.weights)
-            X = scaler.transform(X)
+        X, scaler = data.X, _SCALES[scale](data.X)
+        if scaler is not None:
+            weights = {} if scale == "ranks" else {"sample_weight": data.weights}
+            X = scaler.fit(X, **weights).transform(X)
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         kernel, gamma, _ = _FAMILIES[family]
         given = {"scoring": self.scoring, **kernel}
@@ -351,7 +375,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
             one.described(one.results.best_choices, one.results.best_value)
             | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
             | {"behind": behind, "behind_error": error, "seconds": one.seconds}
-            | {"export": _FAMILIES[one.family].exports}
+            | {"export": _FAMILIES[one.family].exports if one.scale in ("raw", "standard") else "no"}
             for one, behind, error in zip(tried, *entries.behind(), strict=True)
         ]
         self.results_ = _columns(rows) | {"chosen": np.arange(len(tried)) == k}

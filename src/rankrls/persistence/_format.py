@@ -150,7 +150,7 @@ VALUES = {
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "QuantileTransformer")
 CLASSES = {
     **dict.fromkeys(rankrls.__all__, "rankrls"),
-    **dict.fromkeys(("QueryMinMaxScaler", "QueryStandardScaler", "TableEncoder"), "rankrls.preprocessing"),
+    **dict.fromkeys(("LogScaler", "QueryMinMaxScaler", "QueryStandardScaler", "TableEncoder"), "rankrls.preprocessing"),
     **dict.fromkeys(_SCALERS, "sklearn.preprocessing"),
     "Pipeline": "sklearn.pipeline",
     **dict.fromkeys(("TreeRanker", "BlendRanker"), "rankrls.models.boosted"),

@@ -1,4 +1,4 @@
-"""Scalers that work on one query at a time.
+"""Scalers that work on one query at a time, and one for numbers of very different sizes.
 
 A column of a query is scaled as ``((x - shift) - rest) / scale``. ``shift`` is a value of the column itself, its
 minimum or its first value, so that the difference to it is exact or nearly so however far the column lies from zero,
@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -223,3 +224,68 @@ class QueryStandardScaler(_QueryScaler):
         scale = np.sqrt(np.add.reduceat(off, starts[:-1], axis=0) / counts)
         scale[scale == 0.0] = 1.0
         return shift, rest, scale
+
+
+class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Replace each feature by its logarithm, and standardise the logarithms over all rows.
+
+    ``x`` becomes ``asinh(x) = log(x + sqrt(x^2 + 1))``, then ``(asinh(x) - mean) / std``. ``asinh`` is close to
+    ``log(2 x)`` for large numbers, to x around 0, and takes negative numbers and zeros. It suits prices and counts.
+
+    Attributes
+    ----------
+    scaler_ : sklearn.preprocessing.StandardScaler
+        That of the logarithms.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of str, shape (n,)
+        Their names, if ``X`` had them.
+
+    Notes
+    -----
+    O(m n). Sparse features stay sparse: they are divided by their spread, and not centred.
+
+    Examples
+    --------
+    >>> from rankrls.preprocessing import LogScaler
+    >>> LogScaler().fit_transform([[1.0], [1000.0], [1000000.0]]).round(2)
+    array([[-1.22],
+           [-0.01],
+           [ 1.23]])
+    """
+
+    def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Compute the mean and the spread of the logarithms.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (m, n)
+            Features.
+        y : ignored
+            For scikit-learn.
+        sample_weight : array-like of shape (m,), optional
+            Weights of the rows.
+
+        Returns
+        -------
+        self
+        """
+        values = self._logarithms(X, reset=True)
+        scaler = StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
+        self.scaler_ = scaler.fit(values, sample_weight=sample_weight)
+        return self
+
+    def transform(self, X: ArrayLike) -> Any:
+        """The standardised logarithms, of the shape of ``X``."""
+        check_is_fitted(self)
+        return self.scaler_.transform(self._logarithms(X, reset=False))
+
+    def _logarithms(self, X: Any, *, reset: bool) -> Any:
+        how: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
+        values: Any = validate_data(self, X, reset=reset, dtype=_FLOATS, **how)
+        return values.arcsinh() if sparse.issparse(values) else np.arcsinh(values)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        return tags
