@@ -188,15 +188,13 @@ def _defined(
     rows: list[tuple[str, float, float, float]], encoded: Sequence[EncodedFeature], engine: Engine, constant: float
 ) -> tuple[list[tuple[str, float, float, float]], list[dict[str, Any]], float]:
     """The sum over an engine's own features, with the scalers in the weights, their definitions, and the constant."""
-    why = {f: _NEVER.get(f.kind) or engine.refused(f) for f in encoded}
-    refused = {f.column if f.kind in (*_NEVER, "word") else f.name: (f, text) for f, text in why.items() if text}
+    refused = [(f, why) for f in encoded if (why := _NEVER.get(f.kind) or engine.refused(f))]
     if refused:
-        listed = "; ".join(f"{name!r} ({text})" for name, (_, text) in refused.items())
-        texts = any(f.kind in ("similarity", "word", "tfidf") for f, _ in refused.values())
-        remedy = "Fit with text_features='matches', or leave" if texts else "Rename or leave"
-        problem = f"{engine.name} cannot compute what the model needs: {listed}. {remedy} the columns out (ignore)."
-        column, settings = next(iter(refused.values()))[0].column, {"text_features": "matches"}
-        raise InputError(problem, parameter="model", column=column, settings=settings)
+        named = ((f.column if f.kind in (*_NEVER, "word") else f.name, why) for f, why in refused)
+        listed = "; ".join(dict.fromkeys(f"{name!r} ({why})" for name, why in named))
+        remedy = "Rename the columns, leave them out (ignore), or fit with text_features='matches'."
+        problem, settings = f"{engine.name} cannot compute what the model needs: {listed}", {"text_features": "matches"}
+        raise InputError(f"{problem}. {remedy}", parameter="model", column=refused[0][0].column, settings=settings)
     out, definitions = [], []
     for feature, name, (_, scaled, centre, spread) in zip(encoded, engine_names(encoded), rows, strict=True):
         weight = scaled / spread
@@ -281,7 +279,7 @@ def instant(days: float) -> str:
     return (datetime(1970, 1, 1) + timedelta(days=days)).isoformat(timespec="milliseconds") + "Z"
 
 
-def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
+def positive_offset(model: Any, X: Any) -> float:
     """The offset that makes the scores of some items positive.
 
     Some engines refuse negative scores. A constant does not change the ranking; its size depends on the items.
@@ -291,18 +289,11 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     model : estimator of rankrls, or a Pipeline that ends in one
     X : as for ``predict``
         Representative items, such as the training data.
-    margin : float, default=1.0
-        The smallest score after adding the offset, unless it is larger already. New items may have lower scores.
 
     Returns
     -------
     float
-        ``max(0, margin - least score)``.
-
-    Raises
-    ------
-    ValueError
-        If X is empty, and for bad input as in ``predict``.
+        ``max(0, 1 - least score)``. New items may have lower scores.
 
     Examples
     --------
@@ -312,7 +303,4 @@ def positive_offset(model: Any, X: Any, *, margin: float = 1.0) -> float:
     >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
     4.0
     """
-    scores = np.asarray(model.predict(X), dtype=np.float64)
-    if not len(scores):
-        raise InputError("X is empty: there are no scores to make positive.", parameter="X")
-    return max(0.0, margin - float(scores.min()))
+    return max(0.0, 1.0 - float(np.min(model.predict(X))))

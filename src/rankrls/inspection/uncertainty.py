@@ -17,7 +17,6 @@ from rankrls._shown import Shown
 from rankrls.model_selection.query_holdout import checked_model, labelled_data
 from rankrls.models.fitting import check_features, is_precomputed, preferred
 from rankrls.models.parameters import number
-from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
 from rankrls.selection.least_squares import BasisForm, DualForm, Form, ItemForm, LeastSquares
 
@@ -155,10 +154,7 @@ class Posterior(Shown):
     ----------
     alpha : float
     noise_variance : float
-        :math:`s^2`.
-    answer_variance : float
-        The noise's variance in one more observation of a difference: of one preference of weight 1, or of the
-        difference of two labels. It is the average over the training items if the noise differs between queries.
+        :math:`s^2`, the noise of one preference of weight 1.
     n_observations : int
         The number of preferences, or of labels minus one for each query.
     degrees_of_freedom : float
@@ -167,7 +163,6 @@ class Posterior(Shown):
 
     alpha: float
     noise_variance: float
-    answer_variance: float
     n_observations: int
     degrees_of_freedom: float
     _model: Any
@@ -223,25 +218,21 @@ class Posterior(Shown):
             own = np.diagonal(kernel(A, A) + kernel(B, B) - 2.0 * kernel(A, B))
         return kernel_differences(form.smoother, self.alpha, across, own)
 
-    def probability(self, X_a: Any, X_b: Any, *, of: str = "scores") -> Array:
-        """P(A above B) for rows of two tables.
+    def probability(self, X_a: Any, X_b: Any) -> Array:
+        """The probability that the score of A is above that of B, for rows of two tables.
 
         Parameters
         ----------
         X_a, X_b : as for :meth:`difference`
-        of : {"scores", "labels"}, default="scores"
-            Compare the scores without noise, or one more observation: two labels, or one vote.
 
         Returns
         -------
         ndarray of shape (rows,)
             1/2 for two items that the model cannot distinguish.
         """
-        check_word("of", of, ("scores", "labels"))
         mean, std = self.difference(X_a, X_b)
-        spread = np.sqrt(std**2 + (self.answer_variance if of == "labels" else 0.0))
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(ndtr(np.where(mean == 0.0, 0.0, mean / spread)))
+            return np.asarray(ndtr(np.where(mean == 0.0, 0.0, mean / std)))
 
 
 def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, float | None]:
@@ -268,9 +259,6 @@ def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Poster
     form = candidate.problem(data).forms[0]
     evidence = Evidence.of(form.smoother, form.graph)
     alpha = evidence.best_alpha() if alpha is None else alpha
-    observations, freedom, answer = evidence.observations, evidence.degrees_of_freedom(alpha), 1.0
+    observations, freedom = evidence.observations, evidence.degrees_of_freedom(alpha)
     variance = evidence.objective(alpha) / observations if noise is None else float(noise)
-    if isinstance(form.graph, LabelledGraph):  # the difference of two labels has the noise of both items
-        seen = form.graph.e2 > 0.0
-        answer = float(2.0 * np.average(1.0 / form.graph.e2[seen], weights=np.diff(form.graph.starts)[seen]))
-    return Posterior(alpha, variance, variance * answer, observations, freedom, model, form)
+    return Posterior(alpha, variance, observations, freedom, model, form)
