@@ -10,7 +10,6 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from rankrls import RankRLS, RankRLSCV, RankSVM, SparseRankRLS, _rows, kernels
-from rankrls._errors import InputError
 from rankrls.kernels import FORMULAS, Formula, Kernel, kernel_parameters, resolve_kernel
 from tests.refusals import Refusal
 
@@ -192,9 +191,3 @@ def test_a_polynomial_that_overflows_is_refused(model):
     X = np.random.default_rng(0).normal(size=(12, 3))
     with Refusal("too large", parameter="degree", remedy="Scale"):
         model.fit(10.0 * X, np.arange(12) % 3, qid=np.arange(12) // 4)
-
-
-def test_a_basis_given_as_an_array_is_refused_by_name():
-    with pytest.raises(InputError) as caught:
-        SparseRankRLS(basis=np.eye(3)).fit(np.eye(3), [0, 1, 2])
-    assert caught.value.parameter == "basis"

@@ -179,6 +179,6 @@ def test_refuses_an_exact_kernel_machine_on_many_items(monkeypatch):
 
     monkeypatch.setattr(ranksvm, "MOST_EXACT", 10)
     X, y, qid = ranking_data(1)
-    with Refusal(parameter="n_basis", remedy="expand over"):
+    with Refusal(parameter="n_basis", remedy="n_basis=33"):
         RankSVM(kernel="rbf").fit(X, y, qid=qid)
     RankSVM(kernel="rbf", n_basis=len(y)).fit(X, y, qid=qid)

@@ -198,7 +198,7 @@ def test_without_routing_scalers_refuse_rows_without_qid(scaler):
     name = type(scaler).__name__.lower()
     steps = make_pipeline(clone(scaler), rankrls.RankRLS()).fit(X, Y, **{f"{name}__qid": QID, "rankrls__qid": QID})
     for use in (steps.predict, lambda Z: steps.score(Z, Y)):
-        with Refusal("given", parameter="qid", remedy="enable_metadata_routing=True"):
+        with Refusal("needs the qid", parameter="qid", remedy="enable_metadata_routing=True"):
             use(X)
     scaled = clone(scaler).fit_transform(X, qid=QID)  # what the guide advises: it leaks nothing
     nested = make_pipeline(make_pipeline(clone(scaler)), rankrls.RankRLS())
