@@ -280,8 +280,8 @@ def test_a_cell_that_is_no_number(word):
         pytest.param("x" * 200_000, Refusal("delimited text"), id="one long word"),
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
-        ("label,a\n".encode("utf-16"), Refusal("UTF-16", parameter="format")),
-        (b"PK\x03\x04....", Refusal("zip", parameter="format")),
+        ("label,a\n".encode("utf-16"), Refusal("UTF-16")),
+        (b"PK\x03\x04....", Refusal("zip")),
     ],
     ids=str,
 )

@@ -81,7 +81,7 @@ class Text:
             start = text.peek(8)[:8]
             if what := next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None):
                 problem = f"this is {what}. Give text in UTF-8, plain or gzip."
-                raise InputError(problem, file=self.name, parameter="format")
+                raise InputError(problem, file=self.name)
             if start.startswith(b"\x1f\x8b"):
                 text = gzip.GzipFile(fileobj=text)
             try:

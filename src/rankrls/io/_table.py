@@ -145,12 +145,11 @@ class Options(NamedTuple):
 def described(line: bytes, with_qid: bool | None, options: Options) -> InputError:
     """What is wrong with a bad line."""
     label, *tokens = line.partition(b"#")[0].split()
-    parameter = "format" if b"," in label or b";" in label else None  # as between the cells of a table
     if b":" in label:
         problem = f"the line starts with {quoted(label)}, but a label has to come first."
-        return InputError(problem, column="label", parameter=parameter)
+        return InputError(problem, column="label")
     if why := _not_a_value(label, math.inf):
-        return InputError(f"the label {quoted(label)} {why}.", column="label", parameter=parameter)
+        return InputError(f"the label {quoted(label)} {why}.", column="label")
     least, largest = options.taken
     has_qid, ids = False, set[int]()
     for token in tokens:

@@ -128,7 +128,7 @@ class ReadOptions(ColumnRoles):
         count, endings = self.n_features, f"tables end in {', '.join(ENDINGS)}."
         why = f"needs a table, but this file is LETOR text ({endings})"
         if self.raw:
-            raise InputError(f"what is not a number {why}", file=str(path), parameter="format")
+            raise InputError(f"what is not a number {why}", file=str(path))
         if not self.names:  # else a table has been read before
             count = self.count(str(path)) if count is None else count
             for role in () if self.usual else _OF_TABLES:
@@ -137,7 +137,7 @@ class ReadOptions(ColumnRoles):
         try:
             return load_letor(source, n_features=count, zero_based=self.zero_based, dense=self.dense)
         except InputError as error:
-            if error.parameter == "format":  # unlike a file of another kind
+            if error.column == "label" or (error.line is None and error.parameter is None):  # perhaps no LETOR text
                 raise error.replace(message=f"{error.message} (It is read as LETOR text; {endings})") from error
             raise
 
