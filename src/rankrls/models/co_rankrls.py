@@ -54,9 +54,9 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         \lVert F ( y - h_S ) \rVert^2 + \frac{\alpha}{M} \sum_v \left[ \lVert f_v \rVert^2
         + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right] ,
 
-    with S the labelled rows and C the centring of Z within its queries. The prediction is the mean of the views'
-    functions. It helps if few queries are labelled and many rows are not. With many labelled queries,
-    :class:`RankRLSCV` is as good.
+    with S the labelled rows and C the centring of Z within its queries, by weighted means and in the weighted norm if
+    rows have weights. The prediction is the mean of the views' functions. It helps if few queries are labelled and many
+    rows are not. With many labelled queries, :class:`RankRLSCV` is as good.
 
     Parameters
     ----------
