@@ -330,8 +330,10 @@ def test_data_that_cannot_be_judged():
         CGRankRLS(cv=3).fit(X, Y, qid=QID, **VALIDATION)
     with Refusal("1 of 2", parameter="cv"):
         CGRankRLS().fit(X[:6], [0, 1, 2, 3, 3, 3], qid=[1, 1, 1, 2, 2, 2])
-    with Refusal("few rows", parameter="cv"):
+    with Refusal("nothing can be evaluated", parameter="cv"):
         CGRankRLS().fit(X[:4], [0, 1, 2, 3])
+    with Refusal("two different labels are left", parameter="cv"):
+        CGRankRLS().fit(X[:6], [0, 0, 0, 0, 0, 1])
     i, j = [0, 1, 2], [3, 4, 5]
     with Refusal("needs labels", parameter="scoring"):
         CGRankRLS(scoring="ndcg@5").fit_pairs(X, i, j)

@@ -31,13 +31,6 @@ def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Index:
     if (data.Y[held] == data.Y[held[:1]]).all():  # few rows: a lowest and a highest label then
         held[0], held[-1] = order[0], order[-1]
     held.sort()
-    rest = np.setdiff1d(np.arange(m), held)
-    if not all((data.Y[rows] != data.Y[rows[:1]]).any() for rows in (held, rest)):
-        raise InputError(
-            f"Too few rows to hold out a fifth of ({m} samples): the training part and the held-out part "
-            f"both need two different labels. {INSTEAD}",
-            parameter="cv",
-        )
     return held
 
 
@@ -47,9 +40,9 @@ def query_blocks(layout: QueryLayout) -> list[Any]:
 
 
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
-    """Refuse leave-query-out with fewer than two queries that have different labels."""
+    """Refuse to hold out queries of which fewer than two have different labels."""
     if varied < 2:
-        problem = f"Leave-query-out needs two queries that hold different labels; only {varied} of {queries} does."
+        problem = f"Holding out queries needs two queries that hold different labels; only {varied} of {queries} does."
         raise InputError(f"{problem} {remedy}", parameter="cv")
 
 

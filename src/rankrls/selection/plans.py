@@ -156,14 +156,13 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
     elif data.n_queries == 1:
         test = fifth_of_one_ranking(data, rng)
         train = np.setdiff1d(np.arange(data.n_rows), test)
+        check_folds_leave_something(data, [test], regression_weight, remedy=INSTEAD, parameter="cv")
         return refit_plan(measure, data, [(train, test)], f"{len(test)} of {data.n_rows} rows held out")
     else:
         total, what, codes, by_id = data.n_queries, "queries", data.layout.codes, data.layout.by_id
         judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
         usable = by_id[judged[by_id]]
-        if len(usable) < 2:
-            problem = f"Holding out queries needs two that hold different labels; only {len(usable)} of {total} does."
-            raise InputError(f"{problem} {INSTEAD}", parameter="cv")
+        check_two_vary(len(usable), total, INSTEAD)
     held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
     block = np.flatnonzero(np.isin(codes, held))
     return block_plan(measure, data, [block], f"{len(held)} of {total} {what} held out")
