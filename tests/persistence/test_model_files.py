@@ -246,8 +246,8 @@ def test_what_a_file_says(data, tmp_path):
 
 def test_what_is_given_may_be_called_as_what_the_model_says(data, tmp_path, capsys):
     X, y, qid = data
-    path = str(tmp_path / "m.rankrls")
-    save(rankrls.RankRLS().fit(X, y, qid=qid), path, provenance={"feature_names": 5, "alpha": [1], "steps": {"a": 1}})
+    path, same = str(tmp_path / "m.rankrls"), {"feature_names": 5, "steps": {"a": 1}, "selected_features": ["a"]}
+    save(rankrls.RankRLS().fit(X, y, qid=qid), path, provenance={"alpha": [1], **same})
     assert read_info(path)["given"]["feature_names"] == 5
     assert main(["info", path]) == 0
     assert "alpha            1\n" in capsys.readouterr().out

@@ -183,6 +183,8 @@ def _read(found: Study) -> None:
     queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
     dense: Any = "auto" if scaler is None else True  # scaling fills zeros
     reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
+    of_training = "partly" if options.method in _UNLABELLED else "required" if options.pairs is None else "ignored"
+    labels = dict.fromkeys(found.files, "required") | {"train": of_training, "unlabelled": "ignored"}
     table: Rows
     for role, path in found.files.items():
         first = role == "train"
@@ -190,7 +192,7 @@ def _read(found: Study) -> None:
             table, found.pairs[role], found.encoder = read_votes(path, options, found.encoder, report)
         else:
             try:
-                table = read(path, replace(reading, labels=_labels(role, options)), report)
+                table = read(path, replace(reading, labels=labels[role]), report)
             except InputError as error:
                 raise in_one_error(error, reading, path) if first else error from error
         if role == "unlabelled":
@@ -233,13 +235,6 @@ def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
     return shown
 
 
-def _labels(role: str, options: Options) -> Any:
-    """Which labels a file of rows needs."""
-    if options.method in _UNLABELLED and role == "train":
-        return "partly"
-    return "ignored" if role == "unlabelled" or (role == "train" and options.pairs is not None) else "required"
-
-
 def _note_suspicious(table: Rows, report: Report) -> None:
     """Note features that look like ids, or that give the labels away."""
     if not isinstance(table.X, np.ndarray):
@@ -255,12 +250,8 @@ def _note_suspicious(table: Rows, report: Report) -> None:
 
 def _fit(found: Study) -> None:
     """Fit the estimator to the rows, or to shards chunk by chunk; errors name the file of a row that is wrong."""
-    options, estimator, table, validation = (
-        found.options,
-        found.estimator,
-        found.training,
-        found.tables.get("validation"),
-    )
+    options, estimator, table = found.options, found.estimator, found.training
+    validation = found.tables.get("validation")
     if is_dataset(options.train):
         estimator.fit_dataset(table, **given({"validation": validation}))
         return

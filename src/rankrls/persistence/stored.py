@@ -137,10 +137,9 @@ def stored_model(path: Path) -> StoredModel:
     given, whole, encoder = about["given"], model, table_encoder(model)
     if encoder is not None:
         model = model[1:]
-    first, usual = steps_of(model)[0], given.get("columns")
+    first, usual, zero_based = steps_of(model)[0], given.get("columns"), given.get("zero_based")
     names = getattr(first, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
-    return StoredModel(
-        path, model, int(first.n_features_in_), given.get("zero_based", "auto"), names, usual, whole, encoder
-    )
+    zero_based = zero_based if isinstance(zero_based, bool) else "auto"
+    return StoredModel(path, model, int(first.n_features_in_), zero_based, names, usual, whole, encoder)

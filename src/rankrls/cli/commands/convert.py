@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -77,12 +78,9 @@ def split(options: Options, report: Report) -> Result:
 
 def _shares(text: str) -> list[float]:
     """Two or three positive numbers."""
-    try:
+    with suppress(ValueError):
         found = [float(each) for each in text.split(",")]
-    except ValueError:
-        found = []
-    if len(found) not in _PARTS or not all(0 < share < math.inf for share in found):
-        raise InputError(
-            f"--parts must be two or three positive numbers, as in 60,20,20; got {text!r}.", parameter="parts"
-        )
-    return found
+        if len(found) in _PARTS and all(0 < share < math.inf for share in found):
+            return found
+    problem = f"--parts must be two or three positive numbers, as in 60,20,20; got {text!r}."
+    raise InputError(problem, parameter="parts")

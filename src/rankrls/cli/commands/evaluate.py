@@ -14,7 +14,6 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, printable, show
 from rankrls.comparison import compare_rankings
 from rankrls.comparison.judgement import judge, judge_pairs, suitable_measures
-from rankrls.io import PairTable
 from rankrls.io.data import read_pairs
 from rankrls.metrics import resolve_measure
 
@@ -41,9 +40,12 @@ def evaluate(options: Options, report: Report) -> Result:
     title, by = f"{path} on {data.path}, {options.convention} measures", ("mean", "queries")
     with report.working("evaluating"):
         if options.by_pairs:
-            pairs = comparable_pairs(data) if options.event is not None else _pairs(options, data, stored, report)
-            qid = data.qid if stored and stored[0].by_query else None
-            judged = {options.called("pair_accuracy"): judge_pairs(pairs, scores, qid)}
+            by_query = bool(stored) and stored[0].by_query
+            if by_query:
+                stored[0].check_queries(data)
+            event = options.event is not None
+            pairs = comparable_pairs(data) if event else read_pairs(options.pairs, data, report.note)
+            judged = {options.called("pair_accuracy"): judge_pairs(pairs, scores, data.qid if by_query else None)}
             about, title = {"pairs": pairs.summary()}, f"{path} on {options.pairs or data.path}"
             by = ("share", "preferences")
         else:
@@ -63,15 +65,6 @@ def evaluate(options: Options, report: Report) -> Result:
         rows = [[qid, *(show(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
         tables = [Table("Queries", ["qid", *judged], rows), *tables]
     return Result({"command": "evaluate", "scores_of": str(path), "data": data.summary(), **about}, tables)
-
-
-def _pairs(options: Options, table: Any, models: list[Any], report: Report) -> PairTable:
-    """The preferences between rows."""
-    for stored in models:
-        if stored.by_query:
-            stored.check_queries(table)
-    with report.working("reading", options.pairs):
-        return read_pairs(options.pairs, table, report.note)
 
 
 def compare(options: Options, report: Report) -> Result:

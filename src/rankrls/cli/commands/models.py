@@ -96,11 +96,13 @@ def info(options: Options, report: Report) -> Result:
     """Show a model's metadata."""
     found = read_info(options.about)
     values = {**found, **found["given"], **found}
-    del values["given"]
+    chosen = found.get("selected_features", ())
+    for name in ("given", "selected_features"):
+        values.pop(name, None)
     parts = {name: values.pop(name) for name in [*values] if isinstance(values[name], dict)}
     values["feature_names"] = few(values["feature_names"] or [], _NAMES)
     tables = [_table(str(options.about), values)]
-    if chosen := values.pop("selected_features", None):
+    if chosen:
         rows = [[str(k), *(cell(one[name]) for name in _SELECTED)] for k, one in enumerate(chosen, 1)]
         head = ["", "feature", "weight", "held out", "gain"]
         tables.append(Table("Features, in the order of selection", head, rows, left=2))
