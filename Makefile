@@ -43,7 +43,7 @@ fuzz: $(STAMPS)/test
 	$(BIN)/python -m attack.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--targets $(TARGETS)) \
 		--json attack-findings/table.json
 
-# Kills, signals, full disks and closed pipes, likewise.
+# Kills, signals, full disks and closed pipes, for MINUTES.
 faults: $(STAMPS)/test
 	$(BIN)/python -m attack.faults --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) --json attack-findings/faults.json
 

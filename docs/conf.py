@@ -50,7 +50,8 @@ html_css_files = ["rankrls.css"]
 html_theme_options = {
     "navigation_with_keys": False,
     "show_prev_next": True,
-    "secondary_sidebar_items": {"guide/*": ["page-toc"], "start": ["page-toc"], "api": ["page-toc"]},  # code is wide elsewhere
+    # elsewhere code needs the width
+    "secondary_sidebar_items": {"guide/*": ["page-toc"], "start": ["page-toc"], "api": ["page-toc"]},
     "footer_start": ["copyright"],
     "footer_end": [],
 }

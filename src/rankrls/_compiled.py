@@ -43,7 +43,7 @@ class _Cache(FunctionCache):
             rtsys.initialize(context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(signature, context)
-        except Exception:  # a damaged pickle raises whatever its bytes happen to say
+        except Exception:  # a damaged pickle can raise anything
             with suppress(OSError):
                 self.flush()
         return None

@@ -34,7 +34,7 @@ runs of rows of one query (first row, first and last byte of the id), and decima
 
 
 def room_for(size: int) -> Room:
-    """Arrays for whatever so many bytes can hold; memory that is not written to costs nothing."""
+    """Arrays for all that so many bytes can hold; memory that is not written to costs nothing."""
     integers = partial(np.empty, dtype=np.int64)
     rows, entries = size // 2 + 1, size // 4 + 1
     places, decimals = (integers(rows), integers(rows), integers(rows)), integers((size // 20 + 1, 3))

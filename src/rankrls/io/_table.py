@@ -21,7 +21,7 @@ _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 
 
 class FileTable:
-    """What every table of rows can say, whatever kind of file it came from."""
+    """What all tables of rows have in common."""
 
     X: Any
     y: NDArray[np.float64] | None

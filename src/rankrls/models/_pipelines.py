@@ -219,8 +219,8 @@ def _rows(columns: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
 def fit_pairs(model: Any, X: Any, winners: Any, losers: Any, **options: Any) -> Any:
     """Fit a pipeline to preferences: its transformers to the items, then its last step to the pairs.
 
-    scikit-learn's ``Pipeline.fit`` cannot do this: its metadata are one entry a row, and it slices whatever is as long
-    as the rows.
+    scikit-learn's ``Pipeline.fit`` cannot do this: its metadata have one entry per row, and it slices everything that
+    is as long as the rows.
 
     Parameters
     ----------

@@ -222,7 +222,7 @@ class ConditionalRankRLS(ConditionalRanker):
         Regularization, positive.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
         Of the queries; positive semidefinite.
-    item_kernel, item_gamma, item_degree, item_coef0 : likewise, default="linear"
+    item_kernel, item_gamma, item_degree, item_coef0 : the same, default="linear"
         Of the items.
     fit_intercept : bool, default=False
         Whether each column of Y has an unpenalised intercept, for what all queries have in common. It cannot be used

@@ -50,7 +50,7 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         X = fitting.check_features(self, X, kernel=self._kernel_.name)
         taken, coefficients = self.path_.merged()
         items = getattr(self, "X_fit_", None)
-        of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted, whatever dictionary is now
+        of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted; dictionary may have changed
         kernel = self._kernel_ if of_items else None
         yield from sum_of_terms(coefficients.T, kernel, items, taken, getattr(self, "n_features_in_", 0))(X).T
 

@@ -300,10 +300,10 @@ class RankRLSCV(ExactChooser):
         is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole queries, exact
         too, drawn in the order of their ids, so that the order of rows does not matter. For one global ranking they are
         folds of rows, by refits. Folds that do not hold out whole queries are refitted, one factorisation each.
-        "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, whatever their
-        number, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure of pairs
-        ("disagreement", "pair_accuracy"). With preferences it holds out the two items of each, and all other
-        preferences of these items: O(m n) for each preference, alpha and step of conjugate gradients, and m x m memory.
+        "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, for any number of
+        them, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure of pairs ("disagreement",
+        "pair_accuracy"). With preferences it holds out the two items of each, and all other preferences of these items:
+        O(m n) for each preference, alpha and step of conjugate gradients, and m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"

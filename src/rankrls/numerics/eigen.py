@@ -44,10 +44,10 @@ def _eps(S: Any) -> float:
 def jacobi_eigen(G: Array, size: int) -> tuple[Array, Array]:
     """Eigenvalues and eigenvectors of a Gram matrix, each exact however small its features are beside others.
 
-    Each entry of G is exact relative to the spreads of its two features, and so is its pivoted Cholesky factor
-    ``G = R'R``. One-sided Jacobi rotations of the columns of R keep that (Demmel & Veselic, SIAM Journal on Matrix
-    Analysis and Applications 13, 1992; Drmac & Veselic, likewise 29, 2008; LAPACK's dgejsv). Linear dependence is told
-    by the pivots of the correlations, at ``size`` units of rounding: such values are 0. O(n^3).
+    Each entry of G is exact relative to the spreads of its two features, and so is its pivoted Cholesky factor ``G =
+    R'R``. One-sided Jacobi rotations of the columns of R keep that (Demmel & Veselic, SIAM Journal on Matrix Analysis
+    and Applications 13, 1992; Drmac & Veselic, the same journal 29, 2008; LAPACK's dgejsv). Linear dependence is
+    detected by the pivots of the correlations, at ``size`` units of rounding: such values are 0. O(n^3).
     """
     n = len(G)
     if not n:

@@ -88,7 +88,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
         self.scaler_ = None
-        if qid is None:  # of arrays, whatever set_output asks for; sums depend on the order of numbers in memory
+        if qid is None:  # of arrays, for any set_output; sums depend on the order of numbers in memory
             self.scaler_ = self._of_all_rows().set_output(transform="default")
             self.scaler_.fit(np.ascontiguousarray(values))
         return values

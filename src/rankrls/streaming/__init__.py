@@ -1,7 +1,7 @@
-"""Data larger than memory: parts of whole queries are read, worked on and forgotten, one result each.
+"""Data larger than memory: parts of whole queries are read and processed, one result each.
 
-What is done to a part is what is done in memory to all rows. The results come in the order of the parts, whatever ran
-the tasks, and are added from left to right: the same bits on any executor of one kind of machine.
+A part is processed by the functions that process all rows in memory. The results come in the order of the parts and are
+added from left to right, so that they have the same bits on any executor of one kind of machine.
 """
 
 from __future__ import annotations

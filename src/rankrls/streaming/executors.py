@@ -1,7 +1,7 @@
 """An ordered map of a function over the parts of a data set: threads, any executor, or a Dask cluster.
 
 Every task runs on one thread, and BLAS with it. Results come in the order of the parts, so that a sum of them from left
-to right has the same bits whatever ran the tasks, also if a worker died and its part was read again.
+to right has the same bits on any executor, also if a worker dies and its part is read again.
 """
 
 from __future__ import annotations
