@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from scipy import sparse
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.holdout import hold_out, hold_out_chunks
+from rankrls.numerics.holdout import hold_out, hold_out_chunks, in_order_of
 from rankrls.numerics.smoother import (
     DualEquations,
     DualSmoother,
@@ -402,10 +402,44 @@ def test_items_that_a_kernel_matrix_rounds_are_tied_if_they_are_equal():
         X, q = rng.integers(0, 2, size=(40, 3)).astype(float), np.arange(40) // 8
         noise = 2.2e-16 * rng.integers(-1, 2, size=(40, 40))
         K = gaussian(X, X, 0.3) * (1.0 + noise + noise.T)
-        graph = LabelledGraph.build(rng.normal(size=40), q)
+        w = np.where(rng.random(40) < 0.3, 1e-9, 1.0)  # the scores of some items are not read from F f
+        graph = LabelledGraph.build(rng.normal(size=40), q, weights=w, balance="pairs")
         smoother = DualEquations.of_kernel(K, graph).smoother()
         held = hold_out(smoother, graph, None, np.geomspace(1e3, 1e-9, 9) * smoother.top)
         check_ties(held, (X @ [1, 2, 4] + 8 * q)[graph.rows])
+
+
+@pytest.mark.parametrize(("ties", "beta"), [("include", 0.0), ("exclude", 0.0), ("include", 0.3)])
+def test_parts_and_orders_of_a_dual_smoother_have_its_scores(ties, beta):
+    rng = np.random.default_rng(0)
+    X, y, q = rng.normal(size=(40, 6)), rng.integers(0, 3, 40), rng.integers(0, 6, 40)
+    w = np.where(rng.random(40) < 0.3, 1e-9, 1.0)  # next to no weight
+    graph = LabelledGraph.build(y, q, weights=w, ties=ties, balance="pairs", regression_weight=beta)
+    smoother = DualEquations.of_kernel(gaussian(X, X, 0.1), graph).smoother()
+    alphas, order = np.array([1.0, 1e-3]) * smoother.top, rng.permutation(6)
+    whole, taken = hold_out(smoother, graph, None, alphas, means=True), graph.take(order)
+    again = hold_out(in_order_of(smoother, taken, order), taken, None, alphas, means=True)
+    parts = [hold_out(smoother, graph.part(k, k + 1), None, alphas, means=True) for k in range(6)]
+    for name in ("scores", "levels"):
+        wanted = graph.restore(getattr(whole, name))
+        np.testing.assert_allclose(taken.restore(getattr(again, name)), wanted, atol=1e-10)
+        joined = np.concatenate([getattr(part, name) for part in parts], axis=-1)
+        np.testing.assert_allclose(graph.restore(joined), wanted, atol=1e-10)
+
+
+@pytest.mark.parametrize("gamma", [0.1, 0.01, 1e-5])
+def test_equal_items_are_tied_in_preferences_by_a_kernel(gamma):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X = np.tile(rng.normal(size=(20, 3)), (2, 1))
+        i, j = np.triu_indices(40, 1)
+        graph = PreferenceGraph.build(i, j, 40, strength=rng.normal(size=780))
+        smoother = ItemSmoother.of_kernel(gaussian(X, X, gamma), graph)
+        alphas = np.geomspace(1.0, 1e-6, 4) * smoother.top
+        for part, held in hold_out_chunks(smoother, graph, X, alphas, lambda part, held: (part, held)):
+            equal = part.losers == part.winners + 20
+            bound = held.norms[0][:, None] * held.sizes[equal]
+            assert (np.abs(held.scores[0][:, equal]) <= 64 * 2.2e-16 * bound).all()
 
 
 def test_outliers_and_large_labels_do_not_part_equal_items():

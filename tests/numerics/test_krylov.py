@@ -144,6 +144,7 @@ def test_an_alpha_of_0_goes_to_the_solution_of_minimum_norm_and_bad_systems_stop
     np.testing.assert_allclose(run.solution(0), np.linalg.pinv(F) @ graph.target[:, 0], atol=1e-8)
     top = np.linalg.eigvalsh(F.T @ F)[-1]
     assert 0.8 * top < largest_eigenvalue(FeatureSystem(product), b) <= top * (1 + 1e-9)
+    assert largest_eigenvalue(FeatureSystem(product), b, 30) == pytest.approx(top)
     indefinite = KernelSystem(-np.eye(20), graph)
     assert solve(MultiShiftCG(), indefinite, graph.target[:, 0], np.ones(1) * 0.1).status == [Status.BREAKDOWN]
     assert solve(MultiShiftCG(), FeatureSystem(product), np.zeros(50), np.ones(2)).status == [Status.CONVERGED] * 2

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
+from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.numerics.cases import Case, refitted_weights
+from tests.oracles import gaussian
 
 
 def problem(seed, lengths, n, weighted, classes=4):
@@ -100,6 +102,34 @@ def test_equal_items_are_tied():
     i, j = np.arange(1, 12, 2), np.arange(0, 12, 2)
     for smoother in (normal_equations(graph, X).smoother(), DualEquations.of_features(X, graph).smoother()):
         assert not held_out_margins(smoother, graph, X, np.array([1e3, 1.0, 1e-3]), i, j).any()
+
+
+def test_equal_items_with_a_preference_are_tied():
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.normal(size=(10, 3)), 2, axis=0)
+    winners, losers = np.triu_indices(20, 1)
+    graph = PreferenceGraph.build(winners, losers, 20, strength=rng.normal(size=190))
+    i, j = np.arange(1, 20, 2), np.arange(0, 20, 2)
+    Z = kernel_features(gaussian(X, X, 0.3))
+    assert not hold_out_preferred_pairs(Z, graph, np.array([1e3, 1.0, 1e-3]), i, j).any()
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3, 1e-6])
+def test_pairs_with_few_other_preferences_are_scored_as_by_refits(alpha):
+    rng = np.random.default_rng(0)
+    m, p = 30, 45
+    winners, losers = rng.permuted(np.tile(np.arange(m), (p, 1)), axis=1)[:, :2].T
+    c, s, Z = rng.uniform(0.5, 2.0, p), rng.normal(size=p), rng.normal(size=(m, 25)) * np.geomspace(1.0, 1e3, 25)
+    graph = PreferenceGraph.build(winners, losers, m, strength=s, weights=c)
+    found = hold_out_preferred_pairs(Z, graph, np.array([alpha]), winners, losers)[:, 0]
+    for e in range(0, p, 4):
+        i, j = winners[e], losers[e]
+        left = ~(np.isin(winners, (i, j)) | np.isin(losers, (i, j)))
+        D, root = Z[winners[left]] - Z[losers[left]], np.sqrt(c[left])
+        stacked = np.vstack((root[:, None] * D, np.sqrt(alpha) * np.eye(25)))
+        w = np.linalg.lstsq(stacked, np.concatenate((root * s[left], np.zeros(25))), rcond=None)[0]
+        wanted = (Z[i] - Z[j]) @ w
+        assert found[e] == pytest.approx(wanted, abs=1e-6 * np.abs(found).max())
 
 
 def test_graphs_whose_pairs_cannot_be_held_out_are_named():

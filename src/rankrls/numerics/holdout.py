@@ -161,7 +161,7 @@ def hold_out_chunks(
     Scores of all data never exist together.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
-    device, rotated = on_device(smoother.directions), False
+    device, rotated, norms = on_device(smoother.directions), False, None
     rows = max(64, (2 * chunk_values(X) if device else _CHUNK) // max(1, len(smoother.values)))
     if isinstance(smoother, DualSmoother):
         rows = max(_DUAL_ROWS, rows) if device else _DUAL_ROWS
@@ -169,8 +169,9 @@ def hold_out_chunks(
         X = smoother.features
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
         items, rotated = centred_items(graph, X) @ smoother.directions, True
-        # features of a kernel's items are rounded as they are, not as they are where they are measured from
-        size = np.linalg.norm(X if isinstance(smoother, ItemSmoother) else items, axis=1)
+        size = np.linalg.norm(items, axis=1)
+        if isinstance(smoother, ItemSmoother):
+            size, norms = smoother.rounding(alphas)
         size, X = size[graph.winners] + size[graph.losers], items
 
     def run(chunk: tuple[int, int]) -> R:
@@ -179,6 +180,8 @@ def hold_out_chunks(
         held = hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated)
         if rotated:
             held = replace(held, sizes=size[part.first_row : part.first_row + part.n_rows])
+        if norms is not None:
+            held = replace(held, norms=norms[None])
         return judge(part, held)
 
     if device:  # a chunk is judged while the next one is computed

@@ -75,7 +75,6 @@ def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i:
         P = linalg.solve_triangular(linalg.cholesky(G + alpha * np.eye(len(G)), lower=True), Z.T, lower=True).T
         for k in range(0, len(i), size):
             out[k : k + size, a] = _margins(P, W, won, i[k : k + size], j[k : k + size])
-    out[np.abs(out) <= _TIED * np.abs(out).max(axis=0, initial=0.0)] = 0.0
     return out
 
 
@@ -115,4 +114,6 @@ def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
     for c in left:  # next to nothing was left to fit
         whole = np.eye(len(b)) - P.T @ removed(P, np.full(P.shape[1], c))
         u[:, c] = np.linalg.solve(whole, b[:, c])
-    return np.asarray(np.einsum("cd,dc->c", P[i] - P[j], u))
+    found, sizes = np.einsum("cd,dc->c", P[i] - P[j], u), np.linalg.norm(P, axis=1)
+    found[np.abs(found) <= _TIED * (sizes[i] + sizes[j]) * np.linalg.norm(u, axis=0)] = 0.0
+    return np.asarray(found)

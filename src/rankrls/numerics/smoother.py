@@ -377,6 +377,17 @@ class ItemSmoother(Smoother):
         s = Equations.of(graph, features).smoother()
         return cls(s.values, s.directions, s.right, s.size, graph=graph, features=features, basis=U)
 
+    def rounding(self, alphas: Array) -> tuple[Array, Array]:
+        """Sizes of the items and norms of the functions that held-out scores are rounded with, see ``HeldOut``.
+
+        Features are eigenvectors of a rounded kernel matrix: their rounding is that of its largest eigenvalue, and is
+        multiplied by the items' coefficients.
+        """
+        kernel = squared_lengths(self.features, axis=0)
+        root = np.sqrt(kernel.max(initial=0.0))
+        coefficients = np.sqrt(super().path(alphas)[:, :, 0] ** 2 @ (1.0 / kernel))
+        return np.full(len(self.features), 0.25 * root), root * coefficients
+
     def path(self, alphas: Array) -> Array:
         """Coefficients of the items, (alphas, items, 1)."""
         out = []
