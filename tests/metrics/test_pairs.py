@@ -4,7 +4,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, strategies as st
+from hypothesis import given, strategies as st
 from scipy.stats import kendalltau
 from tests.refusals import Refusal
 
@@ -147,22 +147,6 @@ def test_constant_scores_with_uneven_weights_have_no_tau():
     w = np.random.default_rng(0).uniform(size=50)
     tau = Measure("kendall_tau")(np.arange(50.0), np.zeros((50, 1)), sample_weight=w, per_query=True)
     assert np.isnan(tau).all()
-
-
-@given(
-    y=st.lists(st.integers(0, 3), min_size=2, max_size=7),
-    data=st.data(),
-)
-def test_integer_weights_are_repetition(y, data):
-    m = len(y)
-    f = data.draw(st.lists(st.integers(0, 3), min_size=m, max_size=m))
-    times = data.draw(st.lists(st.integers(0, 3), min_size=m, max_size=m))
-    qid = data.draw(st.lists(st.integers(0, 1), min_size=m, max_size=m))
-    repeated = [np.repeat(v, times) for v in (y, f, qid)]
-    left = set(zip(repeated[0].tolist(), repeated[2].tolist(), strict=True))
-    assume(len(left) > len(set(repeated[2].tolist())))  # some query keeps two different labels
-    weighted = Measure("disagreement")(y, f, qid=qid, sample_weight=times)
-    assert weighted == pytest.approx(Measure("disagreement")(*repeated[:2], qid=repeated[2]))
 
 
 @given(st.integers(0, 10**6))

@@ -22,17 +22,11 @@ ALPHAS = [0.05, 3.0]
 KINDS = [{"solver": "primal"}, {"solver": "dual"}, {"kernel": "rbf", "gamma": 0.3}]
 
 
-def refitted(i, j, make, y, *, qid=None, weights=None):
+def refitted(i, j, make, y, **given):
     """f_i - f_j by a model fitted without the two."""
     train = ~np.isin(np.arange(M), (i, j))
-    model = make().fit(
-        X[train],
-        y[train],
-        qid=None if qid is None else qid[train],
-        sample_weight=None if weights is None else weights[train],
-    )
-    f = model.predict(X[[i, j]])
-    return f[0] - f[1]
+    rest = {name: values[train] for name, values in given.items() if values is not None}
+    return np.subtract(*make().fit(X[train], y[train], **rest).predict(X[[i, j]]))
 
 
 def pairs_of(y, qid=None):
@@ -63,7 +57,7 @@ def test_equals_refits(kind, options, weights, qid):
     weight = np.array([1.0 if weights is None else weights[i] * weights[j] for i, j in pairs])
     for k, alpha in enumerate(ALPHAS):
         make = lambda a=alpha: RankRLS(a, **options, **kind)
-        leads = np.array([refitted(i, j, make, Y, qid=qid, weights=weights) for i, j in pairs])
+        leads = np.array([refitted(i, j, make, Y, qid=qid, sample_weight=weights) for i, j in pairs])
         np.testing.assert_allclose(given.differences[:, k], -leads, rtol=1e-6, atol=1e-9)
         assert result.score[k] == pytest.approx(weight @ (leads > 0) / weight.sum())
     np.testing.assert_allclose(given.score, result.score)
