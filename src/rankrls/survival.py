@@ -89,11 +89,8 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     end = layout.starts[codes + 1]
     counts = np.where(seen, end - first_longer, 0)
     if not counts.any():
-        raise InputError(
-            f"No pair is comparable: of {len(t)} items {int(observed.sum())} had an event, and none of "
-            "them before the time of another item.",
-            parameter="event",
-        )
+        problem = f"No pair is comparable: none of {int(observed.sum())} events came before the time of another item."
+        raise InputError(problem, parameter="event")
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
     losers, winners = order[np.repeat(np.arange(len(t)), counts)], order[np.repeat(first_longer, counts) + offsets]
     return winners, losers

@@ -253,11 +253,8 @@ def fit_pairs(model: Any, X: Any, winners: Any, losers: Any, **options: Any) -> 
     """
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
     if not hasattr(final, "fit_pairs") or isinstance(final, type):
-        raise InputError(
-            "fit_pairs needs an estimator for preferences, such as RankRLS, CGRankRLS or RankSVM, or a "
-            f"pipeline that ends in one; got {final!r}.",
-            parameter="model",
-        )
+        problem = f"fit_pairs needs an estimator for preferences, or a pipeline that ends in one; got {final!r}."
+        raise InputError(problem, parameter="model")
     if isinstance(model, Pipeline) and len(model.steps) > 1:
         head = model[:-1]
         X = head.fit_transform(X)

@@ -182,11 +182,8 @@ class CGRankRLS(Chooses, GraphParameters):
         if self.selection != "early_stopping":
             return alphas
         if alphas is not None and len(alphas) > 1:
-            raise InputError(
-                f"selection='early_stopping' takes one alpha (0 by default); got {len(alphas)}. "
-                "selection='hybrid' chooses among several.",
-                parameter="alphas",
-            )
+            problem = f"selection='early_stopping' takes one alpha; got {len(alphas)}. selection='hybrid' chooses."
+            raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
     def _search(self, data: Comparisons, plan: Any) -> Self:

@@ -153,17 +153,11 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
     def _item_side(self, items: Items, Y: Array) -> KernelSide:
         """``C G C`` of the items, which are checked."""
         if items.n_items != Y.shape[1]:
-            raise InputError(
-                f"There are {items.n_items} items, but y has {Y.shape[1]} columns. Wrap the features in rankrls.Items, "
-                "so that scikit-learn does not split them with the rows.",
-                parameter="items",
-            )
+            problem = f"There are {items.n_items} items, but y has {Y.shape[1]} columns. Pass them as rankrls.Items."
+            raise InputError(problem, parameter="items")
         if self.fit_intercept:
-            raise InputError(
-                "fit_intercept=True cannot be used with items, because new items would have no intercept. "
-                "Add a constant feature to X instead.",
-                parameter="fit_intercept",
-            )
+            problem = "fit_intercept=True cannot be used with items. Add a constant feature to X instead."
+            raise InputError(problem, parameter="fit_intercept")
         given = self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0
         try:
             fitting.check_square(items.features, self.item_kernel)

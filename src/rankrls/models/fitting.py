@@ -184,11 +184,8 @@ def _is_matrix(X: Any) -> bool:
 def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> Any:
     """A dense C-ordered or CSR matrix of finite features, whose ``products`` are finite too; float32 stays float32."""
     if hasattr(X, "__dask_graph__"):
-        raise InputError(
-            "X is a Dask collection, which would be loaded into memory. Use the estimators of "
-            "rankrls.dask, which have the same names, or call compute() yourself.",
-            parameter="X",
-        )
+        problem = "X is a Dask collection, which would be loaded into memory. Use the estimators of rankrls.dask."
+        raise InputError(problem, parameter="X")
     if on_device(X) and get_config()["array_api_dispatch"]:
         return _check_on_device(model, X, reset=reset, products=products)
     try:  # whether all is finite is checked below, with the row and the column in the message
@@ -234,13 +231,8 @@ def _refuse_text(X: Any, error: ValueError) -> None:
         except ValueError:
             row, number = place
             column = str(X.columns[number]) if hasattr(X, "columns") else number
-            raise InputError(
-                f"Input X holds the text {str(value)!r}: row {row}, column {column}. Features are numbers. "
-                "Encode such columns, or leave them out.",
-                parameter="X",
-                row=row,
-                column=column,
-            ) from error
+            problem = f"Input X holds the text {str(value)!r}: row {row}, column {column}. Encode or drop such columns."
+            raise InputError(problem, parameter="X", row=row, column=column) from error
 
 
 def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
@@ -258,12 +250,8 @@ def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
     if not good.all():
         row, *target = np.argwhere(~good)[0].tolist()
         value = "NaN" if np.isnan(Y[row, *target]) else "infinity"
-        raise InputError(
-            f"Input y contains {value} in row {row}{f', target {target[0]}' if target else ''}: "
-            "every row needs a finite label.",
-            parameter="y",
-            row=row,
-        )
+        where = f"row {row}{f', target {target[0]}' if target else ''}"
+        raise InputError(f"Input y contains {value} in {where}: every label must be finite.", parameter="y", row=row)
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 
@@ -294,11 +282,8 @@ def check_comparable(data: LabelledItems, regression_weight: float) -> None:
     if regression_weight == 0.0 and not label_varies(data.Y, data.layout).any():
         m, q = data.layout.n_rows, data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
-        raise InputError(
-            f"Nothing to compare: {where} two items with different labels ({m} sample{'s' if m != 1 else ''}). "
-            "Learning to rank needs at least one query with two different labels. Check the labels and the query ids.",
-            parameter="y",
-        )
+        problem = f"Nothing to compare: {where} two items with different labels ({m} sample{'s' if m != 1 else ''})."
+        raise InputError(f"{problem} Check the labels and the query ids.", parameter="y")
 
 
 def check_square(X: Any, kernel: Any) -> None:

@@ -114,11 +114,10 @@ def _check_continued(before: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse a batch that does not go with what was seen."""
     for name, value in before.items():
         if now.get(name) != value:
-            raise InputError(
-                f"partial_fit cannot mix graphs: {name} was {value!r} when the model was fitted, and is now "
-                f"{now.get(name)!r}. Only alpha may change between updates.",
-                parameter=name,
+            problem = (
+                f"partial_fit cannot mix graphs: {name} was {value!r}, now {now.get(name)!r}. Only alpha may change."
             )
+            raise InputError(problem, parameter=name)
 
 
 def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
@@ -129,11 +128,8 @@ def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
     known = set(seen)
     again = [value for value in new if value in known]
     if again:
-        raise InputError(
-            f"Query {again[0]!r} has been seen before ({len(again)} queries of this batch): only whole "
-            "queries can be added. Give all rows of a query at once.",
-            parameter="qid",
-        )
+        problem = f"Query {again[0]!r} has been seen before: all rows of a query must be added at once."
+        raise InputError(problem, parameter="qid")
     return [*seen, *new]
 
 
@@ -247,12 +243,8 @@ def _check(model: Any, dataset: Any) -> None:
     parameter = next((name for name, needs in needs_all.items() if needs), None)
     if parameter is not None:
         value = "" if parameter == "basis_indices" else f"={getattr(model, parameter)!r}"
-        raise InputError(
-            f"{type(model).__name__}.fit_dataset adds up normal equations: {parameter}{value} needs all rows in "
-            "memory. It takes a linear kernel (SparseRankRLSCV others, over a random basis), and chooses by holding "
-            "out each query or by validation data (validation).",
-            parameter=parameter,
-        )
+        problem = f"{type(model).__name__}.fit_dataset cannot use {parameter}{value}: it needs all rows in memory."
+        raise InputError(problem, parameter=parameter)
     if not dataset.n_rows:
         raise InputError("The data set has no rows.", parameter="data")
     names = dataset.feature_names

@@ -201,30 +201,22 @@ def signs_of(model: Any) -> NDArray[np.int8] | None:
     if isinstance(positive, (bool, np.bool_)):
         positive = range(getattr(model, "n_features_in_", 1)) if positive else ()
     if isinstance(positive, str) or not np.iterable(positive):
-        raise InputError(
-            "positive must be True (all features), False (none), a list of feature numbers or names, or a dict from "
-            f"these to signs; got {positive!r}.",
-            parameter="positive",
-        )
+        problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
+        raise InputError(problem, parameter="positive")
     given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
     if not given:
         return None
     other = [kernel for kernel in options(model.kernel) if not (isinstance(kernel, str) and kernel == "linear")]
     if other or model.solver == "dual":
-        raise InputError(
-            "positive constrains the weights of features: it needs kernel='linear', and solver='auto' or 'primal'; got "
-            f"{f'kernel={other[0]!r}' if other else f'solver={model.solver!r}'}.",
-            parameter="positive",
-        )
+        given_as = f"kernel={other[0]!r}" if other else f"solver={model.solver!r}"
+        problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
+        raise InputError(problem, parameter="positive")
     numbers = range(model.n_features_in_)
     known = {**{j: j for j in numbers}, **dict(zip(getattr(model, "feature_names_in_", ()), numbers, strict=False))}
     signs = np.zeros(len(numbers), dtype=np.int8)
     for feature, sign in given.items():
         if isinstance(feature, bool) or feature not in known or isinstance(sign, str) or sign not in (-1, 0, 1):
-            raise InputError(
-                f"positive names feature {feature!r} with sign {sign!r}: features are 0 to {len(numbers) - 1} or names "
-                "of columns that X has, and signs 1 (not negative), -1 (not positive) or 0 (free), which a dict gives.",
-                parameter="positive",
-            )
+            problem = f"positive names feature {feature!r} with sign {sign!r}: no feature of X, or not -1, 0 or 1."
+            raise InputError(problem, parameter="positive")
         signs[known[feature]] = sign
     return signs if signs.any() else None

@@ -79,12 +79,8 @@ def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) ->
     partly = missing.any(axis=1) & labelled
     if partly.any():
         row = int(data.given_numbers(np.flatnonzero(partly))[0])
-        raise InputError(
-            f"Input y contains NaN for some targets of row {row} and labels for others: each row needs all its labels "
-            "or none. Fit targets with different unlabelled queries separately.",
-            parameter="y",
-            row=row,
-        )
+        problem = f"Input y contains NaN for some targets of row {row}: each row needs all its labels or none."
+        raise InputError(problem, parameter="y", row=row)
     if not labelled.any():
         raise InputError("Every row is unlabelled (NaN in y): at least one query needs labels.", parameter="y")
     rows, data = np.flatnonzero(labelled), replace(data, Y=np.where(missing, 0.0, data.Y))
@@ -148,9 +144,6 @@ def _numbers(where: str, given: Any, model: Any) -> NDArray[np.intp] | None:
     except IndexError:
         numbers = np.empty(0, dtype=np.intp)
     if numbers.ndim != 1 or not len(numbers):
-        raise InputError(
-            f"{where} must have a slice, a mask of length {n}, or a list of numbers below {n} or of names that X has; "
-            f"got {given!r}.",
-            parameter="views",
-        )
+        problem = f"{where} must have a slice, a mask, or a list of numbers below {n} or of known names; got {given!r}."
+        raise InputError(problem, parameter="views")
     return numbers

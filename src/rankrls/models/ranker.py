@@ -65,11 +65,8 @@ class Ranker(RegressorMixin, BaseEstimator):
         InputError
             By this estimator.
         """
-        raise InputError(
-            f"{type(self).__name__} needs all rows in memory, so it cannot be fitted on a streamed data set. "
-            "Use RankRLSCV or SparseRankRLSCV, or pass a sample of the rows to fit.",
-            parameter="data",
-        )
+        problem = f"{type(self).__name__} needs all rows in memory. Use RankRLSCV or SparseRankRLSCV for streamed data."
+        raise InputError(problem, parameter="data")
 
     @property
     def scorer_(self) -> Any:

@@ -40,11 +40,8 @@ class RankSVMParameters(Ranker, BasisParameters):
             basis = None
             if not kernel.is_linear:
                 if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
-                    raise InputError(
-                        f"A kernel on {m} items needs a matrix of {m} x {m} numbers. Set n_basis to the number of "
-                        f"basis items; n_basis={m} uses all items.",
-                        parameter="n_basis",
-                    )
+                    message = f"A kernel needs {m} x {m} numbers. Set n_basis; n_basis={m} uses all items."
+                    raise InputError(message, parameter="n_basis")
                 basis = make_basis(self, data, kernel)
             labelled = isinstance(data, LabelledItems)
             for balance in options(self.balance, "balance") if labelled else ("examples",):
