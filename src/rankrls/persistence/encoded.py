@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.io import PairTable
 from rankrls.io.data import ReadOptions, Rows, like_queries
 from rankrls.preprocessing import TableEncoder
-from rankrls.preprocessing._table_encoder import names_of
+from rankrls.preprocessing._columns import names_of
 
 _WORDS_OF_TEXT = 1.5
 """Words without digits that query ids have on the average if they are the texts of the queries."""

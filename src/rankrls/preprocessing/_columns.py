@@ -131,6 +131,14 @@ def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
         raise InputError(text + near, parameter="X", column=missing[0])
 
 
+def names_of(parameter: str, value: Any) -> tuple[str, ...]:
+    """The texts of a parameter that takes one or several."""
+    names = (value,) if isinstance(value, str) else tuple(() if value is None else value)
+    if not all(isinstance(name, str) for name in names):
+        raise InputError(f"{parameter} must be one or several strings; got {value!r}.", parameter=parameter)
+    return names
+
+
 def day_of(text: str, formats: Sequence[str] = ()) -> float:
     """Days since 1970 of a date; NaN for a text that is none.
 
@@ -242,47 +250,35 @@ class ColumnUse:
 
 
 def decided(
-    columns: Mapping[str, Column],
-    named: Mapping[str, str],
-    fills: Mapping[str, Any],
-    layout: QueryLayout | None,
-    *,
-    guesses: bool,
-    floor: int,
-    formats: Sequence[str],
+    columns: Mapping[str, Column], encoder: Any, fills: Mapping[str, Any], layout: QueryLayout | None
 ) -> list[ColumnUse]:
     """The use of each column, in the table's order.
 
     Parameters
     ----------
     columns : mapping of str to Column
-    named : mapping of str to str
-        The kinds of columns that a parameter names.
+    encoder : TableEncoder
     fills : mapping of str to object
         What missing numbers of a column count as; None if they may not be missing.
     layout : QueryLayout or None
         Of the rows' queries, if they are known.
-    guesses : bool
-        Whether columns that are not named may be anything; otherwise they have to be numbers.
-    floor : int
-        How many rows a category needs to be one of its own.
-    formats : sequence of str
-        Formats of dates.
 
     Raises
     ------
     InputError
-        One for all columns that were to be numbers and are none, with two cells of each and what to say of them.
+        One for all columns that were to be numbers and are none, with two cells of each and the parameters to set.
     """
+    named, formats = encoder.columns_named(), names_of("date_format", encoder.date_format)
     uses, shown = list[ColumnUse](), []
     options: dict[str, list[str]] = {}
     for name, column in columns.items():
         distinct, n_missing = column.distinct(), int(column.missing.sum())
-        kind, reason = _kind(column, named.get(name), distinct, floor, formats)
+        kind, reason = _kind(column, named.get(name), distinct, encoder.min_frequency, formats)
         if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
             kind, reason = "unused", "constant within every query, so it cannot change the ranking"
         uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
-        if not (guesses or name in named or (kind == "number" and not (n_missing and fills.get(name) is None))):
+        usable = kind == "number" and not (n_missing and fills.get(name) is None)
+        if encoder.columns == "named" and name not in named and not usable:
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
             what = reason + f", {n_missing} missing" * (kind == "number")
             cells = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
@@ -337,9 +333,8 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
     many = distinct > max(_MANY, share) or max(counts.values()) < floor
     if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):
         return "text", f"{words:.1f} words per cell"
-    return (
-        ("unused", f"like an id: {distinct} different values") if many else ("category", f"{distinct} different values")
-    )
+    found = f"{distinct} different values"
+    return ("unused", f"like an id: {found}") if many else ("category", found)
 
 
 def like_ids(name: str, values: NDArray[np.float64]) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided
+from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided, names_of
 from rankrls.preprocessing._encodings import (
     NEED_QUERY,
     TEXT_FEATURES,
@@ -156,18 +156,17 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._encoded(columns)
 
     def _fit(self, columns: dict[str, Column], qid: ArrayLike | None) -> None:
-        named, formats = self.columns_named(), names_of("date_format", self.date_format)
         fills = dict(self.impute) if isinstance(self.impute, Mapping) else dict.fromkeys(columns, self.impute)
-        check_there([*named, *fills], columns)
+        check_there([*self.columns_named(), *fills], columns)
         texts = self._checked(fills)
-        floor, guesses = self.min_frequency, self.columns == "auto"
+        formats = names_of("date_format", self.date_format)
         layout = None if qid is None else query_layout(qid, len(next(iter(columns.values())).values))
-        uses = decided(columns, named, fills, layout, guesses=guesses, floor=floor, formats=formats)
+        uses = decided(columns, self, fills, layout)
 
         def encoding(use: ColumnUse) -> Encoding:
             column = columns[use.name]
             if use.kind == "category":
-                return Categories.fitted(column, floor, self.max_categories)
+                return Categories.fitted(column, self.min_frequency, self.max_categories)
             if use.kind == "text":
                 return Texts.fitted(column, texts, self.max_words)
             return Numbers.fitted(column, use.kind, fills.get(use.name), formats)
@@ -313,11 +312,3 @@ def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
     if errors:
         raise errors[0].replace(message=" ".join(error.message for error in errors))
     return found
-
-
-def names_of(parameter: str, value: Any) -> tuple[str, ...]:
-    """Names of columns, from one or several."""
-    names = (value,) if isinstance(value, str) else tuple(() if value is None else value)
-    if not all(isinstance(name, str) for name in names):
-        raise InputError(f"{parameter} must hold names of columns; got {value!r}.", parameter=parameter)
-    return names
