@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from rankrls._compiled import compiled
 from rankrls.metrics._table import Array, Chunk
 
-SUM, PRECISIONS, FIRST, CASCADE = 0, 1, 2, 3
-"""Sum of value times discount; of the precisions at rows of value 1; discount of the first row of value 1; sum of value
-times discount times the product of one minus the values before."""
+SUM, PRECISIONS, CASCADE = 0, 1, 2
+"""Sum of value times discount; of the precisions at rows of value 1; sum of value times discount times the product of
+one minus the values before, which is the discount of the first row of value 1 if values are 0 or 1."""
 ROW, AVERAGE, THRESHOLD = 0, 1, 2
 """Equal scores come in the order of the rows; the mean over their orders, for a sum; all at the end of their group."""
 LONGEST, LONGEST_WEIGHTED = 1500, 400
@@ -64,12 +64,9 @@ def walk_down(kind, ties, scores, order, tolerance, norms, values, discounts, de
                 elif kind == CASCADE:
                     result += reached * inside * discounts[start]
                     reached *= 1.0 - inside
-                elif kind == PRECISIONS:
+                else:
                     hits += inside
                     result += inside * hits / np.float64(stop)
-                elif inside > 0.0:
-                    result = discounts[start]
-                    break
                 start = stop
             out[q, column] = result
 

@@ -253,7 +253,7 @@ def _precision(chunk: Chunk) -> Array:
 
 def _reciprocal_rank(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(chunk.walk("FIRST", relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
+    return _filled(chunk.walk("CASCADE", relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
 
 
 def _recall(chunk: Chunk) -> Array:
@@ -263,7 +263,7 @@ def _recall(chunk: Chunk) -> Array:
 
 def _success(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(chunk.walk("FIRST", relevant), found == 0, chunk)
+    return _filled(chunk.walk("CASCADE", relevant), found == 0, chunk)
 
 
 def _r_precision(chunk: Chunk) -> Array:
