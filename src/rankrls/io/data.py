@@ -18,11 +18,11 @@ from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
-from rankrls.io._rows import few, joined_ids, quoted
+from rankrls.io._rows import Source, few, joined_ids, quoted
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, matching, plan_columns
 from rankrls.io.files import atomic_write, sizes_beside
-from rankrls.io.opened import ENDINGS, Source, open_table, table_format
+from rankrls.io.opened import ENDINGS, open_table, table_format
 from rankrls.io.preferences import PairTable, load_pairs
 from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
 from rankrls.io.writing import packed, save_letor, save_table, write_tables

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from rankrls._checks import number
 from rankrls._errors import InputError
-from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Source, Text
+from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Text
 
 _BATCH_CELLS = 1 << 20
 _BUFFER = 1 << 16  # of each column of Parquet
@@ -46,7 +46,7 @@ def table_format(path: object) -> str | None:
 
 
 @contextmanager
-def open_table(source: Source, format: str = "auto") -> Iterator[Table]:
+def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
     """Open a table and read its header.
 
     Parameters
@@ -58,10 +58,10 @@ def open_table(source: Source, format: str = "auto") -> Iterator[Table]:
     if hasattr(source, "__arrow_c_stream__"):
         yield Table(f"<{type(source).__name__}>", source, _FRAME)
         return
-    given: Any = source
-    name = str(getattr(source, "name", "<stream>")) if hasattr(source, "read") else os.fspath(given)
-    with nullcontext(given) if hasattr(source, "read") else open(given, "rb") as file:
-        if file is source or not file.seekable():
+    is_open = hasattr(source, "read")
+    name = str(getattr(source, "name", "<stream>")) if is_open else os.fspath(source)
+    with nullcontext(source) if is_open else open(source, "rb") as file:
+        if is_open or not file.seekable():
             file = io.BytesIO(file.read())
             file.name = name
         if format == "auto":

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import is_whole, objects, quoted
+from rankrls.io._rows import Source, is_whole, objects, quoted
 from rankrls.io.columns import ReadPlan, check_column
-from rankrls.io.opened import Source, Table, open_table
+from rankrls.io.opened import Table, open_table
 from rankrls.io.tables import read_arrays
 
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")

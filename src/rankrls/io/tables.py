@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import MISSING, check_word, number
-from rankrls.io._rows import Growing, float_type, ids_of, joined_ids, objects, quoted
+from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io._table import FileTable
 from rankrls.io.columns import ColumnRoles, ReadPlan, check_column, plan_columns
-from rankrls.io.opened import FORMATS, Source, Table, is_number, open_table
+from rankrls.io.opened import FORMATS, Table, is_number, open_table
 
 _EXACT = 2.0**53
 
