@@ -91,23 +91,8 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-@dataclass(frozen=True)
-class LinearModel:
-    """``score = sum_j weights_j (x_j - centres_j) / spreads_j``, plus a constant that changes no order.
-
-    Attributes
-    ----------
-    rows : list of tuple
-        Name, weight, centre and spread of each feature; spreads are positive.
-    definitions : list of dict or None
-        Definitions of the features, if the engine is to make them of a table's columns.
-    notes : list of str
-        Facts to know before it is deployed.
-    """
-
-    rows: list[tuple[str, float, float, float]]
-    definitions: list[dict[str, Any]] | None
-    notes: list[str]
+Rows = list[tuple[str, float, float, float]]
+"""Name, weight, centre and spread of each feature, of ``score = sum_j weight_j (x_j - centre_j) / spread_j``."""
 
 
 @dataclass(frozen=True)
@@ -137,8 +122,12 @@ class Engine:
 
 def linear_model(
     model: Any, engine: Engine, feature_names: Sequence[str] | None, target: int | None, offset: float | None
-) -> LinearModel:
-    """The model as a sum over an engine's features; errors say which part of a pipeline no engine can compute."""
+) -> tuple[Rows, list[dict[str, Any]] | None, list[str]]:
+    """The model as a sum over an engine's features, the features' definitions, and notes.
+
+    Definitions are None if the model is not behind a TableEncoder. Errors say which part of a pipeline no engine can
+    compute.
+    """
     number(none=True)("offset", offset)
     remedy = " Fit a linear model. Kernel models and RankBoost can be exported as ONNX."
     what = "this format has one weight for each feature."
@@ -181,12 +170,12 @@ def linear_model(
     elif constant != 0.0:
         problem = f"{engine.name}'s linear model has no intercept: its scores are those of predict"
         notes.append(f"{problem} {-constant:+.6g}. The ranking is the same.")
-    return LinearModel(rows, definitions, notes)
+    return rows, definitions, notes
 
 
 def _defined(
-    rows: list[tuple[str, float, float, float]], encoded: Sequence[EncodedFeature], engine: Engine, constant: float
-) -> tuple[list[tuple[str, float, float, float]], list[dict[str, Any]], float]:
+    rows: Rows, encoded: Sequence[EncodedFeature], engine: Engine, constant: float
+) -> tuple[Rows, list[dict[str, Any]], float]:
     """The sum over an engine's own features, with the scalers in the weights, their definitions, and the constant."""
     refused = [(f, why) for f in encoded if (why := _NEVER.get(f.kind) or engine.refused(f))]
     if refused:

@@ -72,18 +72,17 @@ def to_solr(
     >>> to_solr(model, "toy", feature_names=["bm25_title", "is_new"]).json()["params"]
     {'weights': {'bm25_title': 1.0}}
     """
-    linear = linear_model(model, SOLR, feature_names, target, offset)
+    rows, definitions, notes = linear_model(model, SOLR, feature_names, target, offset)
     place = {} if store is None else {"store": store}
     features, weights = [], {}
-    for feature, weight, centre, spread in linear.rows:
+    for feature, weight, centre, spread in rows:
         norm = _class("norm.StandardNormalizer", avg=repr(centre), std=repr(spread))
         features.append({"name": feature, **({} if (centre, spread) == (0.0, 1.0) else {"norm": norm})})
         weights[feature] = weight
     head = {"class": f"{_SOLR}.model.LinearModel", "name": name, **place}
     text = json_text({**head, "features": features, "params": {"weights": weights}})
-    made = linear.definitions
-    defined = None if made is None else json_text([{**feature, **place} for feature in made])
-    return Exported(text, tuple(linear.notes), defined)
+    made = None if definitions is None else json_text([{**feature, **place} for feature in definitions])
+    return Exported(text, tuple(notes), made)
 
 
 def _class(kind: str, **params: Any) -> dict[str, Any]:
@@ -190,12 +189,12 @@ def to_elasticsearch(
     >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
-    linear = linear_model(model, ELASTICSEARCH, feature_names, target, offset)
-    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *linear.notes]
+    rows, made, notes = linear_model(model, ELASTICSEARCH, feature_names, target, offset)
+    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *notes]
     if offset is None:
         notes.append("The engine needs scores of at least 0. Add an offset to make them positive.")
     weights, normalizers = {}, {}
-    for feature, weight, centre, spread in linear.rows:
+    for feature, weight, centre, spread in rows:
         weights[feature] = weight
         if (centre, spread) != (0.0, 1.0):
             normalizers[feature] = {"standard": {"mean": centre, "standard_deviation": spread}}
@@ -203,7 +202,6 @@ def to_elasticsearch(
     if normalizers:
         inner["feature_normalizers"] = normalizers
     text = json_text({"model": {"name": name, "model": inner}})
-    made = linear.definitions
     return Exported(text, tuple(notes), None if made is None else json_text({"featureset": {"features": made}}))
 
 
