@@ -55,6 +55,10 @@ def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, wor
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto")
 
 
+def test_group_is_a_file_of_sizes_and_no_column_of_query_ids(tables, refused):
+    refused("fit", "train.csv", "--label", "grade", "--group", "query", "-m", "m.rankrls", Refusal("use --qid"))
+
+
 @pytest.mark.parametrize("named", [True, False])
 def test_encoded_columns_are_those_of_table_encoder(tables, works, named):
     how = ["--columns", "auto"]

@@ -61,6 +61,11 @@ class Options(SimpleNamespace):
         from rankrls.io.data import ReadOptions
 
         sizes = None if self.votes else self.group
+        if sizes is not None and not Path(sizes).exists():
+            from rankrls._errors import InputError
+
+            problem = f"There is no file {sizes} of query sizes. To name a column of query ids, use --qid."
+            raise InputError(problem, parameter="group")
         shown = {name: getattr(self, name) for name in ("event", "position", "impressions")}
         return ReadOptions(**self.roles, **shown, sizes=sizes, queries=queries, labels=labels, **how)
 

@@ -313,7 +313,7 @@ class _Batch:
             cell = self.batch.column(name)[k].as_py()
             shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
-            message = f"column {name!r} ({what}) {shown}: it needs finite numbers of {out.dtype}{sign}.{_remedy(what)}"
+            message = f"column {name!r} ({what}) {shown}: it must hold finite {out.dtype} numbers{sign}.{_remedy(what)}"
             raise self.table.refuse_row(self.start + k, message, column=name)
         return out
 
