@@ -121,16 +121,8 @@ def test_votes_give_a_leaderboard(votes, works, refused):
         assert line.split() == " ".join(row).split()
         assert f"{of['low']:+.3f} to {of['high']:+.3f}" == row[3]
     assert found["selection"] == works("cv", "votes.csv", *SIDES, "--json").json["selection"]
-    refused(
-        "fit",
-        "votes.csv",
-        *SIDES,
-        "--label",
-        "x",
-        "-m",
-        "m.rankrls",
-        Refusal("cannot be used together", parameter="preferred"),
-    )
+    words = ("fit", "votes.csv", *SIDES, "--label", "x", "-m", "m.rankrls")
+    refused(*words, Refusal("cannot be used together", parameter="preferred"))
     refused("fit", "votes.csv", *SIDES[:4], "-m", "m.rankrls", Refusal(parameter="preferred"))
 
 
@@ -259,15 +251,8 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
     assert result.json["examination"]["3"]["examination"] == pytest.approx(model.propensities_.examination[2])
     assert "clicks.txt.position" in result.err
     refused("fit", "clicks.txt", "--model", beside.name, Refusal("would be overwritten"))
-    refused(
-        "fit",
-        "clicks.txt",
-        "-m",
-        "m",
-        "--method",
-        "ranksvm",
-        Refusal("cannot be fitted on clicks", parameter="position"),
-    )
+    words = ["fit", "clicks.txt", "-m", "m", "--method", "ranksvm"]
+    refused(*words, Refusal("cannot be fitted on clicks", parameter="position"))
     beside.write_text("1\n" * 479)
     refused("fit", "clicks.txt", "-m", "m", Refusal("479", file=str(beside.name), parameter="position"))
     beside.write_text("1\nx\n" * 240)

@@ -83,12 +83,11 @@ class Command(click.Command):
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
         found = Options(**every | ctx.params)
         report = Report(bool(found.as_json), found.quiet)
-        written = [*_OUTPUTS, "folder"]
-        outputs = [path for key in _OUTPUTS if (path := ctx.params.get(key)) is not None]
+        given = dict(ctx.params)
+        outputs = [path for key in _OUTPUTS if (path := given.pop(key, None)) is not None]
         if found.rows_per_file is not None:
             outputs.remove(found.out)  # it is a folder
-        inputs = [value for key, value in ctx.params.items() if key not in written]
-        inputs = [each for value in inputs for each in (value if isinstance(value, tuple) else (value,))]
+        inputs = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
         import_sklearn()
         work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
         with limited_threads(found.threads), report.watched():
