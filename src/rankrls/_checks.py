@@ -40,13 +40,10 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
     if good.all():
         return
     row, *column = (int(k) for k in np.unravel_index(int(np.argmin(good)), values.shape))
-    raise InputError(
-        f"{name} holds {values[row, *column]} in row "
-        f"{row}{f', column {column[0]}' if column else ''}: every {what} must be a finite number.",
-        parameter=name,
-        row=row,
-        column=column[0] if column else None,
-    )
+    number = column[0] if column else None
+    where = f"row {row}" if number is None else f"row {row}, column {number}"
+    problem = f"{name} holds {values[row, *column]} in {where}: every {what} must be a finite number."
+    raise InputError(problem, parameter=name, row=row, column=number)
 
 
 def refuse_where(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:

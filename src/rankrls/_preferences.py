@@ -73,10 +73,8 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
     """Arrays of one length, or an InputError that names the preference (its position, from 0) and the item."""
     i, j = _row_numbers("winners", winners, n_items), _row_numbers("losers", losers, n_items)
     if len(i) != len(j):
-        raise InputError(
-            f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one winner and one loser.",
-            parameter="losers",
-        )
+        problem = f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one of each."
+        raise InputError(problem, parameter="losers")
     refuse_where(i == j, "losers", lambda e: f"Preference {e} compares row {i[e]} with itself; remove such pairs.")
     s, c = _numbers("strength", strength, len(i)), _numbers("weight", weight, len(i))
     refuse_where(c < 0.0, "weight", lambda e: f"weight must not be negative; preference {e} has {c[e]}.")
@@ -86,10 +84,8 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
 def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
     given = np.asarray(values)
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
-        raise InputError(
-            f"{name} must hold whole row numbers of X, one per preference; got {given.dtype} of shape {given.shape}.",
-            parameter=name,
-        )
+        problem = f"{name} must hold whole row numbers of X, one per preference; got {given.dtype}, {given.shape}."
+        raise InputError(problem, parameter=name)
     outside = (given < 0) | (given >= m)  # before the cast, in which large numbers would become negative
     refuse_where(outside, name, lambda e: f"{name}[{e}] is {given[e]}, but X has rows 0 to {m - 1}.")
     return given.astype(np.intp)
@@ -100,8 +96,7 @@ def _numbers(name: str, values: Any, p: int) -> NDArray[np.float64]:
     out = numbers_of(name, 1.0 if values is None else values)
     out = np.full(p, float(out)) if out.ndim == 0 else out
     if out.shape != (p,):
-        raise InputError(
-            f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences.", parameter=name
-        )
+        problem = f"{name} has shape {out.shape}; it needs one value for each of the {p} preferences."
+        raise InputError(problem, parameter=name)
     refuse_where(~np.isfinite(out), name, lambda e: f"{name} must be finite; preference {e} has {out[e]}.")
     return out

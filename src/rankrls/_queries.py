@@ -118,11 +118,9 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
     if ids.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one id per row; got shape {ids.shape}.", parameter=name)
     if len(ids) != n_rows:
-        raise InputError(
-            f"{name} has {len(ids)} entries but there are {n_rows} rows: it needs one id per row (not the sizes of "
-            f"the groups).{' ' + FROM_SIZES if _may_be_sizes(ids, n_rows) else ''}",
-            parameter=name,
-        )
+        problem = f"{name} has {len(ids)} entries for {n_rows} rows: it needs one id per row, not sizes of the groups."
+        hint = f" {FROM_SIZES}" if _may_be_sizes(ids, n_rows) else ""
+        raise InputError(problem + hint, parameter=name)
     _check_no_missing(ids, name)
     if n_rows == 0:
         return QueryLayout(ids, np.zeros(0, dtype=np.intp), np.zeros(1, dtype=np.intp), True)

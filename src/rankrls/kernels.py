@@ -85,11 +85,8 @@ class Formula:
         largest = float(xp.max(xp.abs(block))) if powers else 0.0
         if largest < _MOST:
             return
-        raise InputError(
-            f"Values of the {self.names[0]} kernel are too large to be multiplied: {largest:.1g} at "
-            f"degree={kernel.degree:g}, gamma={kernel.gamma:g}. Scale the features, or lower these.",
-            parameter="degree",
-        )
+        problem = f"Values of the {self.names[0]} kernel are too large to be multiplied: {largest:.1g}."
+        raise InputError(f"{problem} Scale the features, or lower degree or gamma.", parameter="degree")
 
 
 TABLE = (
@@ -213,15 +210,12 @@ class Kernel:
         try:
             number = float(value)
         except (TypeError, ValueError):
-            raise InputError(
-                f"The kernel function must return one number for two items; for items {i} and {j} it returned "
-                f"{type(value).__name__}.",
-                parameter="kernel",
-            ) from None
+            found = type(value).__name__
+            problem = f"The kernel function must return one number; for items {i} and {j} it returned {found}."
+            raise InputError(problem, parameter="kernel") from None
         if not np.isfinite(number):
-            raise InputError(
-                f"The kernel function returned {number} for items {i} and {j}; it must be finite.", parameter="kernel"
-            )
+            problem = f"The kernel function returned {number} for items {i} and {j}; it must be finite."
+            raise InputError(problem, parameter="kernel")
         return number
 
 
@@ -360,10 +354,8 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
     if not (isinstance(coef0, Real) and np.isfinite(float(coef0))):
         raise InputError(f"coef0 must be a finite number; got {coef0!r}.", parameter="coef0")
     if kernel_params is not None and not callable(kernel):
-        raise InputError(
-            "kernel_params needs a kernel function, but kernel is a name.",
-            parameter="kernel_params",
-        )
+        problem = "kernel_params needs a kernel function, but kernel is a name."
+        raise InputError(problem, parameter="kernel_params")
 
 
 def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
@@ -406,12 +398,8 @@ def check_kernel_matrix(rows: int, columns: int) -> None:
     need = 8.0 * rows * columns
     available = available_memory() if need > _GIB else None
     if available is not None and need > available:
-        raise InputError(
-            f"The kernel matrix of {rows} x {columns} items takes {need / _GIB:.3g} GiB of memory, and "
-            f"{available / _GIB:.3g} GiB are available. SparseRankRLS (or SparseRankRLSCV) expands over a basis of "
-            "some hundred items instead; for a linear kernel, CGRankRLS does not need this matrix.",
-            parameter="kernel",
-        )
+        problem = f"The kernel matrix takes {need / _GIB:.3g} GiB of memory; {available / _GIB:.3g} GiB are available."
+        raise InputError(f"{problem} Use SparseRankRLS, or for a linear kernel CGRankRLS.", parameter="kernel")
 
 
 def available_memory() -> float | None:

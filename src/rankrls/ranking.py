@@ -135,9 +135,8 @@ def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
     """Rows query by query, the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):
-        raise InputError(
-            f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}.", parameter="docno"
-        )
+        problem = f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}."
+        raise InputError(problem, parameter="docno")
     _, rank = np.unique(ids.astype(str), return_inverse=True)
     return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
 

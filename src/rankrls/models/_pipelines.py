@@ -83,9 +83,8 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
     names: Any = fitted_names(model) if given is None else [str(name) for name in given]
     columns = getattr(first, "n_features_in_", n)
     if names is not None and len(names) != columns:
-        raise InputError(
-            f"feature_names has {len(names)} names; the model takes {columns} features.", parameter="feature_names"
-        )
+        problem = f"feature_names has {len(names)} names; the model takes {columns} features."
+        raise InputError(problem, parameter="feature_names")
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
         own = [str(name) for name in getattr(step, "feature_names_in_", known)]  # it insists on those of its fit

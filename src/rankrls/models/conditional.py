@@ -63,17 +63,13 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         scores = self._scorer(X)
         if self.items_ is None:
             if items is not None:
-                raise InputError(
-                    "This model was fitted without items, so it can score the columns of Y only. Leave out items.",
-                    parameter="items",
-                )
+                problem = "This model was fitted without items and scores only the columns of Y. Leave out items."
+                raise InputError(problem, parameter="items")
             return scores + self.intercept_
         if items is not None and (items := check_items(items)).features.shape[1] != self.items_.features.shape[1]:
-            raise InputError(
-                f"items have {items.features.shape[1]} features, but those of the training data have "
-                f"{self.items_.features.shape[1]}.",
-                parameter="items",
-            )
+            n, own = items.features.shape[1], self.items_.features.shape[1]
+            problem = f"items have {n} features, but those of the training data have {own}."
+            raise InputError(problem, parameter="items")
         across = self._item_kernel_((self.items_ if items is None else items).features, self.items_.features)
         return np.asarray(scores @ across.T)
 
@@ -137,11 +133,8 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
         if (Y[:, :1] == Y).all():
-            raise InputError(
-                f"Nothing to compare: no query has two items with different utilities ({len(Y)} "
-                f"sample{'' if len(Y) == 1 else 's'}). Check y: its rows are queries and its columns items.",
-                parameter="y",
-            )
+            problem = "Nothing to compare: no query has two items with different utilities"
+            raise InputError(f"{problem} ({len(Y)} sample{'' if len(Y) == 1 else 's'}). Check y.", parameter="y")
         ((self._kernel_, _),) = fitting.kernels_of(self, X)
         self.items_ = None if items is None else check_items(items)
         side = None if self.items_ is None else self._item_side(self.items_, Y)

@@ -109,10 +109,8 @@ def preferred(
         given = replace(given, groups=query_layout(groups, given.n_rows, name="groups").codes)
     kept = given.weight > 0.0
     if not kept.any():
-        raise InputError(
-            "There are no preferences, or all of them have weight zero.",
-            parameter="weight" if len(kept) else "winners",
-        )
+        name = "weight" if len(kept) else "winners"
+        raise InputError("There are no preferences, or all of them have weight zero.", parameter=name)
     given = given if kept.all() else given.take(kept)
     if not given.strength.any():
         raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
@@ -150,10 +148,8 @@ def data_kernel(model: Any) -> Any:
     kernels = options(getattr(model, "kernel", "linear"), "kernel")
     special = [k for k in kernels if callable(k) or k == "precomputed"]
     if special and len(kernels) > 1:
-        raise InputError(
-            "A callable or precomputed kernel cannot be one of several, because X has another meaning for it.",
-            parameter="kernel",
-        )
+        problem = "A callable or precomputed kernel cannot be one of several: X has another meaning for it."
+        raise InputError(problem, parameter="kernel")
     return kernels[0]
 
 
@@ -260,9 +256,8 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     given = None if sample_weight is None else to_host(sample_weight)
     weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
     if weights is not None and not weights.any():
-        raise InputError(
-            "All values of sample_weight are zero: at least one must be positive.", parameter="sample_weight"
-        )
+        problem = "All values of sample_weight are zero: at least one must be positive."
+        raise InputError(problem, parameter="sample_weight")
     return weights
 
 

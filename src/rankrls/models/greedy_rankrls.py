@@ -165,9 +165,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
         if most == "auto":
             most = min(n, int(self.max_features))
         if most > n:
-            raise InputError(
-                f"n_features_to_select is {most}, but X has {n} features.", parameter="n_features_to_select"
-            )
+            message = f"n_features_to_select is {most}, but X has {n} features."
+            raise InputError(message, parameter="n_features_to_select")
         for setting, chosen in fitting.settings_of(self, data):
             alphas = fitting.alphas_of(self, positive=True)
             if alphas is None:

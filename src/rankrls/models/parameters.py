@@ -119,10 +119,8 @@ def check_seed(name: str, value: Any) -> None:
     try:
         check_random_state(None if isinstance(value, np.random.Generator) else value)
     except (ValueError, TypeError):
-        raise InputError(
-            f"{name} must be a whole number of at least 0, a Generator, a RandomState or None; got {value!r}.",
-            parameter=name,
-        ) from None
+        problem = f"{name} must be a whole number of at least 0, a Generator, a RandomState or None; got {value!r}."
+        raise InputError(problem, parameter=name) from None
 
 
 def check_level(name: str, value: Any) -> None:

@@ -142,9 +142,8 @@ class Ranker(RegressorMixin, BaseEstimator):
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
         labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))
         if labels.shape[1:] != scores.shape[1:]:
-            raise InputError(
-                f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}.", parameter="y"
-            )
+            problem = f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}."
+            raise InputError(problem, parameter="y")
         measure, columns = Measure("disagreement"), zip(labels.T, scores.T, strict=True)
         errors = [measure(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
         return 1.0 - float(np.mean(errors))
