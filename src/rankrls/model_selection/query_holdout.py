@@ -127,8 +127,8 @@ def _check_whole(data: LabelledItems, layout: QueryLayout) -> None:
     if split.any():
         row = int(np.argmax(split))
         raise InputError(
-            f"Query {data.layout.ids[data.layout.codes[[row]]].tolist()[0]!r} lies in two groups; only whole queries "
-            "can be held out: its items are compared with each other.",
+            f"Query {data.layout.ids[data.layout.codes[[row]]].tolist()[0]!r} is in two groups. Its items are compared "
+            "with each other, so it can only be held out as a whole.",
             parameter="groups",
             row=int(data.given_numbers(np.array([row]))[0]),
         )
