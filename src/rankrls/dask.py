@@ -164,10 +164,9 @@ class _DaskPart:
     first_row: int
     n_rows: int
 
-    def read(self) -> _Rows:
+    def read(self) -> Any:
         """The rows, computed in this thread."""
-        rows: _Rows = self.delayed.compute(scheduler="synchronous")
-        return rows
+        return self.delayed.compute(scheduler="synchronous")
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,7 +260,11 @@ def _shuffled(X: Any, known: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     frame = X.assign(**extra)
     meta = _numbered(frame._meta, 0)
     placed = [delayed(_numbered)(part, k) for k, part in enumerate(frame.to_delayed())]
-    frame = dataframe.from_delayed(placed, meta=meta).shuffle("_qid").map_partitions(_in_order, meta=meta)
+    frame = (
+        dataframe.from_delayed(placed, meta=meta)
+        .shuffle("_qid")
+        .map_partitions(lambda rows: rows.sort_values("_place"), meta=meta)
+    )
     columns = {name: frame[f"_{name}"] if f"_{name}" in extra else None for name in known}
     return frame[features], columns
 
@@ -269,10 +272,6 @@ def _shuffled(X: Any, known: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 def _numbered(frame: Any, partition: int) -> Any:
     """A data frame with the place of each row before it is shuffled."""
     return frame.assign(_place=np.arange(len(frame), dtype=np.int64) + (partition << 40))
-
-
-def _in_order(frame: Any) -> Any:
-    return frame.sort_values("_place")
 
 
 def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, weight: Any) -> _Rows:

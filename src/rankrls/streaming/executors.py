@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
+from operator import call
 from typing import Any, TypeVar
 
 from rankrls._compiled import limited_threads, n_threads, stream_threads
@@ -63,7 +64,7 @@ def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], 
         check_workers(client)
         # what all tasks need is a task of its own: sent once, and made again if its worker dies
         shared = client.submit(_itself, task, pure=False)
-        submit = lambda part: client.compute(delayed(_call)(shared, getattr(part, "delayed", part)))
+        submit = lambda part: client.compute(delayed(call)(shared, getattr(part, "delayed", part)))
         return submit, sum(client.nthreads().values())
     if not callable(getattr(executor, "submit", None)):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
@@ -78,10 +79,6 @@ def _alone(function: Callable[[T], R], part: T) -> R:
 
 def _itself(task: Any) -> Any:
     return task
-
-
-def _call(task: Callable[[T], R], part: T) -> R:
-    return task(part)
 
 
 def check_workers(client: Any) -> None:
