@@ -8,7 +8,7 @@ from scipy.stats import binomtest
 
 from rankrls import RankRLS, RankRLSCV
 from rankrls.model_selection import leave_pair_out
-from rankrls.numerics.concordance import concordance_interval, disjoint_pairs
+from rankrls.numerics.concordance import concordance_interval, disjoint_pairs, greedy_matching
 from tests.refusals import Refusal
 
 RNG = np.random.default_rng(40)
@@ -126,6 +126,12 @@ def test_the_interval():
     wider = leave_pair_out(RankRLS(), X, Y, confidence=0.99).interval
     narrow = leave_pair_out(RankRLS(), X, Y, confidence=0.5).interval
     assert wider[0] < narrow[0] < narrow[1] < wider[1]
+
+
+def test_pairs_without_a_common_item_are_counted():
+    assert greedy_matching(np.array([0, 0, 0]), np.array([1, 2, 3])) == 1
+    assert greedy_matching(np.array([0, 1, 2]), np.array([1, 2, 3])) == 2
+    assert greedy_matching(np.array([0, 4]), np.array([1, 3])) == 2
 
 
 def test_disjoint_pairs_are_the_largest_matching():
