@@ -1,4 +1,4 @@
-"""Files of preferences: what comes back, and what is said of a wrong line."""
+"""Files of preferences: what is read, and the errors of wrong lines."""
 
 import csv
 import hashlib

@@ -364,7 +364,7 @@ class TestParquet:
 
     @pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "compression": "none"}], ids=str)
     def test_no_row_is_lost(self, options):
-        """Whatever bit of a file is flipped: all rows, or an error."""
+        """If a bit of a file is flipped, all rows are read, or there is an error."""
         file, rows = io.BytesIO(), 27
         table = pa.table({"label": [1.0] * rows, "a": [0.5 * k for k in range(rows)]})
         pa.parquet.write_table(table, file, row_group_size=23, **options)

@@ -13,7 +13,7 @@ from rankrls.io._decimal import BAD, FINE, HARD, ONE, POWERS_OF_TEN, TEN, ZERO, 
 
 
 class Found(NamedTuple):
-    """What :func:`parse_block` says of a block."""
+    """What :func:`parse_block` finds in a block."""
 
     lines: int
     rows: int

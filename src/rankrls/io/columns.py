@@ -25,7 +25,7 @@ _PART = re.compile(r"\[\d+\]\Z")
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """What each column shall be; None is the usual name, where there is such a column.
+    """The column of each role; None is the usual name, if a column has it.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ class ColumnRoles:
     impressions: str | None = None
 
     def count(self, file: str) -> int | None:
-        """How many features LETOR text is to have, of which no more can be said; None if nothing is."""
+        """The number of features of LETOR text; None if none is given."""
         if self.features is None:
             return None
         text = ",".join(self.features)

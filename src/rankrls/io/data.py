@@ -33,7 +33,7 @@ _OF_TABLES = ("label", "qid", "id", "ignore", "event", "position", "impressions"
 
 @dataclass(frozen=True)
 class ReadOptions(ColumnRoles):
-    """How files are read: what is said about their columns, and what the first of them, or a model, has fixed.
+    """How files are read: the roles of their columns, and what the first file or a model has fixed.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class ReadOptions(ColumnRoles):
         ----------
         path : path
         note : callable
-            Is told what the reader should know and that is no error.
+            Called with each note for the user.
         source : binary file, optional
             What is read instead, if the path is only a name.
 
@@ -164,7 +164,7 @@ def read_names(path: Path) -> list[str]:
 
 
 def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:
-    """Write a table in the format that a file's name says: everything that it holds and that the format can hold.
+    """Write a table in the format of the file's name: everything that the format can hold.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     names : sequence of str, optional
         Of the features, if they are not to be called as in the table.
     note : callable
-        Is told what the format has no place for.
+        Called with a note about what the format cannot hold.
 
     Raises
     ------
@@ -247,7 +247,7 @@ class Records:
     qid : sequence
         Query id of each row; None if the file has none.
     ending : str
-        What the names of such files end in.
+        The ending of the names of such files.
     """
 
     path: Path
@@ -260,7 +260,7 @@ class Records:
     def write(self, target: Path, rows: Sequence[int]) -> None:
         """Write some rows as a file of the same kind, reading it again: only blocks of it are held.
 
-        If a file beside the rows says how many each query has, one is written too.
+        If the sizes of the queries are in a file beside the rows, one is written too.
         """
         kept = np.zeros(self.n_rows, dtype=bool)
         kept[[*rows]] = True
@@ -286,12 +286,12 @@ def _filtered(batches: Iterable[Any], kept: NDArray[np.bool_]) -> Iterator[Any]:
 
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
-    """The query ids of a file's rows; ``note`` is told where they come from, if that is another file.
+    """The query ids of a file's rows; ``note`` is called if they come from another file.
 
     Raises
     ------
     InputError
-        For a file that is no such format.
+        For a file that is not of its format.
     OSError
         If it cannot be read.
     """
@@ -318,7 +318,7 @@ def row_of(item: str, table: Rows, query: str | None = None) -> int:
     Raises
     ------
     InputError
-        If there is no such row, or more than one.
+        If no row has this name, or several have it.
     """
     names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids
     inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
@@ -338,7 +338,7 @@ def row_of(item: str, table: Rows, query: str | None = None) -> int:
 def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTable:
     """The preferences of a file between the rows of a table, named by their ids, or by row numbers without ids.
 
-    ``note`` is told of columns that are not read.
+    ``note`` is called with the columns that are not read.
     """
     ids: Any = table.docids
     pairs = load_pairs(path, n_items=table.n_rows, ids=ids)

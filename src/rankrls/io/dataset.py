@@ -113,7 +113,7 @@ class Dataset:
         return sum(part.n_queries for part in self.parts)
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, as a table of rows says it; labels are not counted."""
+        """What is in it, as :meth:`ColumnTable.summary`; labels are not counted."""
         sizes = {"rows": self.n_rows, "queries": self.n_queries, "features": self.n_features}
         return {"path": self.path, **sizes, "sparse": False, "labels": {}, "parts": len(self.parts)}
 

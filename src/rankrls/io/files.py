@@ -37,12 +37,12 @@ def expanded_paths(paths: Paths) -> list[str]:
     """The files that paths, patterns and folders stand for.
 
     Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder those
-    are taken whose ending says that they are data, hidden ones left out.
+    are taken whose ending is one of data, except hidden ones.
 
     Raises
     ------
     InputError
-        Where there is no such file.
+        If there is no file.
     """
     found = {path: data_files(path) for path in path_list(paths)}
     missing = next((path for path, files in found.items() if not files), None if found else "path")
@@ -70,7 +70,7 @@ def _is_data(name: str) -> bool:
 
 
 def has_data_ending(path: str) -> bool:
-    """Whether a file's name says that it holds data."""
+    """Whether a file's name ends as those of data do."""
     return table_format(path) is not None or path.lower().removesuffix(".gz").endswith(_TEXTS)
 
 
@@ -97,12 +97,12 @@ def sizes_beside(
     has_ids : bool
         Whether they have query ids, which come first.
     note : callable
-        Is told where the queries come from if nobody has said it.
+        Called with the name of the file if it was not given.
 
     Returns
     -------
     tuple or None
-        The number of rows of each query, and what the name of such a file has behind that of the rows.
+        The number of rows of each query, and the ending of the file's name.
 
     Raises
     ------

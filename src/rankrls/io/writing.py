@@ -192,7 +192,7 @@ def save_table(
 
 
 def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[NDArray[Any]]]) -> None:
-    """Write columns that come some rows at a time as the table that the path's ending says.
+    """Write columns that come some rows at a time as a table in the format of the path's ending.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
 
 
 def write_tables(path: str | os.PathLike[str], tables: Iterable[Any], format: str = "auto") -> None:
-    """Write tables of pyarrow, one behind the other, in a format, or that which the path's ending says."""
+    """Write tables of pyarrow, one behind the other, in a format: by default that of the path's ending."""
     from pyarrow import ipc, parquet
 
     path = os.fspath(path)
