@@ -84,7 +84,7 @@ def test_plain_regression_holds_out_any_rows(kernel):
         ({"qid": None}, Refusal("needs", parameter="qid")),
         ({"alphas": [1.0, 0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"alphas": [-1.0]}, Refusal("at least 0", parameter="alpha")),
-        ({"groups": np.arange(60)}, Refusal("lies in two groups", parameter="groups", row=1)),
+        ({"groups": np.arange(60)}, Refusal("in two groups", parameter="groups", row=1)),
         ({"groups": np.arange(50)}, Refusal("50 entries", "60 rows", parameter="groups")),
         ({"groups": np.zeros(60)}, Refusal("single group")),
         ({"y": np.where(QID == 3, Y, 0.0)}, Refusal("Without 3", "two different labels", parameter="qid")),
