@@ -209,7 +209,7 @@ class RankingReport(Shown):
             return f"By {main.name}, no ranking is ahead of all others: {', '.join(equal)} have the same mean."
         lead = "it is better than all others, beyond what chance explains"
         if rivals:
-            lead = f"its lead over {', '.join(rivals)} may be chance, or was not tested"
+            lead = f"its lead over {', '.join(rivals)} is not significant or was not tested"
         return f"By {main.name}, {best} has the best mean: {lead} (randomization test, Holm)."
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
