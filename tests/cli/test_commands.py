@@ -70,7 +70,7 @@ def test_trees_are_a_family_of_auto(files, works, monkeypatch):
     assert "t.rankrls" in compared or "t " in compared
 
 
-@pytest.mark.parametrize("how", [("greedy", "max_features=3"), ("pursuit", "dictionary=features")])
+@pytest.mark.parametrize("how", [("greedy", "max_features=3"), ("pursuit", "backfit=true")])
 def test_selected_features_are_shown(files, works, how):
     given = ("--method", how[0], "--set", how[1], "-m", "m.rankrls")
     found = works("fit", "train.txt", *given, "--json").json["selected_features"]

@@ -155,6 +155,8 @@ def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> An
             near = did_you_mean(name, [*known, *inspect.signature(TableEncoder).parameters])
             problem = f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}."
             raise InputError(problem + near, parameter=name)
+    if options.method in ("pursuit", "co-pursuit") and "kernel" not in parameters:
+        parameters.setdefault("dictionary", "features")  # a command selects features, unless a kernel is given
     if "scoring" in known:
         parameters["scoring"] = scoring
     estimator = cls(**parameters)
