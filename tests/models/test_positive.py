@@ -98,11 +98,6 @@ def test_refused_forms(given, refusal):
             model.fit(frame, Y, qid=QID)
 
 
-def test_names_need_columns_that_have_them():
-    with Refusal("'a'", "names", parameter="positive"):
-        RankRLS(positive=["a"]).fit(X, Y, qid=QID)
-
-
 @pytest.mark.parametrize(
     ("model", "refusal"),
     [

@@ -343,8 +343,3 @@ def test_validation_data_are_judged_by_kendalls_tau(estimator):
     assert model.best_score_ == pytest.approx(Measure("kendall_tau")(Y[val], model.predict(X[val]), qid=QID[val]))
     with Refusal("two different labels", parameter="y_val"):
         model.fit(X[train], Y[train], qid=QID[train], **given | {"y_val": np.zeros(val.sum())})
-
-
-def test_queries_are_held_out_for_kendalls_tau():
-    model = CGRankRLS(ALPHAS, scoring="tau", random_state=0).fit(X, Y, qid=QID)
-    assert model.selection_ == "1 of 9 queries held out"

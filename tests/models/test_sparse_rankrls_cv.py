@@ -9,7 +9,6 @@ from sklearn.model_selection import GroupKFold
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
 from rankrls.metrics import Measure
 from tests.models.oracles import GRAPHS, graph_id, held_out_by_refits, kernel_matrix, query_rows, ranking_data
-from tests.refusals import Refusal
 
 X, Y, QID = ranking_data(80, queries=9)
 W = np.random.default_rng(81).random(len(Y)) + 0.4
@@ -126,15 +125,3 @@ def test_pairs_and_groups_of_them():
         theirs = RankRLSCV(ALPHAS, kernel="rbf", gamma=(0.05, 0.2)).fit_pairs(X, i, j, groups=groups)
         np.testing.assert_allclose(ours.cv_results_["mean_score"], theirs.cv_results_["mean_score"], atol=1e-9)
         assert ours.best_params_ == theirs.best_params_
-
-
-@pytest.mark.parametrize(
-    ("options", "refusal"),
-    [
-        ({"alphas": (0.0, 1.0)}, Refusal("Hold-out without", parameter="alphas")),
-        ({"basis_indices": [99]}, Refusal("got [99]", parameter="basis_indices")),
-    ],
-)
-def test_bad_parameters(options, refusal):
-    with refusal:
-        SparseRankRLSCV(**options).fit(X, Y, qid=QID)

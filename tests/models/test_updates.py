@@ -136,12 +136,6 @@ def test_graphs_are_not_mixed(change):
     np.testing.assert_allclose(model.fit(**take(NEW)).coef_, fresh.coef_)
 
 
-def test_qid_only_where_the_model_has_it():
-    model = RankRLS().fit(X[KNOWN], Y[KNOWN])
-    with Refusal("qid was 'not given'", parameter="qid"):
-        model.partial_fit(**take(NEW))
-
-
 def test_only_weights_of_features_can_be_updated():
     for model in (RankRLS(kernel="rbf"), RankRLS(solver="dual"), RankRLS(kernel="precomputed")):
         assert not hasattr(model, "partial_fit")
