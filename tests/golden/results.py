@@ -169,7 +169,10 @@ def cases():
     yield "~RankSVM pairs", fit_pairs(rr.RankSVM(0.5))
     yield "RankBoost", fit(rr.RankBoost(10), X, y, **q)
     for scoring in ("ndcg@10", "disagreement"):
-        yield f"AutoRankRLS {scoring}", fit(rr.AutoRankRLS(scoring=scoring, rule="one_se"), X, y, **q)
+        yield (
+            f"AutoRankRLS {scoring}",
+            fit(rr.AutoRankRLS(scoring=scoring, rule="one_se", scales=("raw", "standard")), X, y, **q),
+        )
     winners, losers = rr.survival_pairs(np.abs(data.real), data.y > 0)
     yield "survival", lambda: (rr.RankRLSCV(grid).fit_pairs(X, winners, losers), new)
 
