@@ -37,20 +37,8 @@ class DensePursuit:
         return A, b
 
     def refit(self, taken, nu):
-        """All coefficients in equation (3) by its normal equations, minimum norm."""
-        P, M = len(taken), self.M
-        A, b = np.zeros((M * P, M * P)), np.zeros(M * P)
-        for v in range(M):
-            own = slice(v * P, (v + 1) * P)
-            Kv, Bv = self.K[v][:, taken[:, v]], self.Kbar[v][:, taken[:, v]]
-            A[own, own] += Kv.T @ self.L[v] @ Kv
-            b[own] = Kv.T @ self.L[v] @ self.y
-            for u in range(M):
-                other = slice(u * P, (u + 1) * P)
-                Bu = self.Kbar[u][:, taken[:, u]]
-                A[own, own] += 2 * nu * Bv.T @ self.Lbar @ Bv * (u != v)
-                A[own, other] -= 2 * nu * Bv.T @ self.Lbar @ Bu * (u != v)
-        return (np.linalg.pinv(A, rcond=1e-12, hermitian=True) @ b).reshape(M, P)
+        """All coefficients, (M, stages)."""
+        return self.fitted([(v, j) for v in range(self.M) for j in taken[:, v]], nu).reshape(self.M, len(taken))
 
     def functions(self, taken, a):
         f = [self.K[v][:, taken[:, v]] @ a[v] for v in range(self.M)]
