@@ -370,7 +370,7 @@ def check_ties(held, numbers, units=64):
 
 
 def test_sizes_bound_scores_and_equal_items_are_tied():
-    """Scores of equal items differ by less than their sizes and norms say, whatever outliers there are."""
+    """Scores of equal items differ by less than their sizes and norms allow, also beside outliers."""
     rng = np.random.default_rng(3)
     X = rng.normal(size=(60, 4))
     X[::7] *= 1e5

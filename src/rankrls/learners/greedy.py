@@ -123,7 +123,7 @@ def take_forward(
     slack : ndarray of shape (rows of F,), optional
         Of the items of one ranking, each a block: ``M`` of each before any feature is taken. 1 by default.
     held_alpha : float, optional
-        The alpha with which such items are held out; ``alpha`` by default.
+        The alpha with which these items are held out; ``alpha`` by default.
 
     Notes
     -----

@@ -221,7 +221,7 @@ class PathSolutions:
     read : callable
         Makes a function of items, such as a Scorer, of coefficients (size, columns).
     details : sequence, optional
-        What the solver says of each solution.
+        What the solver reports of each solution.
     """
 
     coefficients: Array

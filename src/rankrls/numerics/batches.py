@@ -125,7 +125,7 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any]:
     P = P + R
     trace = xp.sum(Z * Z, axis=1) @ xp.matrix_transpose(Dt)
     least = max(_GOAL, 4.0 * float(xp.finfo(Z.dtype).eps))
-    # near an influence of 1 a residual says less of the error
+    # near an influence of 1 an error is larger than its residual
     goal = (least * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * (_inner(P, P) + _inner(R, R))
     R = _smoothed(R, Z, Dt)
     p, x, rr, settled = R, xp.zeros_like(R), _inner(R, R), []

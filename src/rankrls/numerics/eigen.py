@@ -113,7 +113,7 @@ def cholesky_solution(S: Any, B: Any, alpha: float) -> Array | None:
 def _device_solution(S: Any, B: Any, alpha: float) -> Array | None:
     """:func:`cholesky_solution` on a device.
 
-    The array API has no triangular solve: the Cholesky factor only tells whether the matrix is definite.
+    The array API has no triangular solve: only whether there is a Cholesky factor is used.
     """
     xp, n = namespace(S), S.shape[0]
     if not n or not alpha > max(1e-9, 1e2 * _eps(S)) * float(xp.linalg.trace(S)) / n:

@@ -35,7 +35,7 @@ from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.products import LaplacianProduct
 
 _PRECISION = 4.0 * EPS
-"""Where the recurrence's residual has fallen to this, it says nothing about the true one any more."""
+"""A smaller residual of the recurrence does not mean a smaller true one."""
 _INVARIANT = 1e-8
 
 

@@ -110,7 +110,7 @@ def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], st
 
 
 def _products(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
-    """``X W`` in float64. One column is added up row by row, in which BLAS would tell rows apart that are equal."""
+    """``X W`` in float64. One column is summed row by row: BLAS rounds equal rows differently."""
     X = X.astype(np.float64, copy=False)
     if W.ndim == 2 and W.shape[1] != 1:
         return np.asarray(X @ W)

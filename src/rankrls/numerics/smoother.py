@@ -41,9 +41,9 @@ JACOBI = 300
 """Up to so many features eigenvectors are found by Jacobi rotations (85 ms)."""
 _JACOBI_IF_NEEDED = 1500
 _SPAN = 1e12
-"""Squared spreads of features that differ by more are not told apart by other eigensolvers."""
+"""Other eigensolvers lose features whose squared spread is smaller than the largest by more than this."""
 _SPARSE = 0.1
-"""Sparse rows are multiplied as such if they store a smaller share of their entries."""
+"""Sparse rows are multiplied as sparse rows if they store a smaller share of their entries."""
 _SUBTRACTED = 1e-12
 _LOST = 1e3
 """An alpha of so many units of rounding of the largest eigenvalue stands clear of it."""

@@ -140,7 +140,7 @@ def _iterate(Z, t, bounds, some, Dt, full, out, traces, still):  # type: ignore[
             for c in range(len(squares)):
                 trace += squares[c] * Dt[a, c]
             traces[k] = max(traces[k], trace)
-            # near an influence of 1 a residual says less of the error
+            # near an influence of 1 an error is larger than its residual
             goal[a] = ((1.0 if trace < 0.5 else 0.01) * _GOAL) ** 2 * size[a]
         _conjugate_gradients(_smoothed(R, own, Dt), own, Dt, goal, P, still[k])
         for a in range(len(P)):
