@@ -43,9 +43,7 @@ class Ranker(RegressorMixin, BaseEstimator):
     coef_: NDArray[np.float64]
     dual_coef_: NDArray[np.float64]
     X_fit_: Any
-    basis_indices_: Any
     _kernel_: Kernel
-    win_slope_: float
     _one_target: bool
     _fitted_with_qid: bool = False
     _takes_unlabelled = False  # whether NaN in y marks rows without a label

@@ -18,7 +18,7 @@ from rankrls.kernels import Kernel
 from rankrls.learners.paths import PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitProblem
 from rankrls.models import fitting
-from rankrls.models.parameters import GraphParameters, KernelParameters, SelectionParameters, estimator, flag, parameter
+from rankrls.models.parameters import GraphParameters, KernelParameters, estimator, flag, parameter
 from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
 from rankrls.selection.search import search
 
@@ -179,7 +179,7 @@ class RankingPursuit(Fits, _PathRanker):
 
 
 @estimator
-class RankingPursuitCV(Chooses, _PathRanker, SelectionParameters):
+class RankingPursuitCV(Chooses, _PathRanker):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
     Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is evaluated after every stage.
