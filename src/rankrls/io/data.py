@@ -344,7 +344,7 @@ def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTab
     pairs = load_pairs(path, n_items=table.n_rows, ids=ids)
     if pairs.ignored:
         known = "winner, loser, strength, weight and group"
-        note(f"{path}: columns that are not read: {', '.join(map(repr, pairs.ignored))}; those that are: {known}.")
+        note(f"{path}: unused columns: {', '.join(map(repr, pairs.ignored))}. Known columns are {known}.")
     return pairs
 
 

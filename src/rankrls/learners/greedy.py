@@ -303,8 +303,8 @@ def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
     if wrong:
         right = {"ties": "include", "regression_weight": 0, "balance": "examples"}[wrong]
         raise InputError(
-            "Items of one ranking are held out only if every pair is compared, and if without an item all others keep "
-            f"their weights: give qid, or {wrong}={right!r}.",
+            "Items of one ranking can be held out only if all pairs are compared, with weights that do not depend on "
+            f"other items. Pass qid, or set {wrong}={right!r}.",
             parameter=wrong,
         )
     growth = {"examples": 1.0, "pairs": m / (m - 1.0), "queries": max(m - 2.0, 1.0) / (m - 1.0)}

@@ -126,7 +126,7 @@ def _inverse(smoother: Smoother, alpha: float) -> Array:
     inverse = smoother.inverse(np.array([alpha]))[:, 0]
     if not inverse.all():
         raise InputError(
-            f"alpha = {alpha:.3g} is lost in rounding: the largest eigenvalue is {smoother.top:.3g}. "
+            f"alpha = {alpha:.3g} is too small for the precision: the largest eigenvalue is {smoother.top:.3g}. "
             "Use a larger alpha.",
             parameter="alpha",
         )
