@@ -143,8 +143,7 @@ def to_elasticsearch(
     offset: float | None = None,
     target: int | None = None,
 ) -> Exported:
-    """Export a linear model for the learning-to-rank plugins of Elasticsearch and OpenSearch, which have the same
-    format.
+    """Export a linear model for the learning-to-rank plugins of Elasticsearch and OpenSearch.
 
     The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a standard normalizer is ``(x - mean) /
     standard_deviation``. A feature whose query does not match a document has the value 0 there, before it is

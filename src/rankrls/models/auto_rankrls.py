@@ -120,14 +120,13 @@ class _Tried:
 
 @estimator
 class AutoRankRLS(Ranker, SelectionParameters):
-    r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and their blend with the best
-    of these.
+    r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and a blend.
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
     2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
-    on raw and on standardised features. The models are ordered by complexity: linear before degree 2 before Gaussian
-    before trees before the blend, and inside each raw before standardised. The choice is the first one that is not
-    worse than the best by more than half a standard error of their difference over queries.
+    on raw and on scaled features. The models are ordered by complexity: linear before degree 2 before Gaussian before
+    trees before the blend, and within each raw before scaled. The choice is the first one that is not worse than the
+    best by more than half a standard error of their difference over queries.
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), fitted without each of 5 folds of queries, with the loss of
     RankRLS and with lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were fitted without it.

@@ -235,7 +235,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     scaler_ : sklearn.preprocessing.StandardScaler
-        That of the logarithms.
+        The scaler of the logarithms.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
@@ -243,7 +243,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    O(m n). Sparse features stay sparse: they are divided by their spread, and not centred.
+    O(m n). Sparse features stay sparse: they are divided by their standard deviation, but not centred.
 
     Examples
     --------
