@@ -11,5 +11,5 @@
 ``ranksvm``       the squared hinge of ordered pairs
 ================  =========================================================================
 
-``*_problem`` make them problems of the search: a path of solutions for the values of one parameter.
+Classes that end in ``Problem`` are what a search solves: a path of solutions for the values of one parameter.
 """

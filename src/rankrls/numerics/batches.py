@@ -14,11 +14,7 @@ import numpy as np
 
 from rankrls._arrays import chunk_values, device_of, moved, namespace, on_device, taken, to_host
 from rankrls.numerics.graph import Array, Index
-from rankrls.numerics.units import LARGE, solve, without_own
-
-_GOAL = 1e-12
-"""Residuals of conjugate gradients, relative to the scores."""
-_ROUNDS = 14
+from rankrls.numerics.units import GOAL, LARGE, ROUNDS, solve, without_own
 
 
 def predictions(
@@ -124,12 +120,12 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any]:
     R = _smoothed(P - t, Z, Dt)
     P = P + R
     trace = xp.sum(Z * Z, axis=1) @ xp.matrix_transpose(Dt)
-    least = max(_GOAL, 4.0 * float(xp.finfo(Z.dtype).eps))
+    least = max(GOAL, 4.0 * float(xp.finfo(Z.dtype).eps))
     # near an influence of 1 an error is larger than its residual
     goal = (least * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * (_inner(P, P) + _inner(R, R))
     R = _smoothed(R, Z, Dt)
     p, x, rr, settled = R, xp.zeros_like(R), _inner(R, R), []
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         live = np.flatnonzero(to_host(xp.any(rr > goal, axis=0)))
         if not len(live):
             break

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -123,7 +122,7 @@ def hold_out(
     for target, right in zip(graph.target.T, smoother.right.T, strict=True):
         P, level = predict(Z, target, bounds, D, right, inverse, asked)
         scores = graph.unfactor(P)
-        _add_unseen(scores, graph, bounds, deviations, partial(_weights, Z, target - P, D, right))
+        _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
         out.append(scores)
         levels.append(level)
     return HeldOut(np.stack(out), sizes, np.sqrt((smoother.right**2).T @ D**2), np.stack(levels) if asked else 0.0)
@@ -196,25 +195,19 @@ def _with_levels(sizes: Array, graph: Graph) -> Array:
     return sizes + np.repeat(group_means(sizes, graph.weights, graph.starts), np.diff(graph.starts))
 
 
-def _slices(bounds: Index) -> list[slice]:
-    return [slice(a, b) for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)]
-
-
-def _weights(Z: Array, error: Array, D: Array, right: Array, unit: slice) -> Array:
-    """The model without a unit that has these errors, in the coordinates of Z: (alphas, k)."""
-    return np.asarray(D.T * (right - error[:, unit] @ to_host(Z[unit, ...])))
-
-
 def _add_unseen(
-    scores: Array, graph: Graph, bounds: Index, deviations: Array, weights: Callable[[slice], Array]
+    scores: Array, graph: Graph, bounds: Index, deviations: Array, Z: Any, error: Array, D: Array, right: Array
 ) -> None:
-    """Put in what F does not see: the scores of the unseen items, from their deviations."""
-    unseen = graph.unseen
-    number = np.cumsum(unseen) - 1
-    for unit in _slices(bounds) if unseen.any() else ():
-        here = np.flatnonzero(unseen[unit]) + unit.start
-        if len(here):
-            scores[:, here] = weights(unit) @ deviations[number[here]].T
+    """Put in what F does not see: scores of the unseen items, from their deviations and their unit's model.
+
+    The model without a unit with these errors is ``D (right - Z'error)`` in the coordinates of Z.
+    """
+    places = np.flatnonzero(graph.unseen)
+    unit = np.searchsorted(bounds, places, side="right") - 1
+    for k in np.unique(unit):
+        own, inside = slice(bounds[k], bounds[k + 1]), unit == k
+        w = D.T * (right - error[:, own] @ to_host(Z[own, ...]))
+        scores[:, places[inside]] = w @ deviations[inside].T
 
 
 def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> HeldOut:
@@ -235,8 +228,7 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     deviations = to_host(s.unseen[first : first + int(unseen.sum()), ...])
     out = graph.unfactor(P)
     for k, scores in enumerate(out):
-        weights = partial(_weights, V, t[:, k] - P[k], D, s.right[:, k])
-        _add_unseen(scores, graph, bounds, deviations, weights)
+        _add_unseen(scores, graph, bounds, deviations, V, t[:, k] - P[k], D, s.right[:, k])
     values = np.abs(s.values)
     sizes = np.maximum(np.sqrt(to_host(V * V @ moved(values, V))), _ROUNDED * np.sqrt(s.top))
     sizes /= np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)

@@ -23,9 +23,9 @@ from scipy.linalg.lapack import dposv
 from rankrls._compiled import compiled
 from rankrls.numerics.graph import Array, Index
 
-_GOAL = 1e-12
+GOAL = 1e-12
 """Residuals of conjugate gradients, relative to the scores."""
-_ROUNDS = 14
+ROUNDS = 14
 _FEW = 4
 _BATCH = 1 << 21
 """Values of the units of few rows that are solved together."""
@@ -141,7 +141,7 @@ def _iterate(Z, t, bounds, some, Dt, full, out, traces, still):  # type: ignore[
                 trace += squares[c] * Dt[a, c]
             traces[k] = max(traces[k], trace)
             # near an influence of 1 an error is larger than its residual
-            goal[a] = ((1.0 if trace < 0.5 else 0.01) * _GOAL) ** 2 * size[a]
+            goal[a] = ((1.0 if trace < 0.5 else 0.01) * GOAL) ** 2 * size[a]
         _conjugate_gradients(_smoothed(R, own, Dt), own, Dt, goal, P, still[k])
         for a in range(len(P)):
             for r in range(len(own)):
@@ -166,7 +166,7 @@ def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-d
         for r in range(R.shape[1]):
             rr[a] += R[a, r] ** 2
     first, last = 0, len(R)
-    for _ in range(_ROUNDS):
+    for _ in range(ROUNDS):
         while first < last and rr[first] <= goal[first]:
             first += 1
         while first < last and rr[last - 1] <= goal[last - 1]:
