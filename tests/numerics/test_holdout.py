@@ -7,6 +7,8 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 
+from rankrls import RankRLS, RankRLSCV
+from rankrls.model_selection import leave_preference_out
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import hold_out, hold_out_chunks, in_order_of
 from rankrls.numerics.smoother import (
@@ -381,6 +383,28 @@ def test_sizes_bound_scores_and_equal_items_are_tied():
         graph = LabelledGraph.build(np.round(y), q, ties=ties, regression_weight=beta)
         for smoother in forms(Case(X, y, q, None, {}), graph):
             check_ties(hold_out(smoother, graph, X, smoother.grid()), np.where(graph.rows == 22, 21, graph.rows))
+
+
+@pytest.mark.parametrize(("ties", "beta"), [("include", 0.0), ("exclude", 0.0), ("include", 0.4)])
+def test_a_feature_that_varies_far_more_than_others_ties_only_equal_items(ties, beta):
+    rng = np.random.default_rng(5)
+    X, y, q = rng.normal(size=(60, 4)), rng.integers(0, 3, 60).astype(float), np.repeat(np.arange(3), 20)
+    X[:, 1] *= 1e15
+    X[21] = X[22]
+    graph = LabelledGraph.build(y, q, ties=ties, regression_weight=beta)
+    held = hold_out(normal_equations(graph, X).smoother(), graph, X, np.array([1e4, 1.0]))
+    check_ties(held, np.where(graph.rows == 22, 21, graph.rows))
+    assert (held.norms[0][:, None] * held.sizes < 1e4 * np.abs(held.scores[0]).max(axis=1, keepdims=True)).all()
+
+
+def test_held_out_preferences_are_not_tied_by_a_feature_that_varies_far_more_than_others():
+    rng = np.random.default_rng(6)
+    X, (i, j) = rng.normal(size=(20, 4)), rng.integers(0, 20, (2, 200))
+    i, j = i[i != j], j[i != j]
+    X[:, 1] *= 1e15
+    found = RankRLSCV((1e4, 1.0), scoring="pair_accuracy").fit_pairs(X, i, j).cv_results_["mean_score"]
+    expected = (leave_preference_out(RankRLS(), X, i, j, alphas=[1e4, 1.0]) > 0).mean(axis=0)
+    np.testing.assert_allclose(found, expected)
 
 
 @pytest.mark.parametrize("ties", ["include", "exclude"])

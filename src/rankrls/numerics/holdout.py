@@ -108,15 +108,20 @@ def hold_out(
         return _hold_out_dual(smoother, graph, alphas, bounds, means)
     deviations, centres = graph.read(X)
     predict = batches.predictions if on_device(deviations) else predictions
+    D, inverse, out, levels = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0], [], []
     Z = whole = deviations if rotated else deviations @ smoother.directions
+    norms, means_of_features = np.sqrt((smoother.right**2).T @ D**2), centres
     if centres is not None:
         centres = centres @ smoother.directions
-        if regresses(graph):
-            whole = Z + repeated(centres, np.diff(graph.starts))
+    spreads = None if rotated else smoother.spreads
+    if spreads is not None:
+        whole, norms = deviations / moved(spreads, deviations), _norms(smoother, spreads, alphas)
+    if centres is not None and regresses(graph):
+        level = centres if spreads is None else means_of_features / moved(spreads, deviations)
+        whole = whole + repeated(level, np.diff(graph.starts))
     sizes = _with_levels(np.sqrt(squared_lengths(whole, axis=1)), graph)
     deviations = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
     graph.factor(Z, centres)
-    D, inverse, out, levels = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0], [], []
     places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     asked = (centres, places) if means and centres is not None else None
     for target, right in zip(graph.target.T, smoother.right.T, strict=True):
@@ -125,7 +130,12 @@ def hold_out(
         _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
         out.append(scores)
         levels.append(level)
-    return HeldOut(np.stack(out), sizes, np.sqrt((smoother.right**2).T @ D**2), np.stack(levels) if asked else 0.0)
+    return HeldOut(np.stack(out), sizes, norms, np.stack(levels) if asked else 0.0)
+
+
+def _norms(smoother: Smoother, spreads: Array, alphas: Array) -> Array:
+    """``||w||`` of features that are divided by their spreads, (targets, alphas)."""
+    return np.asarray(np.linalg.norm(smoother.path(alphas) * spreads[:, None], axis=1).T)
 
 
 def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
@@ -167,8 +177,11 @@ def hold_out_chunks(
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
-        items, rotated = centred_items(graph, X) @ smoother.directions, True
+        centred, spreads = centred_items(graph, X), smoother.spreads
+        items, rotated = centred @ smoother.directions, True
         size = np.linalg.norm(items, axis=1)
+        if spreads is not None:
+            size, norms = np.linalg.norm(centred / spreads, axis=1), _norms(smoother, spreads, alphas)[0]
         if isinstance(smoother, ItemSmoother):
             size, norms = smoother.rounding(alphas)
         size, X = size[graph.winners] + size[graph.losers], items

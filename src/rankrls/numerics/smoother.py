@@ -197,6 +197,14 @@ class Smoother:
         """The largest eigenvalue."""
         return float(self.values.max(initial=0.0))
 
+    @property
+    def spreads(self) -> Array | None:
+        """By how much each feature varies, (n,), if a row's length hides some that vary far less; else None."""
+        if not self.top / _SPAN > self.least:
+            return None
+        squares = to_host(self.directions) ** 2 @ self.values
+        return np.sqrt(np.where(squares > 0.0, squares, 1.0))
+
     def grid(self, count: int = 21) -> Array:
         """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios.
 
