@@ -38,7 +38,8 @@ def _data(seed: int = 0, queries: int = 40, size: int = 12) -> tuple[np.ndarray,
 
 def _fitted(**given: Any) -> AutoRankRLS:
     X, y, qid = _data()
-    return AutoRankRLS(**({"families": ("linear", "trees", "blend"), "n_basis": 30} | given)).fit(X, y, qid=qid)
+    known = {"families": ("linear", "trees", "blend"), "scales": ("raw", "standard"), "n_basis": 30}
+    return AutoRankRLS(**(known | given)).fit(X, y, qid=qid)
 
 
 def test_trees_and_blends_stand_behind_the_others_and_say_how_they_were_judged() -> None:
