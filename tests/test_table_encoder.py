@@ -157,6 +157,12 @@ def test_dates_have_the_readings_that_are_promised():
     assert np.isnan([day_of("2023-02-30"), day_of("30.2.2023")]).all()
 
 
+@pytest.mark.parametrize("form", [np.asarray, lambda ids: [*map(str, ids)]], ids=["numbers", "texts"])
+def test_whole_numbers_that_float64_cannot_tell_apart_are_ids(form):
+    use = TableEncoder().fit({"a": [1.0, 2.0] * 10, "offer": form(2**60 + np.arange(0, 60, 3))}).columns_[1]
+    assert (use.kind, use.reason) == ("unused", "like an id")
+
+
 def test_numbers_with_decimal_commas_are_no_ids():
     use = TableEncoder().fit({"a": [1.0, 2.0] * 10, "price": [f"{k},5" for k in range(20)]}).columns_[1]
     assert (use.kind, use.reason) == ("unused", "numbers with commas instead of points")

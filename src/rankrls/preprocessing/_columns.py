@@ -24,6 +24,7 @@ _ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key|uuid)s?)$|[a-z]I[d
 _MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such a share of the rows
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
+_LONG = re.compile(r"\d{16,}")  # more digits than a number of float64 has
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
 
@@ -319,7 +320,8 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
         if kind == "date" and sum(np.isfinite(day_of(word, formats)) for word in some) <= 0.5 * len(some):
             continue
         values, bad = column.read(kind, formats)
-        if kind == "number" and not bad.any() and like_ids(column.name, values[~column.missing]):
+        long = bool(some) and all(_LONG.fullmatch(word) for word in some)
+        if kind == "number" and not bad.any() and (long or like_ids(column.name, values[~column.missing])):
             return "unused", "like an id"
         # A few bad cells are an error when they are encoded.
         if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
