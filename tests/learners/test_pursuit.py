@@ -8,7 +8,7 @@ from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
 from rankrls.learners.paths import Dictionary
-from rankrls.learners.pursuit import pursue
+from rankrls.learners.pursuit import OrthonormalColumns, pursue
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.models.oracles import GRAPHS, graph_id, laplacian, ranking_data
 from tests.oracles import gaussian
@@ -101,7 +101,9 @@ def test_preferences(n_pairs):
 def test_columns_that_the_graph_does_not_see_are_skipped(form):
     _, y, qid = ranking_data(1)
     rng = np.random.default_rng(0)
-    X = np.column_stack((np.full(len(y), 0.1), qid * 1.7, 1e-3 * rng.normal(size=(len(y), 2)), qid * 1e6 + 0.3))
+    rounded = 0.1 + 1e-17 * rng.integers(-1, 2, len(y))
+    X = np.column_stack((rounded, qid * 1.7, 1e-3 * rng.normal(size=(len(y), 2)), qid * 1e6 + 0.3))
+    assert np.ptp(rounded) > 0.0
     g = scored(y, qid)
     dictionary = Dictionary(form(X), g)
     assert (dictionary.energies > 0).tolist() == [False, False, True, True, False]
@@ -172,6 +174,14 @@ def test_any_data(seed, graph, m, n):
         F = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
         best = np.linalg.lstsq(F @ X, F @ y, rcond=1e-10)[0]
         np.testing.assert_allclose(path.losses[-1], ((F @ (y - X @ best)) ** 2).sum(), atol=1e-8)
+
+
+def test_nearly_dependent_columns_become_orthonormal():
+    A = np.vander(np.linspace(0.0, 1.0, 60), 10)
+    columns = OrthonormalColumns(60, 10, 1e-15)
+    Q = np.stack([columns.add(column).copy() for column in A.T])
+    np.testing.assert_allclose(Q @ Q.T, np.eye(10), atol=1e-13)
+    np.testing.assert_allclose(A @ columns.inverse(), Q.T, atol=1e-8)
 
 
 def test_scikit_learn_takes_the_same_path():
