@@ -18,13 +18,10 @@ from scipy import sparse
 from rankrls._arrays import to_host
 from rankrls.kernels import Kernel
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
-from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
 
 Array = NDArray[np.float64]
-
-_UNSEEN = 1e-24
-"""A column of whose squares L sees no larger share is constant up to rounding."""
 
 
 class Dictionary:
@@ -49,8 +46,6 @@ class Dictionary:
             return np.einsum("ij,ij->j", Z, Z)
 
         self.energies = np.sum(list(map_chunks(squares, chunks(graph.starts, chunk_rows(X.shape[1])))), axis=0)
-        squared = self._X.multiply(self._X) if sparse.issparse(self._X) else self._X**2
-        self.energies[self.energies <= _UNSEEN * (squared.T @ _item_weights(graph, X.shape[0]))] = 0.0
 
     def factored(self) -> Array:
         """``F X``, (rows of F, N)."""
@@ -66,15 +61,6 @@ class Dictionary:
         if isinstance(self._graph, LabelledGraph):
             v = np.nan_to_num(self._graph.restore(v, self._X.shape[0]))
         return np.where(self.energies > 0.0, self._X.T @ v, 0.0)
-
-
-def _item_weights(graph: Graph, n_items: int) -> Array:
-    """What an item's square can weigh in ``z'Lz`` at most, (items,)."""
-    if isinstance(graph, PreferenceGraph):
-        return np.asarray(graph.matrix.diagonal())
-    out = np.zeros(n_items)
-    out[graph.rows] = graph.weights * np.repeat(graph.e2, graph.lengths)
-    return out
 
 
 def kernel_columns(kernel: Kernel, X: Any, centres: Any) -> Array:
