@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.model_selection import KFold
 
 from rankrls import CoRankingPursuit, RankingPursuit, load, save
 from rankrls.metrics import Measure
@@ -79,6 +80,33 @@ def test_one_view_and_views_that_do_not_agree_are_ranking_pursuit(backfit):
     halves = CoRankingPursuit(4, dictionary="features", nu=0.0, backfit=backfit).fit(X, y, qid=qid)
     for view, half in zip(halves.views_, (slice(0, 20), slice(20, 40)), strict=True):
         np.testing.assert_allclose(view.coef_[half], alone.fit(X[:, half], y, qid=qid).coef_, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize("dictionary", ["features", "kernel"])
+@pytest.mark.parametrize("aggregation", ["weighted", "best"])
+def test_views_are_weighed_by_held_out_queries(dictionary, aggregation):
+    X, y, qid = genes(2)
+    X[:, 10:13] += 1.5 * np.random.default_rng(9).normal(size=(len(y), 3))  # the second group knows less
+    partly = np.where(qid < 10, y, np.nan)
+    views = (slice(0, 10), slice(10, 20))
+    options = {"views": views, "dictionary": dictionary, "nu": 0.1, "gamma": 0.02}
+    model = CoRankingPursuit(3, aggregation=aggregation, **options).fit(X, partly, qid=qid)
+    errors = np.zeros((2, 10))
+    for _, test in KFold(5, shuffle=True, random_state=0).split(np.empty(10)):
+        rows = np.isin(qid, test)
+        fold = CoRankingPursuit(3, **options).fit(X, np.where(rows, np.nan, partly), qid=qid)
+        for v, view in enumerate(fold.views_):
+            errors[v, test] = Measure("disagreement")(y[rows], view.predict(X[rows]), qid=qid[rows], per_query=True)
+    np.testing.assert_allclose(model.view_errors_, errors.mean(axis=1), rtol=1e-10)
+    worth = 1.0 - 2.0 * errors.mean(axis=1)
+    wanted = [1.0, 0.0] if aggregation == "best" else worth / worth.sum()
+    np.testing.assert_allclose(model.view_weights_, wanted)
+    scores = [view.predict(X) for view in model.views_]
+    np.testing.assert_allclose(model.predict(X), wanted @ np.array(scores), atol=1e-10)
+    np.testing.assert_allclose(list(model.staged_predict(X))[-1], model.predict(X), atol=1e-10)
+    plain = CoRankingPursuit(3, **options).fit(X, partly, qid=qid)
+    np.testing.assert_allclose(plain.predict(X), np.mean(scores, axis=0), atol=1e-10)
+    assert not hasattr(plain, "view_errors_")
 
 
 def test_sparse_named_and_stored(tmp_path):

@@ -178,6 +178,8 @@ class CoPursuit:
         Whether the columns are the features themselves, taken by one view after the other.
     disjoint : bool
         Whether a feature that one view has taken is closed to the others.
+    weights : ndarray of shape (views,), optional
+        Of the views' functions in the solution; by default it is their mean.
     """
 
     data: LabelledItems
@@ -189,6 +191,7 @@ class CoPursuit:
     backfit: bool = True
     of_features: bool = False
     disjoint: bool = False
+    weights: Array | None = None
 
     def columns(self, plan: ViewPlan, rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> Any:
         """A view's columns, (rows, candidates)."""
@@ -246,7 +249,8 @@ class CoPursuitProblem:
         path, pursuit = self.walked, self.pursuit
         stages = np.minimum(values.astype(np.intp), path.n_stages)
         terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
-        return ViewSolutions(pursuit.data.X, terms, stages, [path.at(int(stage)) for stage in stages])
+        weights = np.full(len(terms), 1.0 / len(terms)) if pursuit.weights is None else pursuit.weights
+        return ViewSolutions(pursuit.data.X, terms, weights, stages, [path.at(int(stage)) for stage in stages])
 
     def axis(self) -> Array:
         """All numbers of stages."""
@@ -255,15 +259,16 @@ class CoPursuitProblem:
 
 @dataclass(frozen=True, eq=False)
 class ViewSolutions:
-    """The mean of the views' functions after some stages, for rows of Z by their numbers."""
+    """The weighted sum of the views' functions after some stages, for rows of Z by their numbers."""
 
     Z: Any
     terms: Sequence[Terms]
+    weights: Array
     stages: NDArray[np.intp]
     details: Sequence[CoPursuitPath]
 
     def scores(self, numbers: Any) -> Array:
         """Scores of rows, (rows, stages, 1)."""
         rows = take_items(self.Z, np.asarray(numbers)[:, 0].astype(np.intp))
-        every = np.mean([np.hstack((np.zeros((rows.shape[0], 1)), part.scores(rows))) for part in self.terms], axis=0)
-        return np.asarray(every[:, self.stages, None])
+        parts = [np.hstack((np.zeros((rows.shape[0], 1)), part.scores(rows))) for part in self.terms]
+        return np.asarray(np.tensordot(self.weights, parts, axes=1)[:, self.stages, None])

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
@@ -40,13 +41,14 @@ _LAST = slice(-1, None)
 
 @estimator
 class ViewPursuer(PartlyLabelledRanker, KernelParameters):
-    """A ranker whose function is a mean of those of several views, each a sum of columns taken one by one."""
+    """A ranker whose function is a weighted mean of those of several views, each a sum of columns taken one by one."""
 
     _single_target = True
 
     views: Any = parameter(default=None)
     dictionary: str = parameter(default="kernel", check=DICTIONARIES)
     disjoint: bool = parameter(default=False, check=flag)
+    aggregation: str = parameter(default="mean", check=("mean", "weighted", "best"))
     shared_basis: bool = parameter(default=True, check=flag)
     kernel: Any = parameter(default="rbf", several=True)
     backfit: bool = parameter(default=True, check=flag)
@@ -58,7 +60,7 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
         return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
-        """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
+        """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return self._staged(X, _LAST).sum(axis=1)
 
@@ -70,14 +72,15 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
     def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
         """Scores after some stages, (rows, stages)."""
         X = fitting.check_matrix(self, X, reset=False)
-        return np.mean([terms.scores(X, stages) for terms in self._terms_], axis=0)
+        parts = [terms.scores(X, stages) for terms in self._terms_]
+        return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
 
     def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
         """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items and
         coefficients. Nothing without a stage.
         """
-        for terms in self._terms_ if self.path_.n_stages else ():
-            yield terms.kernel, terms.features, terms.items, terms.coefficients[-1] / len(self._terms_)
+        for terms, weight in zip(self._terms_, self.view_weights_, strict=True) if self.path_.n_stages else ():
+            yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
 
     def _pursuit(self, rows: PartlyLabelled, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
@@ -86,11 +89,13 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
         if self.disjoint and not (of_features and n >= len(plans)):
             why = f"{len(plans)} views need as many, and X has {n}" if of_features else "it needs dictionary='features'"
             raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
-        flags = {name: bool(getattr(self, name)) for name in ("shared_basis", "backfit", "disjoint")}
+        flags: Any = {name: bool(getattr(self, name)) for name in ("shared_basis", "backfit", "disjoint")}
         return CoPursuit(rows.everything, ~rows.labelled, plans, n_basis, nu, of_features=of_features, **flags)
 
-    def _store(self, pursuit: CoPursuit, path: CoPursuitPath) -> None:
+    def _store(self, rows: PartlyLabelled, problem: Any, path: CoPursuitPath) -> None:
         """Keep the views' functions."""
+        pursuit: CoPursuit = problem.keywords["pursuit"]
+        self.view_weights_ = self._weights(rows.known, problem, path.n_stages)
         data, of_features = pursuit.data, pursuit.of_features
         taken, first = np.unique(path.indices, return_index=True)
         taken = taken[np.argsort(first)]
@@ -98,9 +103,25 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
         self.path_, self.basis_indices_ = replace(path, indices=numbers(path.indices)), numbers(taken)
         self._terms_ = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
         if of_features:
-            self.coef_ = np.mean([view.coef_ for view in self.views_], axis=0)
+            self.coef_ = np.asarray(self.view_weights_ @ [view.coef_ for view in self.views_])
         else:
             self.X_fit_ = take_items(data.X, taken)
+
+    def _weights(self, known: LabelledItems, problem: Any, stages: int) -> NDArray[np.float64]:
+        """Weights of the views, by the error of each on held-out queries if they are not to be equal."""
+        pursuit, M = problem.keywords["pursuit"], len(problem.keywords["pursuit"].views)
+        if self.aggregation == "mean":
+            return np.full(M, 1.0 / M)
+        measure, values = resolve_measure("disagreement"), np.array([float(stages)])
+        plan = few_folds(getattr(self, "cv", None), measure, known, float(self.regression_weight))
+        self.view_errors_ = np.empty(M)
+        for v, alone in enumerate(np.eye(M)):
+            candidate = Candidate({}, partial(problem, pursuit=replace(pursuit, weights=alone)))
+            self.view_errors_[v] = plan.curve(known, candidate, candidate.problem(known), values).mean[0]
+        worth = np.maximum(1.0 - 2.0 * self.view_errors_, 0.0)  # Kendall's tau
+        if self.aggregation == "best":
+            worth = (np.arange(M) == np.argmin(self.view_errors_)).astype(np.float64)
+        return worth / worth.sum() if worth.any() else np.full(M, 1.0 / M)
 
 
 @dataclass(frozen=True)
@@ -155,8 +176,8 @@ class CoRankingPursuit(ViewPursuer):
         \sum_v (y - f_v)' L (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
 
     where the bar means the unlabelled rows and ``Lbar`` compares those of the same query. Each stage selects one column
-    per view, which together lower it most, and then refits all coefficients of all views. The prediction is the mean of
-    the views' functions.
+    per view, which together lower it most, and then refits all coefficients of all views. The prediction is a mean of
+    the views' functions (``aggregation``).
 
     Parameters
     ----------
@@ -176,6 +197,10 @@ class CoRankingPursuit(ViewPursuer):
     disjoint : bool, default=False
         Whether a feature can be selected by one view only. The views are then several solutions without a common
         feature, each nearly as good (section 1 of the paper).
+    aggregation : {"mean", "weighted", "best"}, default="mean"
+        How the views' functions make the prediction: their mean; a mean weighted by 1 - 2 e, at least 0, for each
+        view's disagreement error e on held-out queries; or the view with the least error. The last two fit 5 folds of
+        the labelled queries (or ``cv``) for each view.
     shared_basis : bool, default=True
         Whether a stage selects the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
         O(n^M) of them, up to 4 million.
@@ -198,6 +223,10 @@ class CoRankingPursuit(ViewPursuer):
         Those rows; dictionary="kernel".
     coef_ : ndarray of shape (n,)
         Weights of the features, with dictionary="features". Each of ``views_`` has its own ``coef_`` and ``support_``.
+    view_weights_ : ndarray of shape (M,)
+        Weights of the views in the prediction; they sum to 1.
+    view_errors_ : ndarray of shape (M,)
+        Disagreement error of each view on held-out labelled queries, unless ``aggregation`` is "mean".
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes
@@ -230,9 +259,10 @@ class CoRankingPursuit(ViewPursuer):
     def _solve(self, rows: PartlyLabelled) -> None:
         kernel = {name: getattr(self, name) for name in _KERNEL}
         pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
-        path = CoPursuitProblem(rows.known, pursuit=pursuit, setting=fitting.setting_of(self)).walked
+        problem = partial(CoPursuitProblem, pursuit=pursuit, setting=fitting.setting_of(self))
+        path = problem(rows.known).walked
         fitting.begin(self, rows.known)
-        self._store(pursuit, path)
+        self._store(rows, problem, path)
 
 
 @estimator
@@ -257,7 +287,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         "one_se" takes the fewest stages whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`CoRankingPursuit`, or a tuple of values to choose from
         Those of the kernel are for views without their own kernel.
-    views, dictionary, disjoint, shared_basis, backfit, kernel_params, regression_weight : as in
+    views, dictionary, disjoint, aggregation, shared_basis, backfit, kernel_params, regression_weight : as in
         :class:`CoRankingPursuit`
 
     Attributes
@@ -272,8 +302,8 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
         :class:`RankingPursuitCV`
-    views_, path_, basis_indices_, X_fit_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
-        :class:`CoRankingPursuit`
+    views_, path_, basis_indices_, X_fit_, coef_, view_weights_, view_errors_, n_queries_, n_features_in_,
+    feature_names_in_ : as in :class:`CoRankingPursuit`
 
     Notes
     -----
@@ -301,7 +331,7 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
         results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
         fitting.begin(self, data)
         fitting.publish(self, results, plan.description, data)
-        self._store(results.candidate.basis, results.solutions.details[0])
+        self._store(rows, results.candidate.problem, results.solutions.details[0])
         stages = self.best_params_["n_basis"] = int(results.best_value)
         self.n_basis_ = len(self.basis_indices_)
         self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
