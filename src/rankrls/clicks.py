@@ -76,14 +76,20 @@ class Propensities(Shown):
         given = dict(examination)
         positions = np.array(sorted(given), dtype=np.int64)
         values = np.array([given[k] for k in positions.tolist()], dtype=np.float64)
-        problem = lambda k: f"The propensity of position {positions[k]} must be a number above 0; got {values[k]}."
+
+        def problem(k: int) -> str:
+            return f"The propensity of position {positions[k]} must be a number above 0; got {values[k]}."
+
         refuse_where(~(np.isfinite(values) & (values > 0.0)), "propensities", problem)
         return cls(positions, values, np.zeros(len(values)), np.zeros(len(values)))
 
     def of(self, position: Any) -> Array:
         """The examination of each row's position; an InputError with the row for a position that is not there."""
         rows = vector_of("position", position, "one for each row")
-        problem = lambda k: f"Row {k} has position {rows[k]:g}, which has no propensity."
+
+        def problem(k: int) -> str:
+            return f"Row {k} has position {rows[k]:g}, which has no propensity."
+
         refuse_where(~np.isin(rows, self.positions), "position", problem)
         return self.examination[np.searchsorted(self.positions, rows)]
 

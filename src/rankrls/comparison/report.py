@@ -125,7 +125,10 @@ class RankingReport(Shown):
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
         """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
-        changed = lambda m, line: [asdict(c) for c in self.changed(m.name, line.first, line.second, top=top)]
+
+        def changed(m: Any, line: Any) -> list[dict[str, Any]]:
+            return [asdict(c) for c in self.changed(m.name, line.first, line.second, top=top)]
+
         measures = {
             m.name: {
                 "greater_is_better": m.greater_is_better,
@@ -151,7 +154,10 @@ class RankingReport(Shown):
             Most changed queries of each ranking and the baseline, or else of the two best rankings.
         """
         level = f"{100 * self.confidence:g} % intervals"
-        shown = lambda interval: f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+
+        def shown(interval: Any) -> str:
+            return f"{interval.estimate:.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+
         means = [[m.name, *(shown(m.intervals[name]) for name in self.names)] for m in self.measures]
         what = f"Rankings of {of}" if of else f"{len(self.names)} rankings"
         out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
@@ -325,7 +331,10 @@ def _chart(m: MeasureReport, confidence: float) -> str:
     winner = None if m.rivals(confidence) else first
     ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]
     low, span = min(ends), max(ends) - min(ends) or 1.0
-    x = lambda value: round(14 + (value - low) / span * (_WIDTH - 94), 1)
+
+    def x(value: float) -> float:
+        return round(14 + (value - low) / span * (_WIDTH - 94), 1)
+
     height, best = 40 * len(m.intervals) + 14, x(m.intervals[first].estimate)
     parts = [f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{height - 6}"/>']
     for k, (name, interval) in enumerate(m.intervals.items()):

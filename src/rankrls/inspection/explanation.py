@@ -85,7 +85,10 @@ def explain(
     names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)
     Z = check_features(final, Z, kernel="linear")
-    inside = lambda step: " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
+
+    def inside(step: Any) -> str:
+        return " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
+
     steps = [type(step).__name__ + inside(step) for step in unwrapped(model)[0]]
     units = f"after {', then '.join(steps)}" if steps else "as given"
     return Explanation(names, weights, Z, query_layout(qid, Z.shape[0]), qid is not None, final._fitted_with_qid, units)
@@ -239,7 +242,10 @@ class PairExplanation(Shown):
 
     def cells(self, top: int | None = None) -> list[tuple[str, ...]]:
         """:meth:`rows` as text; what is not known is empty."""
-        shown = lambda values: ("" if np.isnan(value) else f"{value:.4g}" for value in values)
+
+        def shown(values: Any) -> Any:
+            return ("" if np.isnan(value) else f"{value:.4g}" for value in values)
+
         return [(name, f"{part:+.4g}", *shown(others)) for name, part, *others in self.rows(top)]
 
     def as_dict(self, *, top: int | None = None) -> dict[str, Any]:

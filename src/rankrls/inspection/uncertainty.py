@@ -204,7 +204,10 @@ class Posterior(Shown):
         """Means of score differences, and their variances in units of the noise's."""
         form = self._form
         if isinstance(form, BasisForm):
-            of_items = lambda X: form.basis.features(X)[:]
+
+            def of_items(X: Any) -> Any:
+                return form.basis.features(X)[:]
+
             return feature_differences(form.smoother, self.alpha, of_items(A) - of_items(B))
         if not isinstance(form, DualForm) or form.kernel.is_linear:
             D = A.astype(np.float64) - B  # an offset that both share is gone before it is squared

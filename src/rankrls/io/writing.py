@@ -313,7 +313,9 @@ def lines(
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    decimals = lambda numbers: pa.array(numbers).cast(pa.large_string())
+    def decimals(numbers: Any) -> Any:
+        return pa.array(numbers).cast(pa.large_string())
+
     blank, colon, nothing = (pa.scalar(text, pa.large_string()) for text in (" ", ":", ""))
     entries = pc.binary_join_element_wise(blank, decimals(ids), colon, decimals(values.astype(np.float64)), nothing)
     rows = pa.LargeListArray.from_arrays(indptr.astype(np.int64), entries)

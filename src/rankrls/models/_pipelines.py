@@ -139,7 +139,10 @@ class SelectedFeatures(Shown):
     @property
     def rows(self) -> list[list[str]]:
         """The table as text, row by row."""
-        shown = lambda value, form: "" if np.isnan(value) else f"{value:{form}}"
+
+        def shown(value: float, form: str) -> str:
+            return "" if np.isnan(value) else f"{value:{form}}"
+
         columns = zip(self.name, self.weight, self.held_out, self.gain, strict=True)
         return [
             [f"{k}", f"{name}", f"{weight:+.4g}", shown(held_out, ".4f"), shown(gain, "+.4f")]

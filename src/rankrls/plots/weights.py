@@ -240,7 +240,10 @@ class RegularizationPathDisplay(Display):
         -----
         It takes one fit of RankRLS for each alpha.
         """
-        fit = lambda model: getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
+
+        def fit(model: Any) -> Any:
+            return getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
+
         chosen = getattr(estimator, "best_params_", {})
         given = estimator.get_params() | chosen if isinstance(estimator, RankRLS | RankRLSCV) else {}
         if given.get("kernel") != "linear":

@@ -64,7 +64,10 @@ def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], 
         check_workers(client)
         # what all tasks need is a task of its own: sent once, and made again if its worker dies
         shared = client.submit(_itself, task, pure=False)
-        submit = lambda part: client.compute(delayed(call)(shared, getattr(part, "delayed", part)))
+
+        def submit(part: Any) -> Any:
+            return client.compute(delayed(call)(shared, getattr(part, "delayed", part)))
+
         return submit, sum(client.nthreads().values())
     if not callable(getattr(executor, "submit", None)):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."

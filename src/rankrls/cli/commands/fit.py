@@ -193,7 +193,10 @@ def _measure_table(measures: dict[str, dict[str, dict[str, Any]]]) -> list[Table
     """One line a measure, one column a set of rankings."""
     every = [each for found in measures.values() for each in found.values()]
     units = dict.fromkeys(unit for each in every for unit in ("queries", "preferences") if unit in each)
-    shown = lambda each: show(each.get("value"), each.get("standard_error")) if each else ""
+
+    def shown(each: Any) -> str:
+        return show(each.get("value"), each.get("standard_error")) if each else ""
+
     names = dict.fromkeys(name for found in measures.values() for name in found)
     rows = [[name, *(shown(found.get(name)) for found in measures.values())] for name in names]
     title = f"Measures, ± standard error over {' or '.join(units)}"

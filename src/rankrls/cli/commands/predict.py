@@ -93,7 +93,9 @@ def rank(options: Options, report: Report) -> Result:
         about = {"query": part.qid, "rank": part.positions, "item": part.ids}
         return about | {"score": part.scores, "row": part.rows}
 
-    lines = lambda part: tab_lines(columns(part).values(), len(part.rows))
+    def lines(part: Any) -> Any:
+        return tab_lines(columns(part).values(), len(part.rows))
+
     return written(options.output, report, parts, lines, columns, head="query\trank\titem\tscore\trow\n")
 
 
