@@ -171,7 +171,7 @@ def _folds(y: Any, event: Any, qid: Any, k: int, seed: int) -> tuple[Index, str]
     layout = query_layout(qid if by_query else None, len(y))
     n, what = (layout.n_queries, "queries") if by_query else (len(y), "rows")
     if k > n:
-        raise InputError(f"cv={k} folds need {k} {what}; there are {n}.", parameter="cv")
+        raise InputError(f"cv must be at most {n}, the number of {what}; got {k}.", parameter="cv")
     # every k units in the order of their labels go to different folds
     order = layout.by_id if by_query else np.lexsort((rng.random(n), y, np.zeros(n) if event is None else event))
     drawn = rng.permutation(n) % k if by_query else np.concatenate([rng.permutation(k) for _ in range(0, n, k)])[:n]

@@ -80,7 +80,7 @@ def numbered_folds(k: Any, n: int, what: str) -> Iterator[Index]:
     from sklearn.model_selection import KFold
 
     if not 2 <= k <= n:
-        raise InputError(f"cv={k} folds need from 2 to {n} {what}.", parameter="cv")
+        raise InputError(f"cv must be from 2 to {n}, the number of {what}; got {k}.", parameter="cv")
     return (test for _, test in KFold(int(k), shuffle=True, random_state=0).split(np.empty(n)))
 
 
