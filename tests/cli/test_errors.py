@@ -14,7 +14,7 @@ FIT = "fit train.txt -m m.rankrls"
         (f"{FIT} --set foo=1", Refusal("RankRLSCV has no parameter 'foo'; it has alphas", parameter="foo")),
         (f"{FIT} --set balnce=pairs", Refusal("Did you mean 'balance'?", parameter="balnce")),
         (f"{FIT} --set scoring=map", Refusal("--metric", parameter="scoring")),
-        (f"{FIT} --group sizes.txt", Refusal("--group", file="train.txt", parameter="group")),
+        (f"{FIT} --group short.txt", Refusal("--group", file="train.txt", parameter="group")),
         (f"{FIT} --set ties=maybe", Refusal("'maybe'", parameter="ties")),
         (f"{FIT} --method ranksvm --alphas 1", Refusal("RankSVMCV has no parameter 'alphas'", parameter="alphas")),
         (f"{FIT} --metric ndgc@10", Refusal("Did you mean 'ndcg@10'?")),

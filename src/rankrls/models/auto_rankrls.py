@@ -219,8 +219,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
     >>> X, qid = rng.normal(size=(600, 3)), np.repeat(np.arange(60), 10)
     >>> y = np.digitize(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600), [0.3, 1.0])
     >>> model = AutoRankRLS(n_basis=100).fit(X, y, qid=qid)
-    >>> model.best_params_["model"], model.best_params_["scale"], model.skipped_
-    ('gaussian', 'raw', {})
+    >>> model.best_params_["model"], len(model.results_["model"]), model.skipped_
+    ('degree 2', 12, {})
     >>> bool(model.best_score_ < model.results_["mean_score"].max())
     True
     """
