@@ -47,14 +47,6 @@ def ridge(X, L, y, alpha):
     return np.linalg.lstsq(stacked, np.concatenate((F @ y, np.zeros(n))), rcond=None)[0]
 
 
-def scores_without(K, y, qid, held, alpha, w=None, **graph):
-    """Scores of the rows ``held`` by a model that is refitted on all others."""
-    train = ~held
-    weights = None if w is None else w[train]
-    L = explicit_laplacian(y[train], [q for q, t in zip(qid, train, strict=True) if t], weights, **graph)
-    return K[np.ix_(held, train)] @ dual_coefficients(K[np.ix_(train, train)], L, y[train], alpha)
-
-
 def gaussian(X, Z, gamma):
     """exp(-gamma ||x - z||^2), pair by pair."""
     return np.exp(-gamma * ((X[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2))

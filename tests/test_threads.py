@@ -194,18 +194,6 @@ def test_a_forked_child_fits_after_its_parent(kind):
         assert child.exitcode == 0
 
 
-def fork(action):
-    child = os.fork()
-    if child == 0:
-        status = 1
-        try:
-            action()
-            status = 0
-        finally:
-            os._exit(status)
-    return child
-
-
 def test_a_loop_whose_code_cannot_be_cached_is_compiled_all_the_same():
     namespace = {}
     exec("def double(x):\n    return 2 * x\n", namespace)  # has no file, hence no place for a cache

@@ -1,16 +1,12 @@
-"""The example on people's votes: on made-up votes of the same form, and its figures on the real ones."""
+"""The example on people's votes: its figures on the real ones."""
 
-import csv
 import importlib.util
-import json
 import re
 import sys
-from itertools import combinations
 from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "preferences_among_answers.py"
@@ -25,33 +21,6 @@ def example(monkeypatch):
     spec.loader.exec_module(module)
     yield module
     plt.close("all")
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """Votes for the answer with more exclamation marks; every third pair is a tie."""
-    rng = np.random.default_rng(0)
-    answers, votes = [], []
-    for prompt in range(5):
-        marks = rng.permutation(12)
-        for model, n in enumerate(marks):
-            text = " ".join(f"word{k}" for k in rng.integers(40, size=rng.integers(2, 20)))
-            answers.append(
-                {"prompt": prompt, "model": model, "result": f" {text}{'!' if n > 5 else '.'}\n", "slug": "x"}
-            )
-        for number, (a, b) in enumerate(combinations(range(12), 2)):
-            left, right = (a, b) if rng.random() < 0.5 else (b, a)
-            winner = "tie" if number % 3 == 0 else "left" if marks[left] > marks[right] else "right"
-            votes += [
-                {"prompt": prompt, "model_x": left, "model_y": right, "worker": k, "winner": winner} for k in (1, 2)
-            ]
-    answers.append({"prompt": 99, "model": 0, "result": "nobody voted on this", "slug": "y"})
-    (tmp_path / "results.jsonl").write_text("".join(json.dumps(a) + "\n" for a in answers), encoding="utf-8")
-    with open(tmp_path / "crowd-comparisons.csv", "w", encoding="utf-8", newline="") as file:
-        writer = csv.DictWriter(file, votes[0])
-        writer.writeheader()
-        writer.writerows(votes)
-    return tmp_path
 
 
 @pytest.mark.shared_data

@@ -33,27 +33,6 @@ def ratings(tmp_path):
     return protocol.read_jester(tmp_path)
 
 
-def test_draws_as_the_paper_says(ratings):
-    sizes = protocol.Sizes(users=8, repetitions=3, holdout=8, reference=12)
-    group = protocol.draw(ratings, (40, 60), sizes, seed=3)
-    counts = ratings.counts
-    seen = [{t.user for t in group.holdout[1]}, *({t.user for t in tasks} for _, tasks in group.repetitions)]
-    assert [len(s) for s in seen] == [8] * 4
-    assert len(set.union(*seen)) == 32  # nobody twice while there are others
-    members = np.flatnonzero((counts >= 40) & (counts < 60))
-    possible = ratings.features(members)
-    for features, tasks in (group.holdout, *group.repetitions):
-        columns = [int(np.flatnonzero((possible == column[:, None]).all(axis=0))[0]) for column in features.T]
-        assert len(set(columns)) == 12
-        assert not {int(members[c]) for c in columns} & {t.user for t in tasks}
-        for task in tasks:
-            assert 50 <= counts[task.user] <= 300
-            items, values = ratings.of(task.user)
-            np.testing.assert_array_equal(np.sort(task.items), items)
-            np.testing.assert_array_equal(task.y[np.argsort(task.items)], values)
-            assert task.n_learn == len(items) // 2
-
-
 def plain_errors(problem_of, tasks, widths, alphas, beta, half):
     """(users, widths, alphas) disagreement and squared error by dense solves with the explicit Laplacian."""
     out = np.zeros((len(tasks), len(widths), len(alphas), 2))
@@ -95,48 +74,3 @@ def test_choice_and_figures_are_those_of_a_plain_computation(ratings, monkeypatc
             assert choice.value == pytest.approx(held[w, a, k], rel=1e-6)
             for j, measure in enumerate(protocol.MEASURES):
                 np.testing.assert_allclose(part.figures[by, measure][method.name], tested[:, w, a, j], rtol=1e-5)
-
-
-@pytest.fixture
-def problem():
-    rng = np.random.default_rng(2)
-    X, y = rng.normal(size=(50, 4)), rng.normal(size=50).round(1)
-    items = protocol.Items(X)
-    K = np.exp(-0.1 * ((X[:, None] - X[None]) ** 2).sum(axis=2))
-    return methods.Problem(K, y, 21, 30, lambda: [np.exp(-0.1 * squared) for squared in items.distances_of_halves])
-
-
-def test_consensus_is_the_joint_system_of_views_and_consensus(problem):
-    n, learn, M, alpha, weight = 21, 30, 16, 0.5, 3.0
-    kernels = problem.halves[:M]
-    scores, _ = methods.Consenting("").scores(problem, [{"mu": weight, "alpha": alpha}])
-    C = np.eye(learn) - 1 / learn
-    mu = weight / np.mean([np.trace(C @ K[:learn, :learn]) / learn for K in kernels])
-    L = n * np.eye(n) - 1.0
-    # Stationary in the M coefficient vectors a_v of f_v = K_v a_v and in h, all at once.
-    size = (M + 1) * learn
-    A, b = np.zeros((size, size)), np.zeros(size)
-    h = slice(M * learn, size)
-    for v, K in enumerate(kernels):
-        K, own = K[:learn, :learn], slice(v * learn, (v + 1) * learn)
-        A[own, own] = alpha / M * (K + mu * K @ C @ K)
-        A[own, h] = -alpha / M * mu * K @ C
-        A[h, own] = A[own, h].T
-        A[h, h] += alpha / M * mu * C
-    A[h, h][:n, :n] += L
-    b[h][:n] = L @ problem.y[:n]
-    a = np.linalg.lstsq(A, b, rcond=1e-14)[0].reshape(M + 1, learn)[:M]
-    expected = np.mean([K[learn:, :learn] @ a_v for K, a_v in zip(kernels, a, strict=True)], axis=0)
-    # A constant that all functions share is nothing to the consensus.
-    np.testing.assert_allclose(scores[:, 0] - scores[:, 0].mean(), expected - expected.mean(), rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.shared_data
-@pytest.mark.slow
-def test_jester_comes_near_the_paper(data_dir, monkeypatch):
-    monkeypatch.setattr(protocol, "WIDTHS", (2.0**6, 2.0**7, 2.0**8))
-    sizes = protocol.Sizes(users=40, repetitions=2, holdout=20)
-    options = {"groups": protocol.GROUPS[2:], "methods": protocol.quick_methods()}
-    for table in list(protocol.run("jester", protocol.read_jester(data_dir), sizes, **options))[:2]:
-        for method, row in table.ours.items():
-            assert row["60-80"] < table.paper[method]["60-80"] + 0.025, (table.title, method)

@@ -94,21 +94,6 @@ def test_same_figures_as_a_plain_computation(collection, fit, ties, graph):
         assert outcome.per_query["map"].mean() == pytest.approx(expected, abs=1e-9)
 
 
-def test_published_predictions_are_judged_beside_ours(collection):
-    rng = np.random.default_rng(0)
-    folder = collection.folder / "official_results" / "RankSVM"
-    folder.mkdir(parents=True)
-    _, _, (_, y, qid) = parts_of(2)
-    scores = rng.normal(size=len(y)).round(4)
-    (folder / "2_Prediction_0.1").write_text("".join(f"{s}\n" for s in scores))
-    read = letor.methods_of(collection, rivals=False)["LETOR RankSVM"]
-    outcome = letor.judge(read, collection.load(2))
-    assert outcome.per_query["map"].mean() == pytest.approx(mean_average_precision(y, scores, qid))
-    (folder / "2_Prediction_0.1").write_text("0.5\n0.25\n")
-    with pytest.raises(ValueError, match="has 2 scores; fold 2 has 72 documents"):
-        read(collection.load(2))
-
-
 @pytest.mark.slow
 @pytest.mark.shared_data
 def test_map_of_the_paper_is_reached(data_dir, monkeypatch):

@@ -5,15 +5,9 @@ import pytest
 from scipy import sparse
 
 from rankrls import (
-    CGRankRLS,
-    CoRankingPursuit,
-    RankingPursuit,
     RankRLS,
     RankSVM,
-    RankSVMCV,
     SparseRankRLS,
-    load,
-    save,
 )
 from rankrls.metrics import Measure
 from rankrls.model_selection import leave_pair_out
@@ -63,32 +57,3 @@ def test_a_linear_basis_of_zeros_is_refused():
     Z, y = np.r_[np.zeros((2, 2)), np.ones((3, 2))], np.arange(5.0)
     with Refusal("zero under this kernel", kind=ValueError):
         SparseRankRLS(kernel="linear", basis_indices=[0, 1]).fit(Z, y)
-
-
-def test_automatic_cs_of_preferences_do_not_overflow():
-    rng = np.random.default_rng(0)
-    Z = rng.normal(size=(40, 3))
-    pairs = rng.choice(40, size=(60, 2))
-    pairs = pairs[pairs[:, 0] != pairs[:, 1]]
-    winners, losers = np.where((Z[pairs[:, 0], 0] > Z[pairs[:, 1], 0])[:, None], pairs, pairs[:, ::-1]).T
-    assert RankSVMCV().fit_pairs(Z, winners, losers).best_score_ < 0.1
-
-
-def test_stages_of_a_model_whose_parameters_were_changed():
-    model = RankingPursuit(3).fit(X, Y, qid=QID)
-    stages = list(model.staged_predict(X))
-    model.set_params(dictionary="features", kernel="linear")
-    np.testing.assert_array_equal(list(model.staged_predict(X)), stages)
-
-
-def test_views_by_slices_are_saved(tmp_path):
-    n = X.shape[1]
-    model = CoRankingPursuit(3, views=(slice(0, n // 2), {"features": slice(n // 2, n)})).fit(X, Y, qid=QID)
-    save(model, tmp_path / "m.rankrls")
-    again = load(tmp_path / "m.rankrls")
-    assert again.views == model.views
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
-
-
-def test_conjugate_gradients_hold_out_the_same_queries_every_time():
-    assert len({CGRankRLS().fit(X, Y, qid=QID).alpha_ for _ in range(3)}) == 1

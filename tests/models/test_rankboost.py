@@ -150,14 +150,3 @@ def test_nothing_to_learn_is_no_error_but_no_labels_to_compare_is():
         fitted(X, np.ones(len(y)), qid)
     with Refusal("Every strength", parameter="strength"):
         RankBoost().fit_pairs(X, [0], [1], strength=0.0)
-
-
-def test_bad_data():
-    X, y, qid = ranking_data(1)
-    model = RankBoost(n_estimators=3)
-    with Refusal("y_val", parameter="X_val"):
-        model.fit(X, y, qid=qid, X_val=X)
-    with Refusal("qid_val", parameter="qid"):
-        model.fit(X, y, qid=qid, X_val=X, y_val=y)
-    with Refusal("two different labels", parameter="y_val"):
-        model.fit(X, y, qid=qid, X_val=X, y_val=np.ones(len(y)), qid_val=qid)

@@ -38,11 +38,3 @@ def test_what_rounding_would_decide_is_not_evaluated(kind):
     assert model.alpha_ >= 1e-3
     with pytest.warns(InputWarning, match="not evaluated"):
         assert np.isnan(leave_query_out(RankRLS(1e-20, **kind), WIDE, Y, qid=QID)).all()
-
-
-@pytest.mark.parametrize("exponent", [-20, -14, -8])
-def test_fewer_features_than_rows_need_no_care(exponent):
-    tall = np.random.default_rng(96).normal(size=(20, 3))
-    expected = held_out_by_refits(lambda: RankRLS(0.0), tall, Y, QID, query_rows(QID))
-    scores = leave_query_out(RankRLS(10.0**exponent), tall, Y, qid=QID)
-    np.testing.assert_allclose(centred(scores, QID), centred(expected, QID), atol=1e-4)

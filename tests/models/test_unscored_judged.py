@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankrls import CoRankingPursuit, CoRankRLS, RankRLS, TransductiveRankRLS
+from rankrls import CoRankingPursuit, CoRankRLS, TransductiveRankRLS
 from rankrls.metrics import Measure, make_ranking_scorer
 from tests.models.oracles import centred, ranking_data
 from tests.refusals import Refusal
@@ -82,13 +82,6 @@ def test_a_fold_without_a_scored_query_is_refused(learner):
         cross_val_score(
             model, X, PARTLY, cv=[(np.flatnonzero(SCORED), unscored)], params={"qid": QID}, error_score="raise"
         )
-
-
-def test_others_still_refuse_nan():
-    model = RankRLS().fit(X, Y, qid=QID)
-    for judge in (model.score, lambda *a, **k: make_ranking_scorer("ndcg")(model, *a, **k)):
-        with Refusal("row 0", row=0):
-            judge(X, PARTLY, qid=QID)
 
 
 NEW = np.random.default_rng(1).normal(size=(9, X.shape[1]))
