@@ -206,8 +206,8 @@ GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
     [
         ({"scoring": "ndcg@5"}, {}, Refusal("'pair_accuracy'", "'ndcg@5'", parameter="scoring")),
         ({"cv": KFold(2)}, {}, Refusal("number of folds", parameter="cv")),
-        ({"cv": 4}, {}, Refusal("cv=4 folds", "preferences", parameter="cv")),
-        ({"cv": 1}, {}, Refusal("cv=1 folds", "preferences", parameter="cv")),
+        ({"cv": 4}, {}, Refusal("got 4", "preferences", parameter="cv")),
+        ({"cv": 1}, {}, Refusal("got 1", "preferences", parameter="cv")),
         ({}, {"groups": [1, 1, 1]}, Refusal("Leaving out groups", "there is 1")),
         ({}, {"groups": [1, 2]}, Refusal("2 entries", parameter="groups")),
         ({}, {"groups": [1, None, 2]}, Refusal("missing in", parameter="groups", row=1)),

@@ -113,7 +113,7 @@ class _Tried:
 
     def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
         """One of its models."""
-        gamma, more = float(choices.get("gamma", np.nan)), ("loss", "leaves", "blended")
+        gamma, more = float(choices.get("gamma", np.nan)), ("loss", "leaves", "blended", "weight")
         known = {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
         return known | {name: choices[name] for name in more if name in choices}
 
@@ -131,8 +131,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), fitted without each of 5 folds of queries, with the loss of
     RankRLS and with lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were fitted without it.
     Their number is chosen on a fifth of the other queries, by trees that were fitted without these. The model is the
-    mean of the five. The blend is RankRLSCV on two columns: these scores, and the exact held-out scores of the best
-    other model.
+    mean of the five. The blend is a weighted mean of these scores and those of the best other model, each
+    centred in queries and divided by its spread; the weight has the best measure of the held-out scores.
 
     Parameters
     ----------
@@ -160,8 +160,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
     best_estimator_ : estimator or Pipeline
         The chosen model, after its scaler. Exports, explanations and displays use it.
     best_params_ : dict
-        ``model``, ``scale``, and those of ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees) and ``blended`` (the
-        other model in a blend, whose scale it is) that it has.
+        ``model``, ``scale``, and those of ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees), ``blended`` (the
+        other model in a blend, whose scale it is) and ``weight`` (of the trees in it) that it has.
     best_score_, best_score_error_ : float
         An estimate of the chosen model's measure on new queries: its held-out value minus ``optimism_``, which removes
         most but not all of the selection bias; and the standard error over queries.
@@ -173,7 +173,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
         A row for each model that was tried, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
         ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
         ``behind_error`` (the mean difference to the best one over queries), ``seconds``, ``export`` ("all" engines,
-        "onnx" or "no"), ``chosen``. With trees also ``loss``, ``leaves`` and ``blended``.
+        "onnx" or "no"), ``chosen``. With trees also ``loss``, ``leaves``, ``blended`` and ``weight``.
     skipped_ : dict
         The reason why a model was not tried, by its name.
     cv_results_ : dict of ndarray
@@ -332,7 +332,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
             raise InputError("A blend needs trees and another model.", parameter="families")
         sign = 1.0 if plan.greater_is_better else -1.0
         other = max(others, key=lambda one: sign * one.results.best_score)
-        return fitted_blend(data, plan, self.scoring, other, trees), other.scale
+        return fitted_blend(data, plan, other, trees), other.scale
 
     def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> Found:
         """Fit a scaler and then a ranker."""

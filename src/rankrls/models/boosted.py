@@ -15,14 +15,17 @@ from rankrls.learners.trees import LOSSES, N_FOLDS, SETTINGS, Labelled, cross_fi
 from rankrls.models import fitting
 from rankrls.models.parameters import estimator
 from rankrls.models.ranker import Ranker
-from rankrls.models.rankrls import RankRLSCV
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 from rankrls.selection.basis import generator
 from rankrls.selection.curves import evaluated
 from rankrls.selection.plans import Plan
-from rankrls.selection.search import Results, search
+from rankrls.selection.search import Results
 
 Array = NDArray[np.float64]
+
+
+_WEIGHTS = (0.2, 0.4, 0.6, 0.8)
+"""Of the trees in a blend."""
 
 
 @estimator
@@ -79,21 +82,25 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     return Found(ranker, results, f"{N_FOLDS} folds of {layout.n_queries} queries")
 
 
-def fitted_blend(data: LabelledItems, plan: Plan, scoring: Any, other: Any, trees: Any) -> Found:
-    """RankRLSCV on the held-out scores of two models that were tried, each of spread 1 inside queries."""
+def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> Found:
+    """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
+
+    The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
+    whose scores are fitted to the labels; those of lambdarank are not.
+    """
     layout, columns = data.layout, np.hstack([one.results.best_scores for one in (other, trees)])
     means = np.column_stack([np.bincount(layout.codes, column) for column in columns.T]) / layout.counts[:, None]
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)
     spreads[spreads == 0.0] = 1.0
-    blended, combined = replace(data, X=columns / spreads), RankRLSCV(scoring=scoring)
-    combined.n_features_in_ = columns.shape[1]
-    made_of = {"blended": other.family, **trees.results.best_choices}
-    candidates = [replace(candidate, choices=made_of) for candidate in combined._candidates(blended)]
-    results = search(candidates, blended, plan, combined.rule, None)
-    fitting.store(combined, results, plan, blended)
-    ranker = BlendRanker()
+    results, ranker = Results(plan.greater_is_better, "best"), BlendRanker()
     fitting.begin(ranker, data)
+    for weight in _WEIGHTS:
+        weights = np.array([1.0 - weight, weight]) / spreads
+        curve = evaluated(plan.measure, data, (columns @ weights)[:, None, None])
+        choices = {"blended": other.family, "weight": weight, **trees.results.best_choices}
+        if results.add(choices, np.array([np.nan]), curve):
+            ranker.weights_ = weights
     ranker.n_features_in_ = trees.estimator.n_features_in_
-    ranker.models_, ranker.weights_ = [other.estimator, trees.estimator], combined.coef_ / spreads
+    ranker.models_ = [other.estimator, trees.estimator]
     return Found(ranker, results, trees.how)
