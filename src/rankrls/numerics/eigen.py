@@ -14,6 +14,8 @@ from rankrls._errors import InputError
 from rankrls.numerics.graph import Array
 
 EPS = float(np.finfo(np.float64).eps)
+SPAN = 1e12
+"""Eigensolvers other than Jacobi's lose features whose squared spread is smaller than the largest by more than this."""
 _NEGATIVE = 1e-8
 """Of the largest eigenvalue: a negative one that is smaller is rounding."""
 
@@ -68,6 +70,12 @@ def jacobi_eigen(G: Array, size: int) -> tuple[Array, Array]:
     values = (found * (scale[0] / scale[1])) ** 2
     values[rank:] = 0.0
     return values, vectors
+
+
+def lost_feature(squares: Array) -> int | None:
+    """The feature of the smallest squared spread but 0, if an eigensolver loses it beside the largest."""
+    live = np.where(squares > 0.0, squares, np.inf)
+    return int(np.argmin(live)) if squares.max(initial=0.0) / SPAN > live.min(initial=np.inf) else None
 
 
 def check_semidefinite(values: Array, parameter: str = "kernel") -> None:

@@ -166,6 +166,22 @@ class _OnePass:
         return out
 
 
+def sparse_equations(graph: Graph, X: Any) -> tuple[Array, Array]:
+    """``X'LX`` and ``X'F't`` of sparse rows, by sparse products with L's diagonal and its means."""
+    if isinstance(graph, PreferenceGraph):
+        X = shift_columns(X, *offset_columns(X))
+        return (X.T @ (graph.matrix @ X)).toarray(), np.asarray(X.T @ graph.transposed(graph.target))
+    x = X[graph.rows].astype(np.float64)
+    if not graph.e3:
+        x = shift_columns(x, *offset_columns(x))
+    diagonal, levels = graph.levels
+    gram = x.T @ sparse.diags_array(diagonal) @ x
+    for starts, weights in levels:
+        M = averaging(graph.weights, starts) @ x
+        gram = gram + M.T @ sparse.diags_array(weights) @ M
+    return gram.toarray(), np.asarray(x.T @ graph.transposed(graph.target))
+
+
 @compiled
 def _dot(data, indices, indptr, rows, p, out):  # type: ignore[no-untyped-def]
     """``X p`` of some CSR rows."""

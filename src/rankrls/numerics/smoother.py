@@ -33,15 +33,22 @@ from rankrls._arrays import (
 from rankrls._errors import InputError
 from rankrls._rows import offset_columns, shift_columns
 from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks, pieces
-from rankrls.numerics.eigen import EPS, check_semidefinite, cholesky_solution, jacobi_eigen, symmetric_eigen
+from rankrls.numerics.eigen import (
+    EPS,
+    SPAN,
+    check_semidefinite,
+    cholesky_solution,
+    jacobi_eigen,
+    lost_feature,
+    symmetric_eigen,
+)
 from rankrls.numerics.graph import Array, Graph, LabelledGraph, PreferenceGraph
-from rankrls.numerics.runs import averaging, dense_rows
+from rankrls.numerics.products import sparse_equations
+from rankrls.numerics.runs import dense_rows
 
 JACOBI = 300
 """Up to so many features eigenvectors are found by Jacobi rotations (85 ms)."""
 _JACOBI_IF_NEEDED = 1500
-_SPAN = 1e12
-"""Other eigensolvers lose features whose squared spread is smaller than the largest by more than this."""
 _SPARSE = 0.1
 """Sparse rows are multiplied as sparse rows if they store a smaller share of their entries."""
 _SUBTRACTED = 1e-12
@@ -74,7 +81,7 @@ class Equations:
     def of(cls, graph: Graph, X: Any) -> Equations:
         """Of one block, O(m n^2); of preferences between fewer items, O(items n^2 + preferences n)."""
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
-            gram, right = _sparse_products(graph, X)
+            gram, right = sparse_equations(graph, X)
         elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
             items = centred_items(graph, X)
             gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(graph.target)
@@ -109,20 +116,18 @@ class Equations:
         """Decompose the Gram matrix. O(n^3)."""
         n = self.gram.shape[0]
         size = max(self.rows, n)
-        diagonal, lost = to_host(namespace(self.gram).linalg.diagonal(self.gram)), None
-        live = diagonal[diagonal > 0.0]
+        diagonal = to_host(namespace(self.gram).linalg.diagonal(self.gram))
         own = self.whitening is None  # rounding of whitened features is relative to the largest, which Jacobi amplifies
-        uneven = own and len(live) and live.max() / _SPAN > live.min()
-        if own and (n <= JACOBI or (uneven and n <= _JACOBI_IF_NEEDED)):
+        lost = lost_feature(diagonal) if own else None
+        if own and (n <= JACOBI or (lost is not None and n <= _JACOBI_IF_NEEDED)):
             values, found = jacobi_eigen(to_host(self.gram), size)
-            vectors = moved(found, self.gram)
-            least = float(live.min(initial=np.inf))
+            vectors, lost = moved(found, self.gram), None
+            least = float(diagonal[diagonal > 0.0].min(initial=np.inf))
         else:
             # LAPACK destroys it
             values, vectors = symmetric_eigen(self.gram if on_device(self.gram) else self.gram.copy(), size)
             np.maximum(values, 0.0, out=values)
             least = np.inf
-            lost = int(np.argmin(np.where(diagonal > 0.0, diagonal, np.inf))) if uneven else None
         T = vectors if self.whitening is None else self.whitening @ vectors
         return Smoother(values, T, to_host(vectors.T @ self.right), size, least, lost)
 
@@ -200,7 +205,7 @@ class Smoother:
     @property
     def spreads(self) -> Array | None:
         """By how much each feature varies, (n,), if a row's length hides some that vary far less; else None."""
-        if not self.top / _SPAN > self.least:
+        if not self.top / SPAN > self.least:
             return None
         squares = to_host(self.directions) ** 2 @ self.values
         return np.sqrt(np.where(squares > 0.0, squares, 1.0))
@@ -332,10 +337,7 @@ class DualEquations:
         D, M = graph.read(X)
         unseen = taken(D, np.flatnonzero(graph.unseen))
         Z = graph.factor(D, M)
-        squares = squared_lengths(Z, axis=0)
-        live = squares[squares > 0.0]
-        uneven = len(live) and live.max() / _SPAN > live.min()
-        lost = int(np.argmin(np.where(squares > 0.0, squares, np.inf))) if uneven else None
+        lost = lost_feature(squared_lengths(Z, axis=0))
         return cls(graph, Z @ Z.T, unseen @ Z.T, None if M is None else M @ Z.T, lost)
 
     def smoother(self) -> DualSmoother:
@@ -398,10 +400,10 @@ class ItemSmoother(Smoother):
 
     def path(self, alphas: Array) -> Array:
         """Coefficients of the items, (alphas, items, 1)."""
-        out = []
+        out, U, kernel = [], self.basis, squared_lengths(self.features, axis=0)[:, None]
         for alpha, w in zip(alphas.tolist(), super().path(alphas), strict=True):
-            U, scores = self.basis, self.features @ w
-            a = U @ ((U.T @ scores) / np.einsum("ij,ij->j", self.features, self.features)[:, None])
+            scores = self.features @ w
+            a = U @ ((U.T @ scores) / kernel)
             if alpha > _LOST * self.size * EPS * self.top:
                 margins = np.sqrt(self.graph.weights) * (scores[self.graph.winners] - scores[self.graph.losers])[:, 0]
                 rest = self.graph.transposed(self.graph.target - margins[:, None]) / alpha
@@ -436,19 +438,3 @@ def centred_items(graph: PreferenceGraph, X: Any) -> Array:
 def regresses(graph: Graph) -> bool:
     """Whether the graph sees a constant."""
     return isinstance(graph, LabelledGraph) and graph.e3 > 0.0
-
-
-def _sparse_products(graph: Graph, X: Any) -> tuple[Array, Array]:
-    """``X'LX`` and ``X'F't`` of sparse rows, by sparse products with L's diagonal and its means."""
-    if isinstance(graph, PreferenceGraph):
-        X = shift_columns(X, *offset_columns(X))
-        return (X.T @ (graph.matrix @ X)).toarray(), np.asarray(X.T @ graph.transposed(graph.target))
-    x = X[graph.rows].astype(np.float64)
-    if not graph.e3:
-        x = shift_columns(x, *offset_columns(x))
-    diagonal, levels = graph.levels
-    gram = x.T @ sparse.diags_array(diagonal) @ x
-    for starts, weights in levels:
-        M = averaging(graph.weights, starts) @ x
-        gram = gram + M.T @ sparse.diags_array(weights) @ M
-    return gram.toarray(), np.asarray(x.T @ graph.transposed(graph.target))
