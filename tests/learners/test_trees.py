@@ -1,4 +1,4 @@
-"""Cross-fitted trees: their loss against the explicit Laplacian, scores against LightGBM alone, and their texts."""
+"""Boosted trees: their loss against the explicit Laplacian, scores against LightGBM alone, and their texts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.learners import trees
-from rankrls.learners.trees import Labelled, Trees, cross_fitted, drawn_folds, rankrls_derivatives, why_not
+from rankrls.learners.trees import Boosting, Labelled, Trees, drawn_folds, rankrls_derivatives, why_not
 from rankrls.metrics import Measure
 
 NDCG = Measure("ndcg", k=5)
@@ -26,6 +26,10 @@ def _data(seed=0, queries=15, size=20, n=4):
     X = rng.normal(size=(m, n))
     y = np.digitize((X[:, 0] > 0) * 1.0 * (X[:, 1] > 0) + 0.4 * rng.normal(size=m), [0.5, 1.2]).astype(float)
     return Labelled(X, y, rng.uniform(0.5, 2.0, m), np.arange(queries + 1) * size)
+
+
+def _boosting(data, loss="rankrls"):
+    return Boosting(loss, 5, 0.2, data, [np.arange(k, 15, 5) for k in range(5)], NDCG, 7)
 
 
 def _dataset(data, rows):
@@ -60,45 +64,44 @@ def test_derivatives_are_those_of_the_explicit_laplacian():
 
 @pytest.mark.parametrize("loss", ["rankrls", "lambdarank"])
 def test_scores_are_those_of_lightgbm_without_the_fold(loss):
-    data, setting = _data(), (5, 0.2)
-    folds = [np.arange(k, 15, 5) for k in range(5)]
-    found, scores = cross_fitted(loss, setting, data, folds, NDCG, seed=7)
-    query = np.repeat(np.arange(15), 20)
-    each = []
+    data, query = _data(), np.repeat(np.arange(15), 20)
+    boosting = _boosting(data, loss)
+
+    def lightgbm_on(some, n_trees, seed, **how):
+        parameters = {"num_leaves": 5, "seed": seed, "learning_rate": 0.2, "feature_fraction": 0.5}
+        parameters |= {"metric": "None", "verbosity": -1, "deterministic": True, "num_threads": 1}
+        objective = _laplacian_loss(query, some, data) if loss == "rankrls" else "lambdarank"
+        parameters |= {"force_row_wise": True, "objective": objective}
+        return lightgbm.train(parameters, _dataset(data, some), n_trees, **how)
+
     for k in range(5):
-        rest = [q for other in range(5) if other != k for q in folds[other]]
+        rest = [q for other in range(5) if other != k for q in boosting.folds[other]]
         watched, grown = rest[::5], [q for i, q in enumerate(rest) if i % 5]
         rows = np.concatenate([np.flatnonzero(query == q) for q in grown])
         other = np.concatenate([np.flatnonzero(query == q) for q in watched])
         every = np.concatenate([np.flatnonzero(query == q) for q in rest])
         judge = lambda f, _, rows=other: ("m", NDCG(data.y[rows], f, qid=query[rows]), True)
-        parameters = {"num_leaves": 5, "seed": 7 + k, "learning_rate": 0.2, "feature_fraction": 0.5}
-        parameters |= {"metric": "None", "verbosity": -1, "deterministic": True, "num_threads": 1}
-        parameters |= {"force_row_wise": True}
-
-        def lightgbm_on(some, n_trees, parameters=parameters, **how):
-            objective = _laplacian_loss(query, some, data) if loss == "rankrls" else "lambdarank"
-            return lightgbm.train(parameters | {"objective": objective}, _dataset(data, some), n_trees, **how)
-
         stop = lightgbm.early_stopping(50, verbose=False)
-        first = lightgbm_on(rows, 12, valid_sets=[_dataset(data, other)], feval=judge, callbacks=[stop])
-        model = lightgbm_on(every, first.best_iteration)
-        each.append(model.predict(data.X))
-        held = np.isin(query, folds[k])
-        np.testing.assert_allclose(scores[held], each[-1][held], rtol=1e-6, atol=1e-9)
-    np.testing.assert_allclose(found(data.X), np.mean(each, axis=0), rtol=1e-6, atol=1e-9)
+        first = lightgbm_on(rows, 12, 7 + k, valid_sets=[_dataset(data, other)], feval=judge, callbacks=[stop])
+        assert boosting.numbers[k] == round(1.25 * first.best_iteration)
+        held = np.isin(query, boosting.folds[k])
+        for repetition in range(2):
+            expected = lightgbm_on(every, boosting.numbers[k], 7 + 5 * repetition + k).predict(data.X[held])
+            np.testing.assert_allclose(boosting.held_out(repetition)[held], expected, rtol=1e-6, atol=1e-9)
+    number = round(1.25 * np.mean(boosting.numbers))
+    each = [lightgbm_on(np.arange(300), number, 1007 + k).predict(data.X) for k in range(2)]
+    np.testing.assert_allclose(boosting.fitted(2)(data.X), np.mean(each, axis=0), rtol=1e-6, atol=1e-9)
 
 
 @pytest.mark.parametrize("loss", ["rankrls", "lambdarank"])
 def test_labels_of_a_fold_never_reach_its_own_scores(loss):
-    data, folds = _data(), [np.arange(k, 15, 5) for k in range(5)]
-    before = cross_fitted(loss, (5, 0.2), data, folds, NDCG, seed=0)[1]
-    y = data.y.copy()
-    held = data.rows(folds[2])
+    data = _data()
+    before, y = _boosting(data, loss), data.y.copy()
+    held = data.rows(before.folds[2])
     y[held] = 2.0 - y[held]
-    after = cross_fitted(loss, (5, 0.2), Labelled(data.X, y, data.weights, data.starts), folds, NDCG, seed=0)[1]
-    np.testing.assert_array_equal(after[held], before[held])
-    assert not np.array_equal(after, before)
+    after = _boosting(Labelled(data.X, y, data.weights, data.starts), loss).held_out(1)
+    np.testing.assert_array_equal(after[held], before.held_out(1)[held])
+    assert not np.array_equal(after, before.held_out(1))
 
 
 def test_folds_hold_each_query_once_and_spread_those_with_two_labels():
@@ -125,15 +128,14 @@ def test_what_cannot_be_grown_is_said():
 
 
 def test_gaps_and_sparse_features_are_taken():
-    data, folds = _data(), [np.arange(k, 15, 5) for k in range(5)]
+    data = _data()
     X = np.where(np.abs(data.X) < 0.5, 0.0, data.X)
-    dense = cross_fitted("rankrls", (5, 0.2), Labelled(X, data.y, data.weights, data.starts), folds, NDCG, 0)
-    given = Labelled(sparse.csr_array(X), data.y, data.weights, data.starts)
-    found = cross_fitted("rankrls", (5, 0.2), given, folds, NDCG, 0)
-    np.testing.assert_allclose(found[0](sparse.csr_array(X)), dense[0](X), rtol=1e-6, atol=1e-9)
+    dense = _boosting(Labelled(X, data.y, data.weights, data.starts))
+    found = _boosting(Labelled(sparse.csr_array(X), data.y, data.weights, data.starts))
+    np.testing.assert_allclose(found.held_out(0), dense.held_out(0), rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(found.fitted(2)(sparse.csr_array(X)), dense.fitted(2)(X), rtol=1e-6, atol=1e-9)
     X = np.where(np.abs(data.X) < 0.1, np.nan, data.X)
-    gaps = cross_fitted("rankrls", (5, 0.2), Labelled(X, data.y, data.weights, data.starts), folds, NDCG, 0)
-    assert np.isfinite(gaps[1]).all()
+    assert np.isfinite(_boosting(Labelled(X, data.y, data.weights, data.starts)).held_out(0)).all()
 
 
 @pytest.mark.parametrize(
@@ -157,8 +159,7 @@ def test_gaps_and_sparse_features_are_taken():
     ],
 )
 def test_damaged_texts_never_reach_lightgbm(line, wrong):
-    folds = [np.arange(k, 15, 5) for k in range(5)]
-    (text, *_), n = cross_fitted("rankrls", (5, 0.2), _data(), folds, NDCG, 0)[0].texts, 4
+    (text,), n = _boosting(_data()).fitted(1).texts, 4
     Trees((text,), n)
     lines = text.splitlines()
     assert "\n".join(lines) + "\n" == text

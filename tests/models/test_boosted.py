@@ -55,25 +55,26 @@ def test_trees_and_blends_stand_behind_the_others_and_say_how_they_were_judged()
     assert linear.selection_ == "leave-query-out over 40 queries, the choice of 2 models"
 
 
-def test_the_value_of_trees_is_that_of_scores_without_the_query() -> None:
+def test_trees_are_judged_by_the_mean_scores_of_three_models_without_the_query() -> None:
     model, (X, y, qid) = _fitted(families="trees"), _data()
-    layout_scores = np.full(len(y), np.nan)
-    for one in boosted_folds(model, X, qid):
-        layout_scores[one[0]] = one[1]
-    assert np.isfinite(layout_scores).all()
-    value = Measure("ndcg", k=10)(y, layout_scores, qid=qid)
-    assert model.results_["mean_score"][0] == pytest.approx(value, abs=1e-12)
+    values = {}
+    for loss in trees.LOSSES:
+        held = [_boosting(loss).held_out(k) for k in range(3)]
+        values[loss] = [Measure("ndcg", k=10)(y, np.mean(held[:n], axis=0), qid=qid) for n in (1, 3)]
+    chosen = model.best_params_["loss"]
+    assert model.results_["mean_score"][0] == pytest.approx(values[chosen][1], abs=1e-12)
+    assert values[chosen][1] >= max(min(each) for each in values.values())
+    np.testing.assert_array_equal(model.predict(X), _boosting(chosen).fitted(3)(X))
 
 
-def boosted_folds(model: AutoRankRLS, X: np.ndarray, qid: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The rows that each of the five models did not see, and its scores of them."""
-    import lightgbm
-
-    drawn = np.random.default_rng(0).permutation(40)  # every query has two labels: folds are every fifth of these
-    texts = model.best_estimator_.trees_.texts
-    folds = [np.isin(qid, drawn[k::5]) for k in range(5)]
-    each = zip(folds, texts, strict=True)
-    return [(rows, lightgbm.Booster(model_str=text).predict(X[rows])) for rows, text in each]
+def _boosting(loss: str) -> trees.Boosting:
+    """The trees of a loss on the same folds: every query has two labels, and folds are every fifth of a permutation."""
+    X, y, _ = _data()
+    rng = np.random.default_rng(0)
+    drawn = rng.permutation(40)
+    items = trees.Labelled(X, y, np.ones(len(y)), 12 * np.arange(41))
+    folds = [drawn[k::5] for k in range(5)]
+    return trees.Boosting(loss, 4, 0.3, items, folds, Measure("ndcg", k=10), int(rng.integers(2**30)))
 
 
 def test_a_blend_is_the_best_mean_of_the_held_out_scores_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,9 +83,8 @@ def test_a_blend_is_the_best_mean_of_the_held_out_scores_of_both(monkeypatch: py
         patch.setattr(Entries, "chosen", lambda entries: len(entries.means) - 1)
         model = _fitted()
     alone = _fitted(families="trees")
-    held = np.empty(len(y))
-    for rows, scores in boosted_folds(alone, X, qid):
-        held[rows] = scores
+    boosting = _boosting(alone.best_params_["loss"])
+    held = np.mean([boosting.held_out(k) for k in range(3)], axis=0)
     scale = int(np.argmax(model.results_["mean_score"][:2]))
     Z = [X, (X - X.mean(0)) / X.std(0)][scale]
     linear = RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid)

@@ -131,17 +131,19 @@ class AutoRankRLS(Ranker, SelectionParameters):
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), fitted without each of 5 folds of queries, with the loss of
     RankRLS and with lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were fitted without it.
     Their number is chosen on a fifth of the other queries, by trees that were fitted without these. The model is the
-    mean of the five. The blend is a weighted mean of these scores and those of the best other model, each
-    centred in queries and divided by its spread; the weight has the best measure of the held-out scores.
+    mean of three that are fitted on all queries; the chosen loss and leaves are judged by the mean of three too. The
+    blend is a weighted mean of these scores and those of the best other model, each centred in queries and divided by
+    its spread; the weight has the best measure of the held-out scores.
 
     Parameters
     ----------
     scoring : str, Measure or callable, default="ndcg@10"
         The measure to choose by; see :func:`rankrls.metrics.resolve_measure`.
-    families : "all", str or sequence of str, default=("linear", "degree 2", "gaussian")
+    families : str or sequence of str, default=("linear", "degree 2", "gaussian")
         The models to try; "all" adds "trees" and "blend", which needs the trees.
-    scales : str or sequence of str, default=("raw", "standard", "log", "ranks")
-        The scales to try. Trees take the features as they are. Ranks of sparse features are not tried.
+    scales : str or sequence of str, default="all"
+        The scales to try: "raw", "standard", "log", "ranks". Trees take the features as they are. Ranks of sparse
+        features are not tried.
     rule : {"half_se", "one_se", "best"}, default="half_se"
         "one_se" allows a whole standard error, "best" takes the best model of any complexity.
     n_basis : int, default=500
@@ -227,7 +229,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     scoring: Any = parameter(default="ndcg@10", check=check_measure)
     families: Any = parameter(default=("linear", "degree 2", "gaussian"))
-    scales: Any = parameter(default=("raw", "standard", "log", "ranks"))
+    scales: Any = parameter(default="all")
     rule: str = parameter(default="half_se", check=ALLOWED)
     n_basis: int = parameter(default=500, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
@@ -254,7 +256,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
         self
         """
         check_parameters(self)
-        self._families(), self._scales()
+        if not set(self._to_try("families", _FAMILIES)).isdisjoint(_BOOSTED):
+            lightgbm()  # or the error that names the extra
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
         plan = exact_plan(self.cv, measure, data, [Setting()])
@@ -278,32 +281,22 @@ class AutoRankRLS(Ranker, SelectionParameters):
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(fitting.check_matrix(self, X, reset=False)))
 
-    def _families(self) -> list[str]:
-        """Those to try, by growing complexity."""
-        given = list(_FAMILIES) if self.families == "all" else options(self.families, "families")
-        for family in given:
-            check_word("families", family, (*_FAMILIES, "all"))
-        if not set(given).isdisjoint(_BOOSTED):
-            lightgbm()  # or the error that names the extra
-        return [family for family in _FAMILIES if family in given]
-
-    def _scales(self) -> list[str]:
-        """Those to try."""
-        given = options(self.scales, "scales")
-        for scale in given:
-            check_word("scales", scale, _SCALES)
-        return [scale for scale in _SCALES if scale in given]
+    def _to_try(self, parameter: str, known: dict[str, Any]) -> list[str]:
+        """The names that a parameter gives, in the order in which they are known."""
+        given = options(getattr(self, parameter), parameter)
+        for name in given:
+            check_word(parameter, name, (*known, "all"))
+        return [name for name in known if name in given or "all" in given]
 
     @property
     def _takes_missing(self) -> bool:
-        return "trees" in self._families()
+        return "trees" in self._to_try("families", _FAMILIES)
 
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""
-        scales = [one for one in self._scales() if not (one == "ranks" and sparse.issparse(data.X))]
-        wanted = [
-            (family, scale) for family in self._families() for scale in (("raw",) if family in _BOOSTED else scales)
-        ]
+        families, scales = self._to_try("families", _FAMILIES), self._to_try("scales", _SCALES)
+        scales = [scale for scale in scales if not (scale == "ranks" and sparse.issparse(data.X))]
+        wanted = [(family, scale) for family in families for scale in (("raw",) if family in _BOOSTED else scales)]
         tried: list[_Tried] = []
         skipped: dict[str, str] = {}
         failure: ValueError | None = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
-from rankrls.learners.trees import LOSSES, N_FOLDS, SETTINGS, Labelled, cross_fitted, drawn_folds, why_not
+from rankrls.learners.trees import LOSSES, N_FOLDS, SETTINGS, Boosting, Labelled, drawn_folds, why_not
 from rankrls.models import fitting
 from rankrls.models.parameters import estimator
 from rankrls.models.ranker import Ranker
@@ -24,13 +25,14 @@ from rankrls.selection.search import Results
 Array = NDArray[np.float64]
 
 
+_N_MODELS = 3
 _WEIGHTS = (0.2, 0.4, 0.6, 0.8)
 """Of the trees in a blend."""
 
 
 @estimator
 class TreeRanker(Ranker):
-    """The mean of cross-fitted boosted trees, ``trees_``."""
+    """The mean of boosted trees, ``trees_``."""
 
     _takes_missing = True
 
@@ -59,7 +61,10 @@ class Found(NamedTuple):
 
 
 def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
-    """The best cross-fitted trees of every loss and setting, judged by the scores of trees grown without the query."""
+    """The trees of the best loss and setting, judged by the scores of trees that were grown without the query.
+
+    The model is the mean of several, and the best setting is judged by as many.
+    """
     if plan.exact != "queries" or data.Y.shape[1] > 1:
         raise InputError("Trees need one target, and folds of whole queries.", parameter="families")
     layout, rng, y = data.layout, generator(random_state), data.Y[:, 0]
@@ -67,18 +72,26 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     weights = np.ones(len(y)) if data.weights is None else data.weights
     items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
     folds, seed = drawn_folds(data.Y, layout, rng), int(rng.integers(2**30))
-    results, ranker, scores = Results(plan.greater_is_better, "best"), TreeRanker(), np.empty((len(y), 1, 1))
-    fitting.begin(ranker, data)
-    ranker.n_features_in_ = data.X.shape[1]
     reasons = {loss: why_not(loss, data.Y, layout) for loss in LOSSES}
-    for loss in (loss for loss in LOSSES if reasons[loss] is None):
-        for setting in SETTINGS:
-            trees, scores[rows, 0, 0] = cross_fitted(loss, setting, items, folds, plan.measure, seed)
-            curve = replace(evaluated(plan.measure, data, scores), scores=lambda _: scores[:, 0].copy())
-            if results.add({"loss": loss, "leaves": setting[0]}, np.array([np.nan]), curve):
-                ranker.trees_ = trees
-    if not results.rows:
+    each_of = product((loss for loss in LOSSES if reasons[loss] is None), SETTINGS)
+    tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in each_of]
+    if not tried:
         raise InputError(f"{reasons[LOSSES[0]]}.", parameter="families")
+    held = [[each.held_out(0)] for each in tried]
+    while True:
+        results = Results(plan.greater_is_better, "best")
+        for each, scores in zip(tried, held, strict=True):
+            mean = np.empty((len(y), 1, 1))
+            mean[rows, 0, 0] = np.mean(scores, axis=0)
+            curve = replace(evaluated(plan.measure, data, mean), scores=lambda _, mean=mean: mean[:, 0])
+            results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
+        best = results.best_index
+        if len(held[best]) == _N_MODELS:
+            break
+        held[best] += [tried[best].held_out(k) for k in range(1, _N_MODELS)]
+    ranker = TreeRanker()
+    fitting.begin(ranker, data)
+    ranker.n_features_in_, ranker.trees_ = data.X.shape[1], tried[best].fitted(_N_MODELS)
     return Found(ranker, results, f"{N_FOLDS} folds of {layout.n_queries} queries")
 
 
