@@ -1,6 +1,6 @@
 """Searches on a device of torch (``--device cuda``), beside numpy on the same machine's processors; transfers count.
 
-Without a GPU, torch's processor device says what the array API itself costs: no mixed precision, no compiled loops.
+Without a GPU, torch's arrays are read in place by numpy: the two must take the same time.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 Matrices stay on the device of X. Vectors of a fit, such as eigenvalues, labels and the scores that are evaluated, are
 numpy's: what makes a vector of a matrix brings it to the host, and what uses a vector beside a matrix moves it.
+Arrays in the host's memory are read in place by numpy, which has compiled loops, and only the results are moved.
 Every function here takes arrays of numpy too, for which it costs nothing.
 """
 
@@ -20,9 +21,8 @@ from rankrls._errors import InputError
 _CACHED_VALUES = 1 << 18
 """Values of a chunk of rows in the host's memory, about: 2 MB stay in the cache of one processor."""
 DEVICE_VALUES = 1 << 23
-"""Values of a chunk of rows on a device with memory of its own: 64 MB, so that starting a product costs little beside
+"""Values of a chunk of rows on a device: 64 MB, so that starting a product costs little beside
 it. An assignment to this changes it, for devices of little memory."""
-_HOST_MEMORY = 1  # kDLCPU of the DLPack standard
 
 
 def on_device(X: Any) -> bool:
@@ -72,6 +72,16 @@ def moved(values: Any, like: Any) -> Any:
     if values.dtype.kind != "f":
         return xp.asarray(values, device=device_of(like))
     return xp.asarray(values.astype(_float_name(like), copy=False), device=device_of(like))
+
+
+def in_place(X: Any) -> Any:
+    """An array of the host's memory as numpy's, which reads that memory; one of another device as it is."""
+    if not on_device(X):
+        return X
+    try:
+        return np.asarray(X, order="C")
+    except (RuntimeError, TypeError):
+        return X
 
 
 def as_floats(X: Any) -> Any:
@@ -131,9 +141,7 @@ def items_behind(X: Any) -> Any:
 
 def chunk_values(X: Any) -> int:
     """Values of a chunk of rows of X, about."""
-    X = items_behind(X)
-    own_memory = on_device(X) and X.__dlpack_device__()[0] != _HOST_MEMORY
-    return DEVICE_VALUES if own_memory else _CACHED_VALUES
+    return DEVICE_VALUES if on_device(items_behind(X)) else _CACHED_VALUES
 
 
 def host_only(X: Any, what: str) -> None:

@@ -85,12 +85,15 @@ class LabelledItems(_Items):
     weights : ndarray of shape (m,) or None
     propensities : Propensities or None
         Of the positions of clicks, of which the labels and weights were made.
+    like : array or None
+        An array of the library that the results are moved to, if that is not X's.
     """
 
     Y: NDArray[np.float64]
     layout: QueryLayout
     weights: NDArray[np.float64] | None
     propensities: Propensities | None = None
+    like: Any = None
 
     @property
     def n_queries(self) -> int:

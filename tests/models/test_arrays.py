@@ -1,19 +1,20 @@
 """Estimators on arrays of other libraries, by the oracles of numpy's.
 
-The devices of array-api-strict tell what leaves them.
+The devices of array-api-strict tell what leaves them. Its arrays in the host's memory are read in place, as those of
+torch; "torch" is torch as on a device of its own.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 
 import array_api_strict
 import numpy as np
 import pytest
 from sklearn import config_context
 
-from rankrls import CGRankRLS, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV, load, save
+from rankrls import CGRankRLS, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV, _arrays, load, save
+from rankrls.models import fitting, ranker
 from tests.models.oracles import (
     GRAPHS,
     KERNEL_PARAMETERS,
@@ -26,7 +27,7 @@ from tests.models.oracles import (
 )
 from tests.refusals import Refusal
 
-DEVICE = array_api_strict.Device("device1")
+DEVICE, HOST = array_api_strict.Device("device1"), array_api_strict.Device("CPU_DEVICE")
 X, Y, QID = ranking_data()
 W = np.random.default_rng(1).random(len(Y)) + 0.4
 X_NEW = np.random.default_rng(2).normal(size=(9, X.shape[1]))
@@ -41,26 +42,25 @@ class Library:
     def put(self, values):
         if self.name == "numpy":
             return np.asarray(values)
-        if self.name == "strict":
-            return array_api_strict.asarray(values, device=DEVICE)
+        if self.name in ("strict", "in place"):
+            return array_api_strict.asarray(values, device=DEVICE if self.name == "strict" else HOST)
         return import_module("torch").asarray(values)
 
     def back(self, values):
         assert type(values) is type(self.put(np.zeros(1)))
         if self.name == "strict":
             assert values.device == DEVICE
-            return np.asarray(array_api_strict.asarray(values, device=array_api_strict.Device("CPU_DEVICE")))
+            return np.asarray(array_api_strict.asarray(values, device=HOST))
         return np.asarray(values)
 
 
-@pytest.fixture(
-    params=[
-        "numpy",
-        "strict",
-        pytest.param("torch", marks=pytest.mark.skipif(not find_spec("torch"), reason="torch is not installed")),
-    ]
-)
-def library(request):
+@pytest.fixture(params=["numpy", "strict", "in place", "torch"])
+def library(request, monkeypatch):
+    if request.param == "torch":
+        pytest.importorskip("torch")
+        for module in (fitting, ranker):
+            monkeypatch.setattr(module, "in_place", lambda X: X)
+    monkeypatch.setattr(_arrays, "DEVICE_VALUES", 1 << 12)
     with config_context(array_api_dispatch=True):
         yield Library(request.param)
 
@@ -185,7 +185,7 @@ def test_a_device_without_double_precision():
                 (model.predict(given), expected.predict(single)),
                 (model.held_out_scores_, expected.held_out_scores_),
             ):
-                found = np.asarray(array_api_strict.asarray(found, device=array_api_strict.Device("CPU_DEVICE")))
+                found = np.asarray(array_api_strict.asarray(found, device=HOST))
                 np.testing.assert_allclose(found, right, atol=1e-3 * np.ptp(right))
 
 

@@ -20,7 +20,7 @@ from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
-from rankrls._arrays import host_only, moved, namespace, on_device, to_host
+from rankrls._arrays import host_only, in_place, moved, namespace, on_device, to_host
 from rankrls._checks import numbers_of
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError, InputWarning
@@ -64,8 +64,8 @@ def labelled(
     """
     kernel = data_kernel(model)
     Y, one_target = check_labels(model, y)
-    X = check_features(model, X, kernel=kernel, reset=reset, products=True)
-    m = _num_samples(X)
+    given = check_features(model, X, kernel=kernel, reset=reset, products=True)
+    X, m = in_place(given), _num_samples(given)
     if m != len(Y):
         raise InputError(f"X has {m} items but y has {len(Y)} labels; it needs one label per item.", parameter="y")
     layout, weights = query_layout(qid, m), check_weights(sample_weight, m)
@@ -74,7 +74,8 @@ def labelled(
         host_only(X, "The correction of clicks")
         Y, factors, propensities = _corrected(model, X, Y, qid, shown)
         weights = factors if weights is None else weights * factors
-    data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities)
+    like = None if X is given else given[:0, :]
+    data = LabelledItems(X, None, qid is not None, one_target, Y, layout, weights, propensities, like)
     data = data.of_positive_weight(square=is_precomputed(kernel))
     if comparable:
         check_comparable(data, float(getattr(model, "regression_weight", 0.0)))
@@ -355,21 +356,21 @@ def described(description: str, data: Comparisons | None) -> str:
 
 def keep(model: Any, scorer: Scorer, kernel: Kernel, data: Any = None, basis: Basis | None = None) -> None:
     """Keep a function as the model's public coefficients, and which rows of the data are its basis, if it has one."""
-    model._kernel_ = kernel
+    model._kernel_, like = kernel, getattr(data, "like", None)
     scorer = scorer if data is None else scorer.over(data.kept)
     if basis is not None:
         model.basis_indices_ = data.given_numbers(basis.numbers)
     if scorer.weights is not None:
-        model.coef_ = _kept(scorer.weights[:, 0] if model._one_target else scorer.weights.T)
+        model.coef_ = _kept(scorer.weights[:, 0] if model._one_target else scorer.weights.T, like)
     if scorer.coefficients is not None:
         a = scorer.coefficients
-        model.dual_coef_ = _kept(a[:, 0] if model._one_target else a)
+        model.dual_coef_ = _kept(a[:, 0] if model._one_target else a, like)
     if scorer.items is not None:
-        model.X_fit_ = scorer.items
+        model.X_fit_ = moved(scorer.items, like)
 
 
-def _kept(values: Any) -> Any:
-    return values if on_device(values) else np.ascontiguousarray(values)
+def _kept(values: Any, like: Any) -> Any:
+    return values if on_device(values) else moved(np.ascontiguousarray(values), like)
 
 
 def store(model: Any, results: Results, plan: Plan, data: Comparisons) -> None:
@@ -401,7 +402,7 @@ def publish(model: Any, results: Results, description: str, data: Comparisons | 
         held = np.isfinite(margins)
         model.win_slope_ = logistic_slope(margins[held], table.strength[held], table.weight[held])
     else:
-        scores = moved(data.given_rows(results.best_scores), data.X)
+        scores = moved(data.given_rows(results.best_scores), data.X if data.like is None else data.like)
         model.held_out_scores_ = scores[:, 0] if data.one_target else scores
 
 

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._arrays import check_together, to_host
+from rankrls._arrays import check_together, in_place, moved, to_host
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
@@ -96,7 +96,8 @@ class Ranker(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         X, scorer = fitting.check_features(self, X, kernel=self._kernel_.name), self.scorer_
         check_together(scorer.coefficients if scorer.weights is None else scorer.weights, X, "predict")
-        scores = scorer(X)
+        here = in_place(X)
+        scores = scorer(X) if here is X else moved(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target else scores
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._arrays import as_floats, chunk_values, joined, moved, on_device
+from rankrls._arrays import as_floats, chunk_values, joined, moved, on_device, to_host
 from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._rows import row_slices, take_items
 from rankrls.kernels import Kernel
@@ -58,6 +58,11 @@ class Scorer:
             return expansion_scores(X, self.kernel.columns(self.items), self.coefficients)
         K = X if self.columns is None else X[:, self.columns]
         return _products(K, self.coefficients) if isinstance(K, np.ndarray) else np.asarray(K @ self.coefficients)
+
+    def on_host(self) -> Scorer:
+        """The same functions, of arrays of numpy."""
+        W, a, items = (None if v is None else to_host(v) for v in (self.weights, self.coefficients, self.items))
+        return replace(self, weights=W, coefficients=a, items=items)
 
     def over(self, kept: NDArray[np.bool_] | None) -> Scorer:
         """The same functions where a given kernel matrix has columns for all rows, not only for those that are kept."""
