@@ -83,11 +83,13 @@ def test_a_blend_is_the_best_mean_of_the_held_out_scores_of_both(monkeypatch: py
         patch.setattr(Entries, "chosen", lambda entries: len(entries.means) - 1)
         model = _fitted()
     alone = _fitted(families="trees")
-    boosting = _boosting(alone.best_params_["loss"])
+    boosting, row = _boosting(alone.best_params_["loss"]), np.arange(len(y))
     held = np.mean([boosting.held_out(k) for k in range(3)], axis=0)
     scale = int(np.argmax(model.results_["mean_score"][:2]))
     Z = [X, (X - X.mean(0)) / X.std(0)][scale]
     linear = RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid)
+    folds = [(row[~np.isin(qid, fold)], row[np.isin(qid, fold)]) for fold in boosting.folds]
+    linear.set_params(alphas=(linear.alpha_,), cv=folds).fit(Z, y, qid=qid)
     columns = np.column_stack((linear.held_out_scores_, held)).reshape(40, 12, 2)
     columns = (columns - columns.mean(axis=1, keepdims=True)).reshape(-1, 2)
     spreads = columns.std(axis=0)

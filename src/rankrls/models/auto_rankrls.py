@@ -37,7 +37,7 @@ from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import LogScaler
 from rankrls.selection.optimism import ALLOWED, Entries
-from rankrls.selection.plans import Plan, exact_plan
+from rankrls.selection.plans import Plan, exact_plan, folds_plan
 from rankrls.selection.search import Results, progress, search
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
@@ -86,16 +86,11 @@ _FAMILIES = {
 _BOOSTED = ("trees", "blend")
 
 
-def _scaled_ranks(X: Any) -> QuantileTransformer:
-    """Ranks of each feature's values, from 0 to 1, of all rows."""
-    return QuantileTransformer(n_quantiles=min(1000, X.shape[0]), subsample=None)
-
-
 _SCALES: dict[str, Callable[[Any], Any]] = {
     "raw": lambda X: None,
     "standard": lambda X: StandardScaler(with_mean=not sparse.issparse(X)),
     "log": lambda X: LogScaler(),
-    "ranks": _scaled_ranks,
+    "ranks": lambda X: QuantileTransformer(n_quantiles=min(1000, X.shape[0]), subsample=None),
 }
 """Scalers for given features."""
 
@@ -109,6 +104,7 @@ class _Tried:
     estimator: Any
     results: Results
     how: str
+    folds: Any
     seconds: float
 
     def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
@@ -319,16 +315,18 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[Found, str]:
         """The best linear or kernel model that knows a row without its query, with the trees; and its scale."""
-        trees = next((one for one in tried if one.family == "trees"), None)
-        others = [one for one in tried if one.family != "trees"]
-        if trees is None or not others:
+        if len(tried) < 2 or tried[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
+        *others, trees = tried
         sign = 1.0 if plan.greater_is_better else -1.0
         other = max(others, key=lambda one: sign * one.results.best_score)
-        return fitted_blend(data, plan, other, trees), other.scale
+        folds = [(np.setdiff1d(np.arange(data.n_rows), held), held) for held in trees.folds]
+        chosen = {"alphas": (other.results.best_value,), **other.results.best_choices}
+        by_folds = self._try(other.family, other.scale, data, folds_plan(folds, plan.measure, data, 0.0), chosen)
+        return fitted_blend(data, plan, other, by_folds.results, trees), other.scale
 
-    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> Found:
-        """Fit a scaler and then a ranker."""
+    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan, chosen: Any = ()) -> Found:
+        """Fit a scaler and then a ranker, whose alphas and kernel may be chosen already."""
         check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
         X, scaler = data.X, _SCALES[scale](data.X)
         if scaler is not None:
@@ -339,12 +337,13 @@ class AutoRankRLS(Ranker, SelectionParameters):
         given = {"scoring": self.scoring, **kernel}
         if gamma is not None:
             given["gamma"] = gamma(X, data.weights)
+        given |= chosen
         ranker: Any = RankRLSCV(**given)
         if kernel and data.n_rows > 2 * int(self.n_basis):
             ranker = SparseRankRLSCV(**given, n_basis=int(self.n_basis), random_state=self.random_state)
         ranker.n_features_in_ = X.shape[1]
         scaled = replace(data, X=X)
-        results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, None)
+        results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, fitting.alphas_of(ranker))
         fitting.store(ranker, results, plan, scaled)
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
         return Found(estimator, results, plan.description)

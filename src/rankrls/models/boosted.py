@@ -53,11 +53,12 @@ class BlendRanker(Ranker):
 
 
 class Found(NamedTuple):
-    """A model, what was found with it, and how its rows were held out."""
+    """A model, what was found with it, how its rows were held out, and the rows of each fold of trees."""
 
     estimator: Any
     results: Results
     how: str
+    folds: Any = ()
 
 
 def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
@@ -72,11 +73,10 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     weights = np.ones(len(y)) if data.weights is None else data.weights
     items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
     folds, seed = drawn_folds(data.Y, layout, rng), int(rng.integers(2**30))
-    reasons = {loss: why_not(loss, data.Y, layout) for loss in LOSSES}
-    each_of = product((loss for loss in LOSSES if reasons[loss] is None), SETTINGS)
-    tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in each_of]
-    if not tried:
-        raise InputError(f"{reasons[LOSSES[0]]}.", parameter="families")
+    losses = [loss for loss in LOSSES if why_not(loss, data.Y, layout) is None]
+    if not losses:
+        raise InputError(f"{why_not(LOSSES[0], data.Y, layout)}.", parameter="families")
+    tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in product(losses, SETTINGS)]
     held = [[each.held_out(0)] for each in tried]
     while True:
         results = Results(plan.greater_is_better, "best")
@@ -92,16 +92,18 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     ranker = TreeRanker()
     fitting.begin(ranker, data)
     ranker.n_features_in_, ranker.trees_ = data.X.shape[1], tried[best].fitted(_N_MODELS)
-    return Found(ranker, results, f"{N_FOLDS} folds of {layout.n_queries} queries")
+    how, held_rows = f"{N_FOLDS} folds of {layout.n_queries} queries", [rows[items.rows(fold)] for fold in folds]
+    return Found(ranker, results, how, held_rows)
 
 
-def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> Found:
+def fitted_blend(data: LabelledItems, plan: Plan, other: Any, by_folds: Any, trees: Any) -> Found:
     """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
 
-    The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
+    The weight is chosen by the measure of held-out scores, of the other model without each fold of the trees: without
+    each query they would have more to learn from than the trees. Least squares on them would favour the other model,
     whose scores are fitted to the labels; those of lambdarank are not.
     """
-    layout, columns = data.layout, np.hstack([one.results.best_scores for one in (other, trees)])
+    layout, columns = data.layout, np.hstack([one.best_scores for one in (by_folds, trees.results)])
     means = np.column_stack([np.bincount(layout.codes, column) for column in columns.T]) / layout.counts[:, None]
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)
