@@ -177,6 +177,6 @@ def memory_of_device(X: Any) -> Iterator[None]:
             raise
         raise InputError(
             f"The memory of the device ({device_of(X)}) is not enough for {X.shape[0]} items with {X.shape[1]} "
-            "features. A kernel needs 3 m^2 numbers: use SparseRankRLS, or reduce rankrls._arrays.DEVICE_VALUES.",
+            "features. A kernel needs about 5 m^2 numbers: use SparseRankRLS, or reduce rankrls._arrays.DEVICE_VALUES.",
             parameter="X",
         ) from error

@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.learners import trees
-from rankrls.learners.trees import Boosting, Labelled, Trees, drawn_folds, rankrls_derivatives, why_not
+from rankrls.learners.trees import Boosting, Labelled, Trees, rankrls_derivatives, why_not
 from rankrls.metrics import Measure
 
 NDCG = Measure("ndcg", k=5)
@@ -102,20 +102,6 @@ def test_labels_of_a_fold_never_reach_its_own_scores(loss):
     after = _boosting(Labelled(data.X, y, data.weights, data.starts), loss).held_out(1)
     np.testing.assert_array_equal(after[held], before.held_out(1)[held])
     assert not np.array_equal(after, before.held_out(1))
-
-
-def test_folds_hold_each_query_once_and_spread_those_with_two_labels():
-    qid = np.repeat(np.arange(60), 3)
-    y = np.where((qid % 3 == 0) & (np.arange(180) % 3 == 0), 1.0, 0.0)[:, None]
-    layout = query_layout(qid, 180)
-    folds = drawn_folds(y, layout, np.random.default_rng(0))
-    assert sorted(np.concatenate(folds)) == list(range(60))
-    assert [sum(q % 3 == 0 for q in fold) for fold in folds] == [4] * 5
-    shuffled = np.random.default_rng(1).permutation(180)
-    other = query_layout(qid[shuffled], 180)
-    again = drawn_folds(y[shuffled], other, np.random.default_rng(0))
-    ids = lambda folds, layout: [layout.ids[layout.by_id][fold].tolist() for fold in folds]
-    assert ids(again, other) == ids(folds, layout)
 
 
 def test_what_cannot_be_grown_is_said():

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.model_selection import KFold
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, load, save
 from rankrls._compiled import limited_threads
@@ -51,6 +52,7 @@ def test_trees_and_blends_stand_behind_the_others_and_say_how_they_were_judged()
     assert model.best_score_ < model.results_["mean_score"].max() + 1e-12
     for name, value in model.best_params_.items():
         assert model.cv_results_[name][model.best_index_] == value
+    assert _fitted(families="all", cv=3).selection_ == "3 folds of 40 queries, the choice of 8 models"
     linear = _fitted(families=("linear",))
     assert linear.selection_ == "leave-query-out over 40 queries, the choice of 2 models"
 
@@ -68,13 +70,12 @@ def test_trees_are_judged_by_the_mean_scores_of_three_models_without_the_query()
 
 
 def _boosting(loss: str) -> trees.Boosting:
-    """The trees of a loss on the same folds: every query has two labels, and folds are every fifth of a permutation."""
+    """The trees of a loss on the folds of cv=5."""
     X, y, _ = _data()
-    rng = np.random.default_rng(0)
-    drawn = rng.permutation(40)
     items = trees.Labelled(X, y, np.ones(len(y)), 12 * np.arange(41))
-    folds = [drawn[k::5] for k in range(5)]
-    return trees.Boosting(loss, 4, 0.3, items, folds, Measure("ndcg", k=10), int(rng.integers(2**30)))
+    folds = [held for _, held in KFold(5, shuffle=True, random_state=0).split(np.arange(40))]
+    seed = int(np.random.default_rng(0).integers(2**30))
+    return trees.Boosting(loss, 4, 0.3, items, folds, Measure("ndcg", k=10), seed)
 
 
 def test_a_blend_is_the_best_mean_of_the_held_out_scores_of_both(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -83,13 +84,11 @@ def test_a_blend_is_the_best_mean_of_the_held_out_scores_of_both(monkeypatch: py
         patch.setattr(Entries, "chosen", lambda entries: len(entries.means) - 1)
         model = _fitted()
     alone = _fitted(families="trees")
-    boosting, row = _boosting(alone.best_params_["loss"]), np.arange(len(y))
+    boosting = _boosting(alone.best_params_["loss"])
     held = np.mean([boosting.held_out(k) for k in range(3)], axis=0)
     scale = int(np.argmax(model.results_["mean_score"][:2]))
     Z = [X, (X - X.mean(0)) / X.std(0)][scale]
-    linear = RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid)
-    folds = [(row[~np.isin(qid, fold)], row[np.isin(qid, fold)]) for fold in boosting.folds]
-    linear.set_params(alphas=(linear.alpha_,), cv=folds).fit(Z, y, qid=qid)
+    linear = RankRLSCV(scoring="ndcg@10", cv=5).fit(Z, y, qid=qid)
     columns = np.column_stack((linear.held_out_scores_, held)).reshape(40, 12, 2)
     columns = (columns - columns.mean(axis=1, keepdims=True)).reshape(-1, 2)
     spreads = columns.std(axis=0)
@@ -178,7 +177,10 @@ def test_what_trees_cannot_do_is_skipped_with_its_reason() -> None:
     with pytest.warns(InputWarning, match="10 queries"):
         few = AutoRankRLS(families="all", n_basis=20).fit(X, y, qid=qid)
     assert set(few.skipped_) == {"trees, raw", "blend, raw"}
-    with pytest.warns(InputWarning, match="whole queries"):
+    with pytest.warns(InputWarning, match="there are 1"):
         AutoRankRLS(families=("linear", "trees"), scoring="disagreement").fit(X, y)
+    X, y, qid = _data()
+    with pytest.warns(InputWarning, match="folds that hold out each query"):
+        _fitted(cv=[(np.flatnonzero(qid > 5), np.flatnonzero(qid <= 5))])
     with pytest.raises(InputError, match="families"):
         AutoRankRLS(families=("linear", "forest")).fit(X, y, qid=qid)

@@ -23,11 +23,10 @@ Index = NDArray[np.intp]
 LOSSES = ("rankrls", "lambdarank")
 SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
 """Leaves and learning rate."""
-N_FOLDS = 5
+LEAST_QUERIES = 10
+_WATCHED = 5
+"""One of so many queries chooses the number of trees."""
 _MOST_TREES, _PATIENCE = 600, 50
-_MORE = N_FOLDS / (N_FOLDS - 1)
-"""What the queries of a fold add to the others."""
-_LEAST_QUERIES = 2 * N_FOLDS
 _MOST_LEAVES = max(leaves for leaves, _ in SETTINGS)
 _END = "end of trees\n"
 _HEAD = {
@@ -95,7 +94,7 @@ def stored_text(booster: Any) -> str:
 def _check_text(text: str, n_features: int) -> None:
     head, *trees = text.removesuffix(_END).split("\nTree=")
     known = [("tree", ""), *_fields(head.partition("\n")[2]).items()]
-    good = [name for name, _ in known] == list(_HEAD) and len(trees) <= 2 * _MOST_TREES and text.endswith(_END)
+    good = [name for name, _ in known] == list(_HEAD) and len(trees) <= 4 * _MOST_TREES and text.endswith(_END)
     wanted = {**_HEAD, "max_feature_idx": str(n_features - 1)}
     good = good and all(value == (wanted[name] or value) for name, value in known)
     good = good and all(len(value.split()) == n_features for name, value in known if name.startswith("feature_"))
@@ -198,13 +197,13 @@ class Boosting:
     def numbers(self) -> list[int]:
         """How many trees to grow without each fold.
 
-        The number is the best for every fifth of the other queries, by trees that were grown without it. With these
-        queries there are more data by a quarter, and more trees.
+        The number is the best for every fifth of the other queries, by trees that were grown without it; and larger
+        by a quarter, as the data are with these.
         """
 
         def without(k: int) -> int:
             rest = self._without(k)
-            fifth = np.arange(len(rest.starts) - 1) % N_FOLDS == 0
+            fifth = np.arange(len(rest.starts) - 1) % _WATCHED == 0
             grown, watched = (rest.take(np.flatnonzero(some)) for some in (~fifth, fifth))
 
             def judged(f: Array, _: Any) -> tuple[str, float, bool]:
@@ -213,26 +212,27 @@ class Boosting:
 
             stop = lightgbm().early_stopping(_PATIENCE, verbose=False)
             how = {"valid_sets": [watched.dataset()], "feval": judged, "callbacks": [stop]}
-            return round(_MORE * int(self._grown(grown, _MOST_TREES, k, **how).best_iteration))
+            number = int(self._grown(grown, _MOST_TREES, k, **how).best_iteration)
+            return round(number * _WATCHED / (_WATCHED - 1))
 
         # LightGBM's own threads wait busily for each other at every tree: folds side by side take a tenth of the time.
-        return map_threads(without, range(N_FOLDS))
+        return map_threads(without, range(len(self.folds)))
 
     def held_out(self, repetition: int) -> Array:
         """Scores of each query by trees that were grown without its fold, (m,)."""
 
         def without(k: int) -> Any:
-            grown = self._grown(self._without(k), self.numbers[k], N_FOLDS * repetition + k)
+            grown = self._grown(self._without(k), self.numbers[k], len(self.folds) * repetition + k)
             return grown.predict(for_lightgbm(self.data.X[self.data.rows(self.folds[k])]), num_threads=1)
 
         scores = np.empty(len(self.data.y))
-        for fold, found in zip(self.folds, map_threads(without, range(N_FOLDS)), strict=True):
+        for fold, found in zip(self.folds, map_threads(without, range(len(self.folds))), strict=True):
             scores[self.data.rows(fold)] = found
         return scores
 
     def fitted(self, models: int) -> Trees:
-        """The mean of models of all queries, with more trees than without a fold by a quarter."""
-        number = round(_MORE * float(np.mean(self.numbers)))
+        """The mean of models of all queries, with more trees than without a fold, as there are more queries."""
+        number = round(sum(self.numbers) / (len(self.folds) - 1))
         texts = map_threads(lambda k: stored_text(self._grown(self.data, number, 1000 + k)), range(models))
         return Trees(tuple(texts), self.data.X.shape[1])
 
@@ -258,19 +258,11 @@ class Boosting:
         return lightgbm().train(parameters, data.dataset(), n_trees, **how)
 
 
-def drawn_folds(y: Array, layout: QueryLayout, rng: Any) -> list[Index]:
-    """Folds of queries by their places in ``layout.by_id``; those with different labels are spread evenly."""
-    drawn = rng.permutation(layout.n_queries)
-    varied = label_varies(y, layout)[layout.by_id]
-    drawn = drawn[np.argsort(~varied[drawn], kind="stable")]
-    return [drawn[k::N_FOLDS] for k in range(N_FOLDS)]
-
-
 def why_not(loss: str, y: Array, layout: QueryLayout) -> str | None:
     """Why trees cannot be grown by a loss; None if they can."""
     varied = int(label_varies(y, layout).sum())
-    if varied < _LEAST_QUERIES:
-        return f"trees need {_LEAST_QUERIES} queries with different labels; there are {varied}"
+    if varied < LEAST_QUERIES:
+        return f"trees need {LEAST_QUERIES} queries with different labels; there are {varied}"
     grades = ((y >= 0) & (y <= _MOST_GRADES) & (y == np.floor(y))).all()
     if loss == "lambdarank" and not (grades and layout.counts.max() <= _LONGEST_QUERY):
         return "lambdarank needs labels that are whole numbers from 0 to 30"

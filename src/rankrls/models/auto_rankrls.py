@@ -19,7 +19,7 @@ from rankrls._checks import check_word
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._rows import check_finite_features
-from rankrls.learners.trees import lightgbm
+from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
 from rankrls.models.boosted import Found, fitted_blend, fitted_trees
@@ -36,8 +36,9 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.preprocessing import LogScaler
+from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Entries
-from rankrls.selection.plans import Plan, exact_plan, folds_plan
+from rankrls.selection.plans import Plan, exact_plan
 from rankrls.selection.search import Results, progress, search
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
@@ -97,14 +98,12 @@ _SCALES: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """A family on features of one scale, fitted: an estimator or a pipeline, what its search found, and how."""
+    """A family on features of one scale, fitted: an estimator or a pipeline, and what its search found."""
 
     family: str
     scale: str
     estimator: Any
     results: Results
-    how: str
-    folds: Any
     seconds: float
 
     def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
@@ -124,12 +123,12 @@ class AutoRankRLS(Ranker, SelectionParameters):
     trees before the blend, and within each raw before scaled. The choice is the first one that is not worse than the
     best by more than half a standard error of their difference over queries.
 
-    Trees are LightGBM's (``pip install 'rankrls[trees]'``), fitted without each of 5 folds of queries, with the loss of
-    RankRLS and with lambdarank, with 7, 15 or 31 leaves. Each query is scored by the trees that were fitted without it.
-    Their number is chosen on a fifth of the other queries, by trees that were fitted without these. The model is the
-    mean of three that are fitted on all queries; the chosen loss and leaves are judged by the mean of three too. The
-    blend is a weighted mean of these scores and those of the best other model, each centred in queries and divided by
-    its spread; the weight has the best measure of the held-out scores.
+    Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS and with lambdarank, with 7, 15 or
+    31 leaves. They are refitted without each fold of queries, so that with trees all models are judged by the same 5
+    folds. Their number is chosen on a fifth of the other queries, by trees that were fitted without these. The model is
+    the mean of three that are fitted on all queries; the chosen loss and leaves are judged by the mean of three too.
+    The blend is a weighted mean of the scores of trees and of the best other model, each centred in queries and divided
+    by its spread; the weight has the best measure of the held-out scores.
 
     Parameters
     ----------
@@ -147,9 +146,10 @@ class AutoRankRLS(Ranker, SelectionParameters):
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
-        if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. Trees have folds of their own.
+        if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
+        queries.
     random_state : int, Generator or RandomState, default=0
-        For choosing the basis, and for the folds and features of trees.
+        For choosing the basis, and the features of trees.
     verbose : int, default=0
         As in :class:`RankRLSCV`.
 
@@ -252,15 +252,17 @@ class AutoRankRLS(Ranker, SelectionParameters):
         self
         """
         check_parameters(self)
-        if not set(self._to_try("families", _FAMILIES)).isdisjoint(_BOOSTED):
+        families = self._to_try("families", _FAMILIES)
+        if not set(families).isdisjoint(_BOOSTED):
             lightgbm()  # or the error that names the extra
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        plan = exact_plan(self.cv, measure, data, [Setting()])
+        by_folds = self.cv is None and "trees" in families and data.n_queries >= LEAST_QUERIES
+        plan = exact_plan(FEW_FOLDS if by_folds else self.cv, measure, data, [Setting()])
         tried, skipped = self._try_all(data, plan)
         fitting.begin(self, data)
-        how = self._publish(tried, plan)
-        self.selection_ = fitting.described(f"{how}, the choice of {len(tried)} models", data)
+        self._publish(tried, plan)
+        self.selection_ = fitting.described(f"{plan.description}, the choice of {len(tried)} models", data)
         self.skipped_ = skipped
         if skipped:
             warnings.warn(
@@ -314,19 +316,16 @@ class AutoRankRLS(Ranker, SelectionParameters):
         return tried, skipped
 
     def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[Found, str]:
-        """The best linear or kernel model that knows a row without its query, with the trees; and its scale."""
+        """The best linear or kernel model with the trees, and its scale."""
         if len(tried) < 2 or tried[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
         *others, trees = tried
         sign = 1.0 if plan.greater_is_better else -1.0
         other = max(others, key=lambda one: sign * one.results.best_score)
-        folds = [(np.setdiff1d(np.arange(data.n_rows), held), held) for held in trees.folds]
-        chosen = {"alphas": (other.results.best_value,), **other.results.best_choices}
-        by_folds = self._try(other.family, other.scale, data, folds_plan(folds, plan.measure, data, 0.0), chosen)
-        return fitted_blend(data, plan, other, by_folds.results, trees), other.scale
+        return fitted_blend(data, plan, other, trees), other.scale
 
-    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan, chosen: Any = ()) -> Found:
-        """Fit a scaler and then a ranker, whose alphas and kernel may be chosen already."""
+    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> Found:
+        """Fit a scaler and then a ranker."""
         check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
         X, scaler = data.X, _SCALES[scale](data.X)
         if scaler is not None:
@@ -337,19 +336,18 @@ class AutoRankRLS(Ranker, SelectionParameters):
         given = {"scoring": self.scoring, **kernel}
         if gamma is not None:
             given["gamma"] = gamma(X, data.weights)
-        given |= chosen
         ranker: Any = RankRLSCV(**given)
         if kernel and data.n_rows > 2 * int(self.n_basis):
             ranker = SparseRankRLSCV(**given, n_basis=int(self.n_basis), random_state=self.random_state)
         ranker.n_features_in_ = X.shape[1]
         scaled = replace(data, X=X)
-        results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, fitting.alphas_of(ranker))
+        results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, None)
         fitting.store(ranker, results, plan, scaled)
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
-        return Found(estimator, results, plan.description)
+        return Found(estimator, results)
 
-    def _publish(self, tried: list[_Tried], plan: Plan) -> str:
-        """Keep the choice and all that was tried; how the choice was held out."""
+    def _publish(self, tried: list[_Tried], plan: Plan) -> None:
+        """Keep the choice and all that was tried."""
         found = [one.results for one in tried]
         entries = Entries.of(found, plan.greater_is_better, self.rule)
         k = entries.chosen()
@@ -377,7 +375,6 @@ class AutoRankRLS(Ranker, SelectionParameters):
                 for choices, value, mean, error, *_ in one.results.rows
             ]
         )
-        return tried[k].how
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
-from rankrls.learners.trees import LOSSES, N_FOLDS, SETTINGS, Boosting, Labelled, drawn_folds, why_not
+from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, Labelled, why_not
 from rankrls.models import fitting
 from rankrls.models.parameters import estimator
 from rankrls.models.ranker import Ranker
@@ -53,29 +53,27 @@ class BlendRanker(Ranker):
 
 
 class Found(NamedTuple):
-    """A model, what was found with it, how its rows were held out, and the rows of each fold of trees."""
+    """A model, and what was found with it."""
 
     estimator: Any
     results: Results
-    how: str
-    folds: Any = ()
 
 
 def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
-    """The trees of the best loss and setting, judged by the scores of trees that were grown without the query.
+    """The trees of the best loss and setting, judged by the scores of trees that were grown without the fold.
 
     The model is the mean of several, and the best setting is judged by as many.
     """
-    if plan.exact != "queries" or data.Y.shape[1] > 1:
-        raise InputError("Trees need one target, and folds of whole queries.", parameter="families")
-    layout, rng, y = data.layout, generator(random_state), data.Y[:, 0]
-    rows = layout.order[runs_of(layout.starts, layout.by_id)]
-    weights = np.ones(len(y)) if data.weights is None else data.weights
-    items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
-    folds, seed = drawn_folds(data.Y, layout, rng), int(rng.integers(2**30))
+    layout, y = data.layout, data.Y[:, 0]
     losses = [loss for loss in LOSSES if why_not(loss, data.Y, layout) is None]
     if not losses:
         raise InputError(f"{why_not(LOSSES[0], data.Y, layout)}.", parameter="families")
+    if data.Y.shape[1] > 1 or plan.folds is None or sum(map(len, plan.folds)) < data.n_queries:
+        raise InputError("Trees need one target, and folds that hold out each query.", parameter="families")
+    rows = layout.order[runs_of(layout.starts, layout.by_id)]
+    weights = np.ones(len(y)) if data.weights is None else data.weights
+    items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
+    folds, seed = [np.argsort(layout.by_id)[fold] for fold in plan.folds], int(generator(random_state).integers(2**30))
     tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in product(losses, SETTINGS)]
     held = [[each.held_out(0)] for each in tried]
     while True:
@@ -92,18 +90,16 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     ranker = TreeRanker()
     fitting.begin(ranker, data)
     ranker.n_features_in_, ranker.trees_ = data.X.shape[1], tried[best].fitted(_N_MODELS)
-    how, held_rows = f"{N_FOLDS} folds of {layout.n_queries} queries", [rows[items.rows(fold)] for fold in folds]
-    return Found(ranker, results, how, held_rows)
+    return Found(ranker, results)
 
 
-def fitted_blend(data: LabelledItems, plan: Plan, other: Any, by_folds: Any, trees: Any) -> Found:
+def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> Found:
     """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
 
-    The weight is chosen by the measure of held-out scores, of the other model without each fold of the trees: without
-    each query they would have more to learn from than the trees. Least squares on them would favour the other model,
+    The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
     whose scores are fitted to the labels; those of lambdarank are not.
     """
-    layout, columns = data.layout, np.hstack([one.best_scores for one in (by_folds, trees.results)])
+    layout, columns = data.layout, np.hstack([one.results.best_scores for one in (other, trees)])
     means = np.column_stack([np.bincount(layout.codes, column) for column in columns.T]) / layout.counts[:, None]
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)
@@ -118,4 +114,4 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, by_folds: Any, tre
             ranker.weights_ = weights
     ranker.n_features_in_ = trees.estimator.n_features_in_
     ranker.models_ = [other.estimator, trees.estimator]
-    return Found(ranker, results, trees.how)
+    return Found(ranker, results)
