@@ -125,10 +125,10 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS and with lambdarank, with 7, 15 or
     31 leaves. They are refitted without each fold of queries, so that with trees all models are judged by the same 5
-    folds. Their number is chosen on a fifth of the other queries, by trees that were fitted without these. The model is
-    the mean of three that are fitted on all queries; the chosen loss and leaves are judged by the mean of three too.
-    The blend is a weighted mean of the scores of trees and of the best other model, each centred in queries and divided
-    by its spread; the weight has the best measure of the held-out scores.
+    folds. The number of trees is chosen on a fifth of the other queries, by trees that were fitted without these. The
+    model is the mean of three that are fitted on all queries; the chosen loss and leaves are judged by the mean of
+    three too. The blend is a weighted mean of the scores of trees and of the best other model, each centred in queries
+    and divided by its spread; the weight has the best measure of the held-out scores.
 
     Parameters
     ----------
@@ -200,9 +200,9 @@ class AutoRankRLS(Ranker, SelectionParameters):
     n^2 + n^3) for the linear models, O(m r (n + r) + r^3) for each kernel over r items. Sparse features are only
     divided by their standard deviation. A query of one item has no effect, but its row may be in the basis.
 
-    Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target and ten
-    queries with different labels, lambdarank whole labels from 0 to 30. They cannot be exported or explained. Results
-    are the same for any number of threads.
+    Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target, ten
+    queries with different labels and folds that hold out each query; lambdarank whole labels from 0 to 30. They cannot
+    be exported or explained. Results are the same for any number of threads.
 
     References
     ----------
