@@ -92,6 +92,15 @@ def test_a_value_that_is_too_large_is_found_in_its_file(files, rows, letor, refu
     refused("fit", "huge.txt", "-m", "m.rankrls", Refusal("huge.txt", parameter="X", row=3, column="3"))
 
 
+@pytest.mark.parametrize("more", [(), ("--columns", "auto")], ids=["numbers", "encoded"])
+@pytest.mark.parametrize("cell", ["x7", "1e300"])
+def test_a_cell_of_a_table_is_found_by_its_line(files, refused, more, cell):
+    lines = [f"{q},{a},{a % 2}" for q in "uvw" for a in range(40)]
+    (files / "bad.csv").write_text("\n".join(["q,a,y", *lines[:4], f"u,{cell},1", *lines[5:]]) + "\n")
+    wrong = Refusal(cell if cell == "x7" else "overflow", file="bad.csv", line=6)
+    refused("fit", "bad.csv", "-m", "m.rankrls", "--label", "y", "--qid", "q", *more, wrong)
+
+
 def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     X, y, qid = rows(1)
     letor(files / "wide.txt", X.repeat(2, axis=1), y, qid)

@@ -314,7 +314,7 @@ def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     if "unlabelled" in tables and row >= table.n_rows:
         table, row = tables["unlabelled"], row - table.n_rows
     column = table.feature_ids[error.column] if isinstance(error.column, int) else error.column
-    return error.replace(file=table.path, row=row, column=column)
+    return error.replace(file=table.path, line=table.line_of(row), row=row, column=column)
 
 
 def _open(found: Study) -> None:

@@ -39,6 +39,10 @@ class FileTable:
         """Number of columns of ``X``."""
         return int(self.X.shape[1])
 
+    def line_of(self, row: int | None) -> int | None:
+        """The line of a row of a text file, from 1; None if it is not known."""
+        return None
+
     def summary(self) -> dict[str, Any]:
         """What is in it, as plain values: where it came from, its size, and how often each label occurs."""
         y = np.zeros(0) if self.y is None else self.y

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import MISSING, check_word, number
+from rankrls._errors import InputError
 from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io._table import FileTable
 from rankrls.io.columns import ColumnRoles, ReadPlan, check_column, plan_columns
@@ -75,6 +77,12 @@ class ColumnTable(FileTable):
     def docids(self) -> NDArray[Any] | None:
         """The items' ids, as text."""
         return None if self.ids is None else objects(map(str, self.ids.tolist()))
+
+    def line_of(self, row: int | None) -> int | None:
+        """The line of a row of a text file, from 1; None if it is not known."""
+        with suppress(InputError, OSError), open_table(self.path) as table:
+            return None if row is None else table.refuse_row(row, "").line
+        return None
 
 
 def load_table(

@@ -131,7 +131,7 @@ def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Any) -
     try:
         X = encode(table.X)
     except InputError as error:
-        raise error.replace(file=table.path) from error
+        raise error.replace(file=table.path, line=table.line_of(error.row)) from error
     names = tuple(encoder.get_feature_names_out().tolist())
     rows: Rows = replace(table, X=X, feature_names=names)
     return rows
