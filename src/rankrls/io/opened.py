@@ -129,9 +129,13 @@ class Table:
         self._source.seek(0)
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
+    def line_of(self, row: int) -> int | None:
+        """The line of a row, from 0, of text; None of other formats, or if it cannot be found."""
+        return self._data.line_of(row) if self.textual else None
+
     def refuse_row(self, row: int, message: str, **facts: Any) -> InputError:
         """An error about a row, from 0, that names its line in text."""
-        line = self._data.line_of(row) if self.textual else None
+        line = self.line_of(row)
         return self.refuse(f"{'' if line else f'row {row}, counted from 0: '}{message}", row=row, line=line, **facts)
 
     def stored(self, names: Sequence[str] = (), step: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:

@@ -81,7 +81,7 @@ class ColumnTable(FileTable):
     def line_of(self, row: int | None) -> int | None:
         """The line of a row of a text file, from 1; None if it is not known."""
         with suppress(InputError, OSError), open_table(self.path) as table:
-            return None if row is None else table.refuse_row(row, "").line
+            return None if row is None else table.line_of(row)
         return None
 
 

@@ -22,7 +22,7 @@ from rankrls._rows import check_finite_features
 from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.models import fitting
-from rankrls.models.boosted import Found, fitted_blend, fitted_trees
+from rankrls.models.boosted import fitted_blend, fitted_trees
 from rankrls.models.parameters import (
     SelectionParameters,
     check_measure,
@@ -124,9 +124,9 @@ class AutoRankRLS(Ranker, SelectionParameters):
     best by more than half a standard error of their difference over queries.
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS and with lambdarank, with 7, 15 or
-    31 leaves. They are refitted without each fold of queries, so that with trees all models are judged by the same 5
+    31 leaves. They are refitted without each fold of queries, so that with trees all models are evaluated on the same 5
     folds. The number of trees is chosen on a fifth of the other queries, by trees that were fitted without these. The
-    model is the mean of three that are fitted on all queries; the chosen loss and leaves are judged by the mean of
+    model is the mean of three that are fitted on all queries; the chosen loss and leaves are evaluated with the mean of
     three too. The blend is a weighted mean of the scores of trees and of the best other model, each centred in queries
     and divided by its spread; the weight has the best measure of the held-out scores.
 
@@ -315,7 +315,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
             raise failure
         return tried, skipped
 
-    def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[Found, str]:
+    def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[tuple[Any, Results], str]:
         """The best linear or kernel model with the trees, and its scale."""
         if len(tried) < 2 or tried[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
@@ -324,7 +324,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
         other = max(others, key=lambda one: sign * one.results.best_score)
         return fitted_blend(data, plan, other, trees), other.scale
 
-    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> Found:
+    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> tuple[Any, Results]:
         """Fit a scaler and then a ranker."""
         check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
         X, scaler = data.X, _SCALES[scale](data.X)
@@ -344,7 +344,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
         results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, None)
         fitting.store(ranker, results, plan, scaled)
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
-        return Found(estimator, results)
+        return estimator, results
 
     def _publish(self, tried: list[_Tried], plan: Plan) -> None:
         """Keep the choice and all that was tried."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,7 @@ from rankrls.models.parameters import estimator
 from rankrls.models.ranker import Ranker
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 from rankrls.selection.basis import generator
-from rankrls.selection.curves import evaluated
+from rankrls.selection.curves import Curve, evaluated
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import Results
 
@@ -26,6 +26,7 @@ Array = NDArray[np.float64]
 
 
 _N_MODELS = 3
+"""Of trees, which are averaged."""
 _WEIGHTS = (0.2, 0.4, 0.6, 0.8)
 """Of the trees in a blend."""
 
@@ -52,17 +53,10 @@ class BlendRanker(Ranker):
         return np.column_stack([model.predict(X) for model in self.models_]) @ self.weights_
 
 
-class Found(NamedTuple):
-    """A model, and what was found with it."""
+def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[TreeRanker, Results]:
+    """The trees of the best loss and setting, evaluated on the folds that trees were grown without.
 
-    estimator: Any
-    results: Results
-
-
-def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
-    """The trees of the best loss and setting, judged by the scores of trees that were grown without the fold.
-
-    The model is the mean of several, and the best setting is judged by as many.
+    The model is the mean of several, and the best setting is evaluated with as many.
     """
     layout, y = data.layout, data.Y[:, 0]
     losses = [loss for loss in LOSSES if why_not(loss, data.Y, layout) is None]
@@ -75,25 +69,30 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> Found:
     items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
     folds, seed = [np.argsort(layout.by_id)[fold] for fold in plan.folds], int(generator(random_state).integers(2**30))
     tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in product(losses, SETTINGS)]
+
+    def of_mean(scores: list[Array]) -> Curve:
+        mean = np.empty((len(y), 1, 1))
+        mean[rows, 0, 0] = np.mean(scores, axis=0)
+        return replace(evaluated(plan.measure, data, mean), scores=lambda _: mean[:, 0])
+
     held = [[each.held_out(0)] for each in tried]
+    curves = [of_mean(scores) for scores in held]
     while True:
         results = Results(plan.greater_is_better, "best")
-        for each, scores in zip(tried, held, strict=True):
-            mean = np.empty((len(y), 1, 1))
-            mean[rows, 0, 0] = np.mean(scores, axis=0)
-            curve = replace(evaluated(plan.measure, data, mean), scores=lambda _, mean=mean: mean[:, 0])
+        for each, curve in zip(tried, curves, strict=True):
             results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
         best = results.best_index
         if len(held[best]) == _N_MODELS:
             break
         held[best] += [tried[best].held_out(k) for k in range(1, _N_MODELS)]
+        curves[best] = of_mean(held[best])
     ranker = TreeRanker()
     fitting.begin(ranker, data)
     ranker.n_features_in_, ranker.trees_ = data.X.shape[1], tried[best].fitted(_N_MODELS)
-    return Found(ranker, results)
+    return ranker, results
 
 
-def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> Found:
+def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, Results]:
     """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
 
     The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
@@ -114,4 +113,4 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> Fou
             ranker.weights_ = weights
     ranker.n_features_in_ = trees.estimator.n_features_in_
     ranker.models_ = [other.estimator, trees.estimator]
-    return Found(ranker, results)
+    return ranker, results
