@@ -2,7 +2,7 @@
 
 Each trial runs a command that replaces what an earlier one has written, in a forked child, and then looks at the
 target: it is the old one or the new one as a whole, a success has replaced it, and whoever could not write says so in
-one line with exit code 2. The next whole run removes temporary files that killed runs have left.
+one line with exit code 2. The next whole run removes temporary files and folders that killed runs have left.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ import numpy as np
 
 STEPS = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.chmod", "os.scandir")
 """What a child may be killed at: each step that touches the folder that it writes to."""
+REMOVALS = ("os.remove", "os.rmdir")
+"""Steps of which a folder is removed; they have names without the folder."""
 
 _LIBC = ctypes.CDLL(None)
 _NEW_MOUNTS, _PRIVATE, _REMOUNT, _READ_ONLY, _PAGE = 0x20000, (1 << 18) | 16384, 32, 1, 4096
@@ -54,6 +56,8 @@ WRITERS = (
     Writer("c.parquet", lambda to, k: ["convert", _DATA[k], to, "-q"]),
     Writer("s.txt", lambda to, k: ["predict", _MODELS[k], "test.txt", "-q", "-o", to]),
     Writer("page.html", lambda to, k: ["compare", "test.txt", *_MODELS, "-q", "--title", f"T{k}", "--html", to]),
+    Writer("parts", lambda to, k: ["split", _DATA[k], to, "-q", "--folds", "3", "--force"]),
+    Writer("shards", lambda to, k: ["convert", _DATA[k], to, "-q", "--rows-per-file", "100", "--force"]),
 )
 
 
@@ -151,7 +155,7 @@ def _child(argv: list[str], step: int, largest: int) -> int:
 
     def count(event: str, arguments: Any) -> None:
         nonlocal left
-        if event in STEPS and "targets" in str(arguments[0]):
+        if event in STEPS and ("targets" in str(arguments[0]) or event in REMOVALS):
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
@@ -174,6 +178,11 @@ def _child(argv: list[str], step: int, largest: int) -> int:
 def content(writer: Writer) -> Any:
     """What tells two results from each other and from anything else."""
     path = Path("targets", writer.target)
+    if not path.exists():  # the next writer renames back what was killed between its two renames
+        (path,) = path.parent.glob(f".{writer.target}.old*")
+    if path.is_dir():
+        files = (file for file in path.rglob("*") if file.is_file())
+        return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
     if path.suffix == ".rankrls":
         from rankrls import load
 
@@ -188,7 +197,7 @@ def content(writer: Writer) -> Any:
 
 def kill(trials: Trials, writer: Writer, rng: random.Random) -> None:
     """Kill -9 at a step that touches the folder, or at any moment."""
-    how: dict[str, Any] = {"step": rng.randrange(1, 20)}
+    how: dict[str, Any] = {"step": rng.randrange(1, 120)}
     if rng.random() < 0.5:
         how = {"send": signal.SIGKILL, "after": rng.uniform(0, 1.1) * trials.seconds}
     if trials.disturbed(writer, **how) not in (0, -signal.SIGKILL):
@@ -207,7 +216,9 @@ def interrupt(trials: Trials, writer: Writer, rng: random.Random) -> None:
 
 def too_large(trials: Trials, writer: Writer, rng: random.Random) -> None:
     """A limit on the size of files, which is met at any byte."""
-    size = Path("targets", writer.target).stat().st_size
+    target = Path("targets", writer.target)
+    files = [*target.rglob("*.*")] if target.is_dir() else [target]
+    size = max(file.stat().st_size for file in files)
     _clean(trials, writer, trials.disturbed(writer, largest=rng.randrange(200, max(201, size))))
 
 

@@ -1,5 +1,6 @@
 """What replaces a file: its permissions, what killed writers leave, and what is written to in place."""
 
+import json
 import os
 import re
 import signal
@@ -102,6 +103,109 @@ def test_folders(tmp_path):
     assert (os.listdir(tmp_path), sorted(os.listdir(place))) == (["f"], ["b", "c"])
     with pytest.raises(NotADirectoryError), new_folder(place / "b", ours, force=True):
         raise AssertionError
+
+
+_DISTURBED = """
+import itertools, json, os, re, signal, sys
+from pathlib import Path
+from rankrls.io.files import new_folder
+
+ROOT, how = Path(sys.argv[1]), sys.argv[2]
+PLACE = ROOT / "f"
+
+def replace(text):
+    with new_folder(PLACE, re.compile("[ab]"), force=True) as new:
+        for name in "ab":
+            (new / name).write_text(text)
+
+def disturbed(number):
+    steps = itertools.count(1)
+    def hook(event, arguments):
+        if (event.startswith("os.") or str(ROOT) in str(arguments)) and next(steps) == number:
+            print(event, flush=True)
+            if how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            raise {"failure": OSError(16, "Device or resource busy"), "interrupt": KeyboardInterrupt()}[how]
+    sys.addaudithook(hook)
+    try:
+        replace("new")
+    except (OSError, KeyboardInterrupt):
+        os._exit(1)
+    os._exit(0)
+
+def held(folder):
+    return sorted((path.name, path.read_text()) for path in folder.iterdir())
+
+found = []
+for number in itertools.count(1):
+    replace("old")
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.dup2(write, 1)
+        disturbed(number)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    os.close(write)
+    event = os.read(read, 100).decode().strip()
+    os.close(read)
+    if not event:
+        break
+    folders = {path.name.strip(".f")[:3]: held(path) for path in ROOT.iterdir()}
+    replace("next")
+    found.append([event, status, folders, [path.name for path in ROOT.iterdir()], held(PLACE)])
+print(json.dumps(found))
+"""
+
+
+@posix
+@pytest.mark.parametrize("how", ["kill", "failure", "interrupt"])
+def test_at_every_step_the_old_folder_or_the_new_one_is_there(how, tmp_path):
+    done = subprocess.run([sys.executable, "-c", _DISTURBED, tmp_path, how], capture_output=True, text=True, check=True)
+    trials = json.loads(done.stdout)
+    assert {"os.rename", "os.remove", "os.rmdir"} <= {event for event, *_ in trials}
+    old, new, latest = ([["a", text], ["b", text]] for text in ("old", "new", "next"))
+    moved_aside = []
+    for event, status, folders, left, after in trials:
+        moved_aside.append("" not in folders)
+        whole = folders["old" if moved_aside[-1] else ""]
+        assert whole in (old, new), (event, folders)
+        assert status != 0 or whole == new
+        assert (left, after) == (["f"], latest)
+    assert any(moved_aside) == (how == "kill")
+
+
+def test_a_folder_that_was_moved_aside_comes_back_before_anything_is_refused(tmp_path):
+    aside = tmp_path / ".f.old0123456789ab"
+    aside.mkdir()
+    (aside / "a").write_text("old")
+    with Refusal("not empty", parameter="force"), new_folder(tmp_path / "f", re.compile("[ab]"), force=False):
+        raise AssertionError
+    assert (os.listdir(tmp_path), (tmp_path / "f" / "a").read_text()) == (["f"], "old")
+
+
+@posix
+def test_what_a_live_writer_holds_is_left_alone(tmp_path, monkeypatch):
+    """Also if it has a process number that means nothing here, as in another container."""
+    monkeypatch.setattr(os, "getpid", lambda: 2**22 + 1)
+    with atomic_write(tmp_path / "x", "w") as file, new_folder(tmp_path / "f", re.compile("a"), force=True) as new:
+        monkeypatch.undo()
+        file.write("first")
+        (new / "a").write_text("first")
+        write(tmp_path / "x", "second")
+        with new_folder(tmp_path / "f", re.compile("a"), force=True) as other:
+            (other / "a").write_text("second")
+        assert (tmp_path / "f" / "a").read_text() == "second"
+    assert (tmp_path / "x").read_text() == (tmp_path / "f" / "a").read_text() == "first"
+    assert sorted(os.listdir(tmp_path)) == ["f", "x"]
+
+
+def test_a_mounted_volume_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.setattr(os.path, "ismount", lambda path: str(path) == str(tmp_path))
+    with Refusal("a volume is mounted there", parameter="force"), new_folder(tmp_path, re.compile("a"), force=True):
+        raise AssertionError
+    with new_folder(tmp_path / "inside", re.compile("a"), force=True) as new:
+        (new / "a").write_text("")
+    assert os.listdir(tmp_path) == ["inside"]
 
 
 @posix

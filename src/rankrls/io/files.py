@@ -9,6 +9,8 @@ import os
 import re
 import shutil
 import stat
+import sys
+import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -26,6 +28,7 @@ _TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 _ENDS = (".query", ".group")
 """Of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
 _POSITION = ".position"
+_LONGEST_NAME = 50
 
 
 def path_list(paths: Paths) -> list[str]:
@@ -214,7 +217,7 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
     What the block writes goes to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block it
     is flushed to the disk and renamed. If the block raises, or the disk fills up, the temporary file is removed and the
     target keeps its old content. If the process is killed, the temporary file stays until the same target is written
-    again.
+    again; on Windows until somebody deletes it.
 
     Devices, pipes and standard output (``/dev/null``, ``/dev/stdout``) are not replaced: they are written
     to as the block goes.
@@ -259,12 +262,10 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
     target = os.path.realpath(name)
     if os.path.isdir(target):
         raise IsADirectoryError(21, "Is a directory, but a file is to be written here", name)
-    with _temporary(target) as temporary:
-        # what replaces a private file is private before anything is in it
-        permissions = os.stat(target).st_mode & 0o777 if os.path.exists(target) else None
-        with open(temporary, mode.replace("w", "x"), encoding=encoding) as file:
-            if permissions is not None:
-                os.chmod(temporary, permissions)
+    with _temporary(target, _make_file) as temporary:
+        if os.path.exists(target):  # what replaces a private file is private before anything is in it
+            os.chmod(temporary, os.stat(target).st_mode & 0o777)
+        with open(temporary, mode, encoding=encoding) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -290,16 +291,25 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
     ours : pattern
         The paths below the folder that may be replaced.
     force : bool
-        Whether a folder that holds such files, and no others, is replaced: it is removed when the new one is complete.
+        Whether a folder that holds such files, and no others, is replaced.
 
     Raises
     ------
     InputError
-        Before anything is written, for a folder that is not empty and not to be replaced.
+        Before anything is written, for a folder that is not empty and not to be replaced, and for a mounted volume.
     OSError
         If the files cannot be written.
+
+    Notes
+    -----
+    When the new folder is complete, the old one is renamed to ``.NAME.old*``, the new one takes its name, and the old
+    one is removed. If the process is killed between the two renames, the next call renames the old one back.
     """
     place = Path(os.path.realpath(folder))
+    for aside in _beside(str(place), "old"):
+        with _locked(aside) as unused:
+            if unused:
+                _restore_or_remove(aside, str(place))
     if place.exists() and not place.is_dir():
         raise NotADirectoryError(20, "Is not a folder, but files are to be written into it", str(folder))
     held = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir())
@@ -307,18 +317,52 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
         message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files with force."
         raise InputError(message, file=str(folder), parameter="force")
     others = [name for name in held if not ours.fullmatch(name)]
-    if others or place == Path.cwd():
-        why = f"it also holds {few(others, 3)}" if others else "it is the current one"
-        message = f"the folder cannot be replaced: {why}. Name another one."
+    refused = f"it also holds {few(others, 3)}" if others else None
+    if place == Path.cwd():
+        refused = "it is the current one"
+    if os.path.ismount(place):
+        refused = "a volume is mounted there"
+    if refused is not None:
+        message = f"the folder cannot be replaced: {refused}. Name another one, or one inside it."
         raise InputError(message, file=str(folder), parameter="force")
     os.makedirs(place.parent, exist_ok=True)
-    with _temporary(str(place)) as new:
-        os.mkdir(new)
+    with _temporary(str(place), os.mkdir) as new:
         yield Path(new)
-        if place.exists():
-            os.chmod(new, place.stat().st_mode & 0o777)
-            shutil.rmtree(place)
-        os.rename(new, place)
+        for path in Path(new).rglob("*"):
+            if path.is_file():
+                _flush(path)
+        _replace_folder(str(place), new)
+
+
+def _flush(path: Path) -> None:
+    """Wait until the content of a file is on the disk."""
+    with open(path, "rb+") as file:
+        os.fsync(file.fileno())
+
+
+def _replace_folder(place: str, new: str) -> None:
+    """Give a new folder its name; at every step the old one or the new one is there as a whole."""
+    aside = _new_name(place, "old")
+    with _locked(place):
+        try:
+            if os.path.exists(place):
+                os.chmod(new, os.stat(place).st_mode & 0o777)
+                os.rename(place, aside)
+            os.rename(new, place)
+        finally:
+            _restore_or_remove(aside, place)
+
+
+def _restore_or_remove(aside: str, place: str) -> None:
+    """Rename a folder back that was renamed aside, if it was; remove it if another one has its name."""
+    if not os.path.exists(aside):
+        return
+    if not os.path.exists(place):
+        os.rename(aside, place)
+        return
+    incomplete = _new_name(place, "tmp")  # nobody renames back what is partly removed
+    os.rename(aside, incomplete)
+    _remove(incomplete)
 
 
 def is_written_in_place(path: str | os.PathLike[str]) -> bool:
@@ -335,35 +379,70 @@ def _is_standard_output(path: str | os.PathLike[str]) -> bool:
     return False
 
 
-@contextlib.contextmanager
-def _temporary(target: str) -> Iterator[str]:
-    """A name beside the target, for what is renamed to it; removed if that fails, and what killed writers left.
+def _make_file(path: str) -> None:
+    open(path, "x").close()
 
-    It begins with ``.NAME.tmp`` and the number of the process.
-    """
+
+def _prefix(target: str, kind: str) -> str:
+    """How the paths begin of what is beside a target for some time: ``.NAME.tmp`` or ``.NAME.old``."""
     folder, name = os.path.split(target)
-    start = os.path.join(folder, f".{name[:50]}.tmp")  # a name may have 255 bytes
-    for path in glob.glob(glob.escape(start) + "*." + 12 * "[0-9a-f]"):
-        process = path[len(start) :].partition(".")[0]
-        if process.isdecimal() and not _runs(int(process)):
-            _remove(path)
-    temporary = f"{start}{os.getpid()}.{os.urandom(6).hex()}"
+    if len(name) > _LONGEST_NAME:  # a name may have 255 bytes
+        name = f"{name[:_LONGEST_NAME]}{zlib.crc32(os.fsencode(name)):08x}"
+    return os.path.join(folder, f".{name}.{kind}")
+
+
+def _new_name(target: str, kind: str) -> str:
+    return _prefix(target, kind) + os.urandom(6).hex()
+
+
+def _beside(target: str, kind: str) -> list[str]:
+    """What writers of a target have beside it, or what killed ones have left."""
+    return glob.glob(glob.escape(_prefix(target, kind)) + 12 * "[0-9a-f]")
+
+
+@contextlib.contextmanager
+def _temporary(target: str, make: Callable[[str], object]) -> Iterator[str]:
+    """A file or folder beside the target that is made and locked, to be renamed to it; removed if that fails.
+
+    Those that nobody locks are what killed writers have left, and are removed.
+    """
+    for left in _beside(target, "tmp"):
+        with _locked(left) as unused:
+            if unused:
+                _remove(left)
+    temporary = _new_name(target, "tmp")
     with _naming(target, temporary):
         try:
-            yield temporary
+            make(temporary)
+            with _locked(temporary, wait=True):
+                if not os.path.exists(temporary):  # another writer has removed it before it was locked
+                    make(temporary)
+                yield temporary
         except BaseException:
             _remove(temporary)
             raise
 
 
-def _runs(process: int) -> bool:
-    if os.name != "posix":  # os.kill would end it elsewhere
-        return process == os.getpid()
-    try:
-        os.kill(process, 0)
-    except OSError as error:
-        return not isinstance(error, ProcessLookupError)
-    return True
+@contextlib.contextmanager
+def _locked(path: str, *, wait: bool = False) -> Iterator[bool]:
+    """Lock a file or folder while the block runs, as its writer does; whether it is locked and still has its name.
+
+    A process number would not do: a writer in another container has one that means nothing here.
+    """
+    if sys.platform == "win32":
+        yield False
+        return
+    import fcntl
+
+    with contextlib.ExitStack() as opened:
+        try:
+            descriptor = os.open(path, os.O_RDONLY)
+            opened.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+            locked = os.path.samestat(os.fstat(descriptor), os.stat(path))
+        except OSError:  # another one has locked it, or the file system cannot lock
+            locked = False
+        yield locked
 
 
 def _remove(path: str) -> None:
