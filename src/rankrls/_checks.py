@@ -13,9 +13,19 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError, did_you_mean
 
 MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""What is written in a cell in place of a value that is missing, in small letters."""
+"""Cell texts of text files that mean missing, in lower case."""
 
 _TRUTH = {b"true": 1.0, b"false": 0.0}
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or ``pandas.NA``."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA refuses to be a truth value
+        return True
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:

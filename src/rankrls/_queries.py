@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from rankrls._arrays import to_host
 from rankrls._cached import cached_property
-from rankrls._checks import refuse_where, vector_of
+from rankrls._checks import is_missing, refuse_where, vector_of
 from rankrls._errors import InputError
 
 FROM_SIZES = "rankrls.group_to_qid makes them from group sizes."
@@ -201,19 +201,10 @@ def _check_no_missing(ids: NDArray[Any], name: str) -> None:
     elif ids.dtype.kind in "mM":
         missing = np.isnat(ids)
     elif ids.dtype.kind == "O":
-        missing = np.fromiter((_is_missing(v) for v in ids), dtype=bool, count=len(ids))
+        missing = np.fromiter((is_missing(v) for v in ids), dtype=bool, count=len(ids))
     else:
         return
     refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA refuses to be a truth value
-        return True
 
 
 def _group(ids: NDArray[Any]) -> QueryLayout:

@@ -184,7 +184,8 @@ def _read(found: Study) -> None:
     options, encoder, scaler, report = found.options, found.encoder, found.scaler, found.report
     queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
     dense: Any = "auto" if scaler is None else True  # scaling fills zeros
-    reading = options.reading(queries=queries, dense=dense, raw=encoder is not None)
+    of_tables = {} if encoder is None else {"raw": True, "missing": encoder.missing_words()}
+    reading = options.reading(queries=queries, dense=dense, **of_tables)
     of_training = "partly" if options.method in _UNLABELLED else "required" if options.pairs is None else "ignored"
     labels = dict.fromkeys(found.files, "required") | {"train": of_training, "unlabelled": "ignored"}
     table: Rows

@@ -47,6 +47,8 @@ class ReadOptions(ColumnRoles):
         As for :func:`load_letor`.
     raw : bool
         Whether columns of tables stay as they are, for an encoder; ``names`` are then those that it looks at.
+    missing : tuple of str
+        Cell texts that become null in such columns of text files; by default those of ``MISSING``.
     sizes : path, optional
         A file with the number of rows of each query, for rows without query ids. By default the file beside them that
         is called the same with ``.query`` or ``.group`` behind, if there is one.
@@ -58,6 +60,7 @@ class ReadOptions(ColumnRoles):
     zero_based: bool | Literal["auto"] = "auto"
     dense: bool | Literal["auto"] = "auto"
     raw: bool = False
+    missing: tuple[str, ...] = ()
     sizes: Path | None = None
 
     def called(self, usual: Mapping[str, str | None]) -> Self:
@@ -101,7 +104,7 @@ class ReadOptions(ColumnRoles):
         if format == "letor":
             table: Rows = self._letor(path, given)
         elif self.raw:
-            table = read_raw(given, self, format, self.names)
+            table = read_raw(given, self, format, self.names, self.missing)
         else:
             wanted = self if self.names is None else replace(self, features=self.names, ignore=())
             table = read_table(given, wanted, format)

@@ -179,7 +179,9 @@ def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: 
         return found.rows(plan, table.name, table.sha256)
 
 
-def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None) -> ColumnTable:
+def read_raw(
+    source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None, missing: Sequence[str] = ()
+) -> ColumnTable:
     """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
 
     Parameters
@@ -187,6 +189,8 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
     source, roles, format : as for :func:`read_table`
     names : sequence of str or None
         The columns that a model needs; None for all that ``roles`` makes features. The column of query ids is held too.
+    missing : sequence of str
+        Cell texts of features in text files that become null, in any case, besides empty ones; by default ``MISSING``.
     """
     import pyarrow as pa
 
@@ -200,7 +204,19 @@ def read_raw(source: Source, roles: ColumnRoles, format: str, names: Sequence[st
         found = read_arrays(table, replace(plan, features=()), batches=batches)
         held = [*dict.fromkeys([*plan.features, *(name for role, name in plan.texts.items() if role == "qid")])]
         X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
+        if table.textual:
+            words = pa.array({"", *(word.lower() for word in missing or MISSING)})
+            ids = {*plan.texts.values()}
+            X = pa.table({name: X[name] if name in ids else _without(X[name], words) for name in held})
         return replace(found, X=X).rows(plan, table.name, table.sha256)
+
+
+def _without(cells: Any, words: Any) -> Any:
+    """Cells with nulls in place of some texts in lower case."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
 
 
 @dataclass(frozen=True, eq=False)

@@ -82,7 +82,8 @@ class StoredModel:
             )
         reading = reading.called(self.usual)
         if self.encoder is not None:
-            raw = replace(reading, raw=True, names=tuple(self.encoder.columns_needed_))
+            names, missing = tuple(self.encoder.columns_needed_), self.encoder.missing_words()
+            raw = replace(reading, raw=True, names=names, missing=missing)
             return encoded_rows(self.encoder, raw.read(path, note, source=source), note)
         known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
         table = replace(reading, **known).read(path, note, source=source)

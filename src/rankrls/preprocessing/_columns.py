@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import MISSING, number as number_of
+from rankrls._checks import is_missing, number as number_of
 from rankrls._errors import InputError, did_you_mean, spelled
 from rankrls._queries import QueryLayout
 
@@ -25,6 +25,7 @@ _MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such 
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
 _LONG = re.compile(r"\d{16,}")  # more digits than a number of float64 has
+_PADDED = re.compile(r"0\d+")  # a code such as 00100
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
 
@@ -43,6 +44,8 @@ class Column:
         The different texts, without blanks around them; they may be numbers or dates all the same.
     declared : bool
         Whether the table's type says that these are categories.
+    boolean : bool
+        Whether the table's type says that the numbers are true and false.
     odd : str
         The type if cells are neither texts nor numbers.
     """
@@ -51,6 +54,7 @@ class Column:
     values: NDArray[Any]
     words: Sequence[str] | None = None
     declared: bool = False
+    boolean: bool = False
     odd: str = ""
 
     @property
@@ -68,18 +72,20 @@ class Column:
             values = np.full(len(values), np.nan)
         return values, ~np.isfinite(values) & ~self.missing
 
-    def as_texts(self) -> tuple[list[str], NDArray[np.intp]]:
-        """The different texts, and the number of each row's; "" is a missing cell."""
+    def as_texts(self) -> tuple[list[str | None], NDArray[np.intp]]:
+        """The different texts, and the number of each row's; None is a missing cell."""
         if self.words is not None:
-            return [*self.words, ""], np.where(self.values < 0, len(self.words), self.values)
+            return [*self.words, None], np.where(self.values < 0, len(self.words), self.values)
         different, codes = np.unique(self.values, return_inverse=True)
-        return ["" if np.isnan(v) else _spelled(v) for v in different.tolist()], codes.astype(np.intp)
+        typed = bool if self.boolean else float
+        words = [None if is_missing(value) else spelled_cell(typed(value)) for value in different.tolist()]
+        return words, codes.astype(np.intp)
 
     def counts(self) -> dict[str, int]:
         """The different texts of cells that are not missing, and in how many rows each is."""
         words, codes = self.as_texts()
-        counts = np.bincount(codes[~self.missing], minlength=len(words))
-        return {word: n for word, n in zip(words, counts.tolist(), strict=True) if n}
+        counts = np.bincount(codes, minlength=len(words)).tolist()
+        return {word: n for word, n in zip(words, counts, strict=True) if n and word is not None}
 
     def distinct(self) -> int:
         """How many different values there are."""
@@ -92,8 +98,10 @@ class Column:
         return not np.isin(np.flatnonzero(differ) + 1, layout.starts).all()
 
 
-def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
+def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str] = ()) -> dict[str, Column]:
     """The columns of a data frame, a table of pyarrow, or a mapping of names to values; those of ``names`` alone.
+
+    Cells with the texts ``missing``, in any case, are missing too.
 
     Raises
     ------
@@ -121,7 +129,8 @@ def columns_of(X: Any, names: Sequence[str] | None = None) -> dict[str, Column]:
     if len(lengths) != 1 or 0 in lengths:
         problem = f"X needs rows, and columns of the same length; the lengths are {sorted(lengths)}."
         raise InputError(problem, parameter="X")
-    return {name: _column(name, _array(values)) for name, values in columns.items()}
+    words = frozenset(word.lower() for word in missing)
+    return {name: _column(name, _array(values), words) for name, values in columns.items()}
 
 
 def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
@@ -134,7 +143,8 @@ def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
 
 def names_of(parameter: str, value: Any) -> tuple[str, ...]:
     """The texts of a parameter that takes one or several."""
-    names = (value,) if isinstance(value, str) else tuple(() if value is None else value)
+    names = (value,) if isinstance(value, str) or not np.iterable(value) else tuple(value)
+    names = () if value is None else names
     if not all(isinstance(name, str) for name in names):
         raise InputError(f"{parameter} must be one or several strings; got {value!r}.", parameter=parameter)
     return names
@@ -171,12 +181,11 @@ def _array(values: Any) -> Any:
     try:
         return pa.array(values, from_pandas=True)
     except pa.ArrowException:
-        words = map(_spelled, values)
-        return pa.array([None if word in ("<NA>", "NaT") else word for word in words], pa.string())
+        return pa.array([None if is_missing(value) else spelled_cell(value) for value in values], pa.string())
 
 
-def _spelled(value: Any) -> str:
-    """A value as a text: whole numbers without a point, as they would stand in a file."""
+def spelled_cell(value: Any) -> str:
+    """A value as a text: whole numbers without a point, true and false in lower case."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating):
@@ -185,7 +194,7 @@ def _spelled(value: Any) -> str:
     return str(value)
 
 
-def _column(name: str, values: Any) -> Column:
+def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
     import pyarrow as pa
 
     types, declared = pa.types, False
@@ -202,16 +211,16 @@ def _column(name: str, values: Any) -> Column:
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
         # float64 cannot tell large whole numbers from their neighbours, and ids of 64 bits are such
         if types.is_floating(kind) or not (np.abs(numbers) >= _WHOLE).any():
-            return Column(name, numbers, declared=declared)
+            return Column(name, numbers, declared=declared, boolean=types.is_boolean(kind))
     if not types.is_nested(kind):
         with suppress(pa.ArrowException):
-            return _texts(name, values.cast(pa.large_string()), declared)
+            return _texts(name, values.cast(pa.large_string()), declared, missing)
     nothing = np.where(values.is_null().to_numpy(zero_copy_only=False), np.nan, np.inf)
     return Column(name, nothing, odd=str(kind))
 
 
-def _texts(name: str, values: Any, declared: bool) -> Column:
-    """A column of texts, each different one held once; words such as n/a are missing cells."""
+def _texts(name: str, values: Any, declared: bool, missing: frozenset[str]) -> Column:
+    """A column of texts, each different one held once."""
     import pyarrow.compute as pc
 
     coded = values.dictionary_encode()
@@ -219,7 +228,7 @@ def _texts(name: str, values: Any, declared: bool) -> Column:
     place_of = []
     for text in coded.dictionary.to_pylist():
         word = text.strip()
-        place_of.append(-1 if word.lower() in MISSING else places.setdefault(word, len(places)))
+        place_of.append(-1 if word.lower() in missing else places.setdefault(word, len(places)))
     codes = pc.fill_null(coded.indices, len(place_of)).to_numpy(zero_copy_only=False)
     return Column(name, np.array([*place_of, -1], dtype=np.intp)[codes], [*places], declared)
 
@@ -274,7 +283,7 @@ def decided(
     options: dict[str, list[str]] = {}
     for name, column in columns.items():
         distinct, n_missing = column.distinct(), int(column.missing.sum())
-        kind, reason = _kind(column, named.get(name), distinct, encoder.min_frequency, formats)
+        kind, reason = _kind(column, named.get(name), distinct, encoder, formats)
         if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
             kind, reason = "unused", "constant within every query, so it cannot change the ranking"
         uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
@@ -297,7 +306,7 @@ _OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "tex
 """The parameter that makes columns of a kind usable."""
 
 
-def _kind(column: Column, named: str | None, distinct: int, floor: int, formats: Sequence[str]) -> tuple[str, str]:
+def _kind(column: Column, named: str | None, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
     """The kind of a column and why: by what a parameter says, or else by its cells."""
     if named in ("unused", "query text"):
         return named, "as configured"
@@ -312,10 +321,11 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
         return "unused", "constant"
     if named is not None:
         return named, "as configured"
-    if column.declared and max(column.counts().values()) >= floor:
+    if column.declared and max(column.counts().values()) >= encoder.min_frequency:
         return "category", "categories by the table's type"
     present = int((~column.missing).sum())
-    for kind in ("number", "date"):
+    padded = encoder.columns == "auto" and any(map(_PADDED.fullmatch, column.words or ()))
+    for kind in ("date",) if padded else ("number", "date"):
         some = (column.words or ())[:_FIRST_WORDS]
         if kind == "date" and sum(np.isfinite(day_of(word, formats)) for word in some) <= 0.5 * len(some):
             continue
@@ -332,7 +342,7 @@ def _kind(column: Column, named: str | None, distinct: int, floor: int, formats:
     if all(_SLASHED.fullmatch(word) for word in counts):
         return "unused", "ambiguous dates: give date_format"
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
-    many = distinct > max(_MANY, share) or max(counts.values()) < floor
+    many = distinct > max(_MANY, share) or max(counts.values()) < encoder.min_frequency
     if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):
         return "text", f"{words:.1f} words per cell"
     found = f"{distinct} different values"

@@ -14,8 +14,9 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from rankrls._cached import cached_property
+from rankrls._checks import number
 from rankrls._errors import InputError
-from rankrls.preprocessing._columns import Column
+from rankrls.preprocessing._columns import Column, spelled_cell
 
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
 NEED_QUERY = ("matches", "similarity")
@@ -169,54 +170,96 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """A column of categories: a feature for each frequent one, and one for all others. "" is a missing cell.
+    """A column of categories: a feature for each frequent one, and one for all others. None is a missing cell.
+
+    A category is the text of its cells: of numbers as ``str(int)`` or ``repr(float)`` writes them, of truth values
+    "true" and "false". If all training categories are such texts, other cells match them by value, whatever their type:
+    1, 1.0 and "1" are one category, and so are True, "True" and 1.
 
     Attributes
     ----------
     column : str
-    known : list of str
+    known : list of str or None
         The categories with a feature of their own, in alphabetical order.
-    rare : list of str
+    rare : list of str or None
         The other training categories.
     """
 
     column: str
-    known: list[str]
-    rare: list[str]
+    known: list[str | None]
+    rare: list[str | None]
 
     @classmethod
     def fitted(cls, column: Column, least: int, most: int) -> Categories:
         """The categories of at least ``least`` rows, at most so many that with the others there are ``most``."""
-        totals = column.counts() | ({"": int(column.missing.sum())} if column.missing.any() else {})
-        frequent = sorted((word for word in totals if totals[word] >= least), key=lambda word: (-totals[word], word))
+        totals = Counter[str | None]()
+        counts = column.counts()
+        boolean = all(word.lower() in ("true", "false") for word in counts)
+        for word, count in counts.items():
+            totals[word.lower() if boolean else word] += count
+        if column.missing.any():
+            totals[None] = int(column.missing.sum())
+        frequent = [word for word in totals if totals[word] >= least]
+        frequent.sort(key=lambda word: (-totals[word], word or ""))
         if not frequent:
             text = f"No value of column {column.name!r} occurs in {least} or more rows."
             remedy = "Leave the column out (ignore), or lower min_frequency."
             raise InputError(f"{text} {remedy}", parameter="categorical", column=column.name)
         if len(frequent) + (len(frequent) < len(totals)) > most:
             frequent = frequent[: most - 1]
-        return cls(column.name, sorted(frequent), sorted(set(totals) - set(frequent)))
+        known, rare = (sorted(words, key=_missing_first) for words in (frequent, set(totals) - set(frequent)))
+        return cls(column.name, known, rare)
 
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
         for word in self.known:
-            yield EncodedFeature(self.column, "category" if word else "none", word)
+            yield EncodedFeature(self.column, "none" if word is None else "category", word or "")
         if self.rare:
             yield EncodedFeature(self.column, "other")
+
+    @cached_property
+    def _places(self) -> dict[str | None, int]:
+        """The number of each training category's feature; of rare ones the last."""
+        return {word: place for place, word in enumerate(self.known)} | dict.fromkeys(self.rare, len(self.known))
+
+    @cached_property
+    def _places_by_value(self) -> dict[float, int]:
+        """The same by value; empty if a category is no number or truth value, or if two have one value."""
+        words = {*self._places} - {None}
+        places = {value: self._places[word] for word in words if word and (value := _value(word)) is not None}
+        return places if len(places) == len(words) else {}
+
+    def _place(self, word: str | None) -> int | None:
+        """The number of a cell's feature; None if training rows do not have the category."""
+        place = self._places.get(word)
+        if place is None and word is not None and (value := _value(word)) is not None:
+            place = self._places_by_value.get(value)
+        return place
 
     def transform(self, column: Column, query: Column | None) -> Any:
         """0 and 1, a CSR array of shape (rows, features)."""
         words, codes = column.as_texts()
-        width, other = len(self.known) + bool(self.rare), len(self.known)
-        place_of = {word: place for place, word in enumerate(self.known)}
-        places = np.array([place_of.get(word, other) for word in words], dtype=np.intp)[codes]
+        width = len(self.known) + bool(self.rare)
+        found = [self._place(word) for word in words]
+        places = np.array([len(self.known) if place is None else place for place in found], dtype=np.intp)[codes]
         rows = np.flatnonzero(places < width)
         return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(codes), width))
 
     def unseen(self, column: Column) -> int:
         """How many cells hold a category that training rows do not have."""
-        seen = {*self.known, *self.rare}
-        return sum(n for word, n in column.counts().items() if word not in seen)
+        return sum(n for word, n in column.counts().items() if self._place(word) is None)
+
+
+def _missing_first(word: str | None) -> tuple[bool, str]:
+    return word is not None, word or ""
+
+
+def _value(word: str) -> float | None:
+    """The value of a number as :func:`spelled_cell` or ``repr`` writes it, or of a truth value; None of other texts."""
+    value = number(word.encode())
+    if value is None or word.lower() in ("true", "false") or word in (spelled_cell(value), repr(value)):
+        return value
+    return None
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +349,7 @@ class Texts:
 
     def transform(self, column: Column, query: Any) -> Any:
         """The values of its features, (rows, features)."""
-        texts, codes = column.as_texts()
+        texts, codes = _texts_of(column)
         parts: list[Any] = []
         for kind, vocabulary in self.vocabularies.items():
             if kind == "word":
@@ -314,7 +357,7 @@ class Texts:
             elif kind == "tfidf":
                 parts.append(vocabulary.tfidf(texts)[codes])
             else:
-                asked, queries = query.as_texts()
+                asked, queries = _texts_of(query)
                 if kind == "similarity":
                     found = vocabulary.tfidf(texts)[codes].multiply(vocabulary.tfidf(asked)[queries]).sum(axis=1)
                 else:
@@ -322,6 +365,12 @@ class Texts:
                     found = np.array([len(ours[i] & wanted[j]) for i, j in zip(codes, queries, strict=True)], float)
                 parts.append(sparse.csr_array(found[:, None]))
         return sparse.csr_array(sparse.hstack(parts))
+
+
+def _texts_of(column: Column) -> tuple[list[str], NDArray[np.intp]]:
+    """The different texts of a column, and the number of each row's; a missing cell is an empty one."""
+    words, codes = column.as_texts()
+    return [word or "" for word in words], codes
 
 
 Encoding = Numbers | Categories | Texts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
+from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count, check_word
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
 from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided, names_of
 from rankrls.preprocessing._encodings import (
@@ -60,6 +61,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The number of rows from which a category has its own feature.
     max_categories : int, default=1000
         The largest number of categories of a column; the rarest are combined with the other rare ones.
+    missing : str or sequence of str, optional
+        Cell texts that mean missing, in upper or lower case, beside None, NaN, NaT and ``pandas.NA``. By default none:
+        "NA" may be Namibia. The command line reads text files with na, n/a, nan, null, none, - and ? instead; empty
+        cells of text files are always missing.
     date_format : str or sequence of str, optional
         Formats of ``datetime.strptime``. By default ISO 8601 (2024-03-01, with or without a time), 2024/3/1 and
         1.3.2024; dates such as 3/1/2024 have two readings and need a format.
@@ -90,8 +95,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    O(cells). Columns that ``fit`` did not use are ignored. Cells that are empty or contain n/a, null, none, nan, - or ?
-    are missing. Blanks around a cell are ignored.
+    O(cells). Columns that ``fit`` did not use are ignored. Blanks around a cell are ignored. Categories are compared as
+    texts, so "00100" is not "100". If all of a column are numbers or truth values, they are compared by value with
+    cells of any type: 1, 1.0 and "1" are one category, and so are True, "True" and 1.
+
+    If ``transform`` finds no known category in a column of several rows, an ``InputWarning`` says so.
 
     Examples
     --------
@@ -123,6 +131,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     impute: Any = "median"
     min_frequency: int = 5
     max_categories: int = 1000
+    missing: Any = ()
     date_format: Any = None
     text_features: Any = None
     max_words: int = 1000
@@ -146,12 +155,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._fit(columns_of(X), qid)
+        self._fit(columns_of(X, missing=self.missing_words()), qid)
         return self
 
     def fit_transform(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X)``, reading the table once."""
-        columns = columns_of(X)
+        columns = columns_of(X, missing=self.missing_words())
         self._fit(columns, qid)
         return self._encoded(columns)
 
@@ -219,6 +228,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                     raise InputError(text, parameter=parameter, column=name)
         return named
 
+    def missing_words(self) -> tuple[str, ...]:
+        """The cell texts that mean missing."""
+        return names_of("missing", self.missing)
+
     def transform(self, X: Any) -> Any:
         """The features of a table's rows.
 
@@ -231,8 +244,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         -------
         ndarray or csr_array of shape (m, n), float64
         """
+        columns = self._columns_needed(X)
+        self._warn_of_unseen(columns)
+        return self._encoded(columns)
+
+    def _columns_needed(self, X: Any) -> dict[str, Column]:
         check_is_fitted(self, "columns_")
-        return self._encoded(columns_of(X, self.columns_needed_))
+        return columns_of(X, self.columns_needed_, self.missing_words())
+
+    def _warn_of_unseen(self, columns: Mapping[str, Column]) -> None:
+        """Warn of columns of several rows that hold no category that ``fit`` has seen."""
+        unseen: list[str] = []
+        for encoding in self.encodings_:
+            column = columns[encoding.column]
+            present = int((~column.missing).sum())
+            if isinstance(encoding, Categories) and present > 1 and encoding.unseen(column) == present:
+                unseen.append(f"{encoding.column!r} ({', '.join(map(repr, [*column.counts()][:2]))})")
+        if unseen:
+            text = f"Training rows have no category of any row in {', '.join(unseen)}. Check how the cells are written."
+            warn(InputWarning(text, parameter="X"), stacklevel=4)  # past scikit-learn's wrapper
 
     def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
         """Count the cells of each column that are missing, or categories that ``fit`` has not seen.
@@ -246,8 +276,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dict of str to dict of str to int
             "missing" and "unseen" of each column that has such cells.
         """
-        check_is_fitted(self, "columns_")
-        columns = columns_of(X, self.columns_needed_)
+        columns = self._columns_needed(X)
         out: dict[str, dict[str, int]] = {}
         for encoding in self.encodings_:
             column = columns[encoding.column]

@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 from sklearn.feature_extraction.text import TfidfVectorizer
+from tests.refusals import Refusal
 
-from rankrls import InputError, RankRLS
+from rankrls import InputError, InputWarning, RankRLS, load
 from rankrls.cli import main
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._columns import day_of
-from tests.refusals import Refusal
 
 
 def shop(m=120, seed=0):
@@ -36,7 +36,7 @@ def shop(m=120, seed=0):
         ],
         "title": [" ".join(pick(words)[:5]) for _ in range(m)],
         "shop": ["north"] * m,
-        "empty": ["n/a"] * m,
+        "empty": [None] * m,
         "query": pick(["red shoe", "summer shirt women", "xylophone"]),
     }
 
@@ -189,6 +189,121 @@ def test_a_number_may_be_a_category():
     encoder = TableEncoder(categorical="size").fit(table)
     assert encoder.get_feature_names_out().tolist() == ["size=38", "size=40", "size=42", "x"]
     np.testing.assert_array_equal(encoder.transform({"size": ["40", "41"], "x": [0, 0]}), [[0, 1, 0, 0], [0, 0, 0, 0]])
+
+
+def one_column(cells, **options):
+    """An encoder of a column of categories, with a column of numbers beside it."""
+    return TableEncoder(categorical="c", min_frequency=1, **options).fit({"c": cells, "x": [*range(len(cells))]})
+
+
+def category(encoder, cell):
+    """The feature that is 1 for a cell; None if there is none."""
+    names, row = encoder.get_feature_names_out(), encoder.transform({"c": [cell], "x": [0]})[0]
+    return next((name for name, value in zip(names, row, strict=True) if value == 1.0), None)
+
+
+WORDS = ["NA", "n/a", "None", "null", "nan", "NaN", "-", "?", "<NA>", "NaT", ""]
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        *(list, pd.Series, lambda cells: pd.Series(cells, dtype="string"), pd.Categorical, pa.array, pl.Series),
+        *(lambda cells: np.array(cells, dtype=object), lambda cells: [1, *cells]),
+    ],
+)
+def test_in_memory_words_are_categories_and_nothing_is_missing_but_what_has_no_value(form):
+    encoder = one_column(form([*WORDS, None]))
+    assert {category(encoder, word) for word in WORDS} == {f"c={word}" for word in WORDS}
+    assert {category(encoder, value) for value in (None, np.nan, pd.NaT, pd.NA)} == {"c=(missing)"}
+
+
+def test_words_that_mean_missing_can_be_given():
+    encoder = one_column(["NA", "-", "none", None], missing=["na", "None"])
+    assert [category(encoder, cell) for cell in ("NA", "nA", "none", "-")] == [*["c=(missing)"] * 3, "c=-"]
+    for wrong in (3, [None]):
+        with Refusal(parameter="missing"):
+            one_column(["NA"], missing=wrong)
+
+
+@pytest.mark.parametrize(
+    ("cells", "names", "same"),
+    [
+        (
+            [True, False],
+            ["false", "true"],
+            {"true": [True, "True", "true", "TRUE", 1, 1.0, "1"], "false": [0, "False"]},
+        ),
+        (["True", "False", None], ["(missing)", "false", "true"], {"true": [True, 1, "true"], "(missing)": [None]}),
+        ([1, 2], ["1", "2"], {"1": [1, 1.0, "1", "1.0", True], "2": [2, 2.0, "2"]}),
+        (["1.0", "2.0"], ["1.0", "2.0"], {"1.0": [1, 1.0, "1"]}),
+        ([1, 1.0, "1", "b"], ["1", "b"], {"1": [1, 1.0, "1"]}),
+        ([0.1, 2.5], ["0.1", "2.5"], {"0.1": [0.1, "0.1"]}),
+        (["00100", "100"], ["00100", "100"], {"00100": ["00100"], "100": [100, "100"]}),
+        (["1", "1.0"], ["1", "1.0"], {"1": [1, "1"], "1.0": ["1.0"]}),
+        (["True", "blue"], ["True", "blue"], {"True": ["True"]}),
+    ],
+    ids=str,
+)
+def test_categories_of_other_types_match_by_value(cells, names, same):
+    encoder = one_column(cells)
+    assert encoder.get_feature_names_out().tolist()[:-1] == [f"c={name}" for name in names]
+    for name, others in same.items():
+        for other in others:
+            assert category(encoder, other) == f"c={name}"
+            assert "unseen" not in encoder.count_unusual({"c": [other], "x": [0]}).get("c", {})
+
+
+@pytest.mark.parametrize(("cells", "others"), [(["00100", "00200"], [100, "100"]), ([100, 200], ["00100", "1e2"])])
+def test_texts_stay_texts(cells, others):
+    encoder = one_column(cells)
+    for other in others:
+        assert category(encoder, other) is None
+        assert encoder.count_unusual({"c": [other], "x": [0]}) == {"c": {"unseen": 1}}
+
+
+def test_padded_codes_are_no_numbers():
+    table = {"zip": ["00100", "20095", "00200"] * 10, "x": [1, 2, 3] * 10}
+    assert kinds(TableEncoder().fit(table)) == {"zip": "category", "x": "number"}
+
+
+def test_a_column_without_any_known_category_is_a_warning():
+    table = {"brand": ["Acme", "Zed"] * 10, "size": [38, 40] * 10, "x": [1.0, 2.0] * 10}
+    encoder = TableEncoder(categorical=["brand", "size"]).fit(table)
+    with pytest.warns(InputWarning) as caught:
+        encoder.transform({"brand": ["acme", "zed"], "size": [38, 41], "x": [0.0, 0.0]})
+    (warning,) = caught
+    assert all(word in str(warning.message) for word in ("'brand'", "'acme'"))
+    assert "size" not in str(warning.message)
+    encoder.transform({"brand": ["acme"], "size": [41], "x": [0.0]})  # one new item is no sign of another spelling
+    encoder.transform({"brand": ["acme", "Zed"], "size": [None, None], "x": [0.0, 0.0]})
+
+
+def test_words_that_mean_missing_in_text_files(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    words = ["NA", "-", "", "Chad", "Peru"]
+    country = [words[k] for k in rng.integers(0, 5, 200)]
+    frame = pd.DataFrame({"country": country, "x": rng.normal(size=200)})
+    frame["label"], frame["qid"] = rng.integers(0, 3, 200), np.arange(200) // 10
+    text, typed, model = (str(tmp_path / name) for name in ("train.csv", "train.parquet", "m.rankrls"))
+    frame.to_csv(text, index=False)
+    frame.to_parquet(typed)
+
+    def features(*given):
+        assert main(["fit", *given, "--categorical", "country", "-m", model, "--json"]) == 0
+        capsys.readouterr()
+        return load(model)[0].get_feature_names_out().tolist()
+
+    assert features(text) == ["country=(missing)", "country=Chad", "country=Peru", "x"]
+    assert features(text, "--set", "missing=-") == [
+        *("country=(missing)", "country=Chad", "country=NA", "country=Peru", "x")
+    ]
+    out = [str(tmp_path / f"scores{k}.tsv") for k in range(2)]
+    assert main(["predict", model, text, "-o", out[0]]) == 0
+    assert main(["predict", model, typed, "-o", out[1]]) == 0
+    empty, scores = np.array(country) == "", [np.loadtxt(path, usecols=-1, skiprows=1) for path in out]
+    np.testing.assert_array_equal(scores[0][~empty], scores[1][~empty])
+    assert features(typed) == [f"country={word}" for word in sorted(words)] + ["x"]
 
 
 def test_numbers_are_filled_as_said():
