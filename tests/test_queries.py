@@ -84,6 +84,8 @@ def test_arrays_and_columns_of_frames(ids):
         pl.Series(words, dtype=pl.Categorical),
         pa.array(words, type=pa.string()),
         pa.chunked_array([words], type=pa.string()),
+        *(np.array(words, np.dtypes.StringDType(**na)) for na in ({}, {"na_object": np.nan}, {"na_object": pd.NA})),
+        np.ma.array(words, dtype="U4"),
     ):
         check(query_layout(column, m), words)
 
@@ -117,6 +119,9 @@ MISSING = [
     pl.Series(["a", None]),
     pa.array([1, None]),
     pa.array(["a", None]),
+    np.ma.array([1, 2], mask=[False, True]),
+    np.ma.array(["a", "b"], mask=[False, True]),
+    *(np.array(["a", na], np.dtypes.StringDType(na_object=na)) for na in (None, np.nan, pd.NA)),
 ]
 
 

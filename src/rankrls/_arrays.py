@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._errors import InputError
+from rankrls._missing import unmasked
 
 _CACHED_VALUES = 1 << 18
 """Values of a chunk of rows in the host's memory, about: 2 MB stay in the cache of one processor."""
@@ -53,7 +54,7 @@ def device_of(X: Any) -> Any:
 def to_host(values: Any) -> NDArray[Any]:
     """The values as an array of numpy."""
     if not on_device(values):
-        return np.asarray(values)
+        return np.asarray(unmasked(values))
     from sklearn.utils._array_api import _convert_to_numpy
 
     return np.asarray(_convert_to_numpy(values, namespace(values)))

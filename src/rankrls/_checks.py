@@ -11,27 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError, did_you_mean
-
-MISSING = ("", "na", "n/a", "nan", "null", "none", "-", "?")
-"""Cell texts of text files that mean missing, in lower case."""
+from rankrls._missing import unmasked
 
 _TRUTH = {b"true": 1.0, b"false": 0.0}
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or ``pandas.NA``."""
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except (TypeError, ValueError):  # pandas.NA refuses to be a truth value
-        return True
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
     """An array of float64; an InputError about the parameter ``name`` for anything that holds no numbers."""
     try:
-        return np.asarray(values, dtype=np.float64)
+        return np.asarray(unmasked(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must hold numbers: {error}.", parameter=name) from None
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import numbers_of, refuse_where
 from rankrls._errors import InputError
+from rankrls._missing import unmasked
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +83,7 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
 
 
 def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
-    given = np.asarray(values)
+    given = np.asarray(unmasked(values))
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
         problem = f"{name} must hold whole row numbers of X, one per preference; got {given.dtype}, {given.shape}."
         raise InputError(problem, parameter=name)

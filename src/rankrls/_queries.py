@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from rankrls._arrays import to_host
 from rankrls._cached import cached_property
-from rankrls._checks import is_missing, refuse_where, vector_of
+from rankrls._checks import refuse_where, vector_of
 from rankrls._errors import InputError
+from rankrls._missing import is_missing
 
 FROM_SIZES = "rankrls.group_to_qid makes them from group sizes."
 
@@ -180,7 +181,8 @@ def _may_be_sizes(ids: NDArray[Any], n_rows: int) -> bool:
 
 def _as_id_array(qid: Any) -> NDArray[Any]:
     if not isinstance(qid, (list, tuple)):
-        return to_host(qid)
+        ids = to_host(qid)
+        return ids.astype(object) if ids.dtype.kind == "T" else ids  # numpy sorts missing strings among the others
     kinds = {type(v) for v in qid}
     if len(kinds) == 1 and kinds <= {str, float, bool}:
         return np.asarray(qid)

@@ -16,7 +16,8 @@ from hypothesis import given, settings, strategies as st
 from tests.refusals import Refusal
 
 from rankrls import InputError
-from rankrls.io import load_letor
+from rankrls.cli import main
+from rankrls.io import load_letor, load_table, open_dataset, save_letor, write_shards
 from rankrls.io._letor import letor_shape, letor_tables
 
 
@@ -250,8 +251,54 @@ def test_a_file_as_tables_of_some_rows_each(tmp_path):
     with blocks_of(1000):
         shape = letor_shape(path)
         tables = [*letor_tables(path, n_features=6, zero_based=True, dtype=np.float64)]
-    assert shape == (6, True)
+    assert shape == (6, True, False)
     assert len(tables) > 10
     assert np.array_equal(np.vstack([table.X.toarray() for table in tables]), whole.X)
     assert [str(name) for table in tables for name in table.qid] == whole.qid.tolist()
     assert [text for table in tables for text in table.comments or [""]] == whole.comments
+
+
+@pytest.mark.parametrize(
+    ("comments", "ids"),
+    [
+        (["docid = 7 inc = 0.1", "docid: b", "docid=7"], ["7", "b", "7"]),
+        (["doc-0096", "doc-0097", "doc-0096"], ["doc-0096", "doc-0097", "doc-0096"]),  # the last is in another query
+        (["doc-0096", "doc-0096", "x"], None),
+        (["doc-0096", "two words", "x"], None),
+        (["doc-0096", "", "x"], None),
+        (["doc-0096", "docid = x y", "x"], None),
+        (["", "", ""], None),
+    ],
+)
+def test_comments_that_name_the_items(comments, ids, tmp_path):
+    path, shards = tmp_path / "a.txt", tmp_path / "shards"
+    save_letor(path, [[1.0], [2.0], [3.0]], [2, 1, 0], [1, 1, 2], comments=comments)
+    found = load_letor(path).docids
+    assert (None if found is None else found.tolist()) == ids
+    write_shards(path, shards)
+    written = next(iter(open_dataset(shards))).ids
+    assert (None if written is None else written.tolist()) == ids
+
+
+@pytest.mark.parametrize("form", ["docid = Café{}", "Café{}"])
+@pytest.mark.parametrize("coding", ["latin-1", "utf-8"])
+def test_ids_in_comments_in_latin_1_can_be_written_everywhere(form, coding, tmp_path, capsys):
+    lines = [f"{k % 3} qid:{k // 6} 1:{k} 2:{k * k % 7} # {form.format(k)}" for k in range(24)]
+    data, model, shards = tmp_path / "a.txt", str(tmp_path / "m.rankrls"), tmp_path / "shards"
+    data.write_bytes("\n".join(lines).encode(coding) + b"\n")
+    table, names = load_letor(data), [f"Café{k}" for k in range(24)]
+    assert table.docids.tolist() == names
+    save_letor(tmp_path / "again.txt", table.X, table.y, table.qid, comments=table.comments)
+    assert load_letor(tmp_path / "again.txt").comments == table.comments
+    for ending in ("csv", "parquet", "arrow"):
+        assert main(["convert", str(data), str(tmp_path / f"a.{ending}")]) == 0
+        assert load_table(tmp_path / f"a.{ending}").docids.tolist() == names
+    write_shards(data, shards)
+    assert [name for part in open_dataset(shards) for name in part.docids] == names
+    assert main(["fit", str(data), "-m", model]) == 0
+    assert main(["predict", model, str(data), "-o", str(tmp_path / "scores.csv")]) == 0
+    assert load_table(tmp_path / "scores.csv", labels="ignored").docids.tolist() == names
+    capsys.readouterr()
+    assert main(["rank", model, str(data)]) == 0
+    out = capsys.readouterr().out
+    assert all(name in out for name in names)

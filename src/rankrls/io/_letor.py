@@ -8,7 +8,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import compress, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -19,7 +19,7 @@ from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._rows import Source, Text, float_type, ids_of, is_utf8, joined_ids
-from rankrls.io._table import NO_ID, LetorTable, Options, beyond, described
+from rankrls.io._table import NO_ID, LetorTable, Options, beyond, described, document_ids
 
 _DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
@@ -157,11 +157,25 @@ def letor_lines(path: Source) -> Iterator[bytes]:
                 yield line + b"\n"
 
 
-def letor_shape(path: Source) -> tuple[int, bool]:
-    """The number of features of a file, and whether they are counted from 0; memory is a few blocks of text."""
-    text = Text(path)
-    options, _ = _with_shape(_parsed(text, Options()), text.name, Options())
-    return options.n_features or 0, bool(options.zero_based)
+class LetorShape(NamedTuple):
+    """The number of features of a file, whether they are counted from 0, and whether comments name the items."""
+
+    n_features: int
+    zero_based: bool
+    has_ids: bool
+
+
+def letor_shape(path: Source) -> LetorShape:
+    """The shape of a file, found by reading it; memory is a few blocks of text."""
+    text, with_ids = Text(path), list[bool]()
+
+    def blocks() -> Iterator[_Block]:
+        for block in _parsed(text, Options()):
+            with_ids.append(document_ids(block.comments or [""], block.qid) is not None)
+            yield block
+
+    options, _ = _with_shape(blocks(), text.name, Options())
+    return LetorShape(options.n_features or 0, bool(options.zero_based), all(with_ids))
 
 
 def letor_tables(path: Source, *, n_features: int, zero_based: bool, dtype: DTypeLike) -> Iterator[LetorTable]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
@@ -76,7 +78,10 @@ class LetorTable(FileTable):
         strings, as in the file. None if no line has one.
     comments : list of str, or None
         The text after ``#`` in each row, stripped; None if no row has one. Bytes that are not UTF-8 become surrogate
-        escapes, so that they are written unchanged.
+        escapes, so that :func:`save_letor` writes them unchanged.
+    docids : object ndarray of shape (m,), or None
+        The items' ids: what follows ``docid =`` in all comments, or comments that are single words and differ in each
+        query. What is not UTF-8 is read as Latin-1.
     path : str
         The file, as errors name it.
     sha256 : str
@@ -113,9 +118,24 @@ class LetorTable(FileTable):
 
     @property
     def docids(self) -> NDArray[Any] | None:
-        """The items' ids as text: what stands behind ``docid =`` in the comments if it does in every one, else None."""
-        found = [_DOCID.search(comment) for comment in self.comments or [""]]
-        return objects(match[1] for match in found if match) if all(found) else None
+        """The items' ids, or None."""
+        return document_ids(self.comments or [""], self.qid)
+
+
+def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Ids from the comments of rows: what follows ``docid =`` in each, or else single words that differ in a query.
+
+    None if some comments hold neither. What is not UTF-8 is read as Latin-1.
+    """
+    marked = [_DOCID.search(comment) for comment in comments]
+    words = [match[1] for match in marked if match]
+    if len(words) < len(comments):
+        words = [*comments]
+        queries = repeat(None) if qid is None else qid.tolist()
+        if any(len(word.split()) != 1 for word in words) or len({*zip(queries, words)}) < len(words):  # noqa: B905
+            return None
+    encoded = (word.encode("utf-8", "surrogateescape") for word in words)
+    return objects(text.decode("utf-8" if is_utf8(text) else "latin-1") for text in encoded)
 
 
 def counted_labels(y: NDArray[np.float64]) -> dict[str, Any]:

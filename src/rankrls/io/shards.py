@@ -175,8 +175,7 @@ class _Source(NamedTuple):
         for role in self.ids:
             found = rows.qid if role == "qid" else rows.docids
             if found is None:
-                what = f"a query id{' and a docid in its comment, as others have' * (len(self.ids) > 1)}"
-                raise InputError(f"every line needs {what}.", file=rows.path, parameter=role)
+                raise InputError("every line needs a query id.", file=rows.path, parameter=role)
             columns.append(pa.array(found).cast(pa.int64() if role in self.whole else pa.string()))
         X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
         columns += map(pa.array, np.ascontiguousarray(X.T))
@@ -200,12 +199,14 @@ def _table_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _S
 
 
 def _letor_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
-    """Files of LETOR text; what their comments call docid are the items' ids."""
+    """Files of LETOR text, with the items' ids if the comments of all rows name them."""
     shapes = [letor_shape(file) for file in files]
-    n_features = roles.count(files[0]) or max(columns for columns, _ in shapes)
-    how: Any = {"n_features": n_features, "zero_based": any(zero_based for _, zero_based in shapes)}
+    n_features = roles.count(files[0]) or max(shape.n_features for shape in shapes)
+    how: Any = {"n_features": n_features, "zero_based": any(shape.zero_based for shape in shapes)}
     how["dtype"] = np.float32 if float32 else np.float64
-    ids = {"qid": "qid"} | ({} if next(letor_tables(files[0], **how)).docids is None else {"id": "docid"})
+    ids = {"qid": "qid"}
+    if all(shape.has_ids for shape in shapes):
+        ids["id"] = "docid"
 
     def rows() -> Iterator[tuple[int, Any]]:
         step = max(_GROUP_BYTES // (8 * n_features), 1)  # of sparse rows many are in a block of text

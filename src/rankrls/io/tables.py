@@ -10,8 +10,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankrls._checks import MISSING, check_word, number
+from rankrls._checks import check_word, number
 from rankrls._errors import InputError
+from rankrls._missing import MISSING
 from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io._table import FileTable
 from rankrls.io.columns import ColumnRoles, ReadPlan, check_column, plan_columns

@@ -21,6 +21,7 @@ from scipy import sparse
 from rankrls._checks import check_finite
 from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
+from rankrls._missing import is_missing, unmasked
 from rankrls._rows import check_finite_features, row_slices
 from rankrls.io._rows import BLANKS
 from rankrls.io.files import atomic_write
@@ -62,7 +63,7 @@ def save_letor(
         Whole numbers or strings, which are written as they are: strings without blanks, ``#`` and NUL. (Strings all of
         which look like whole numbers are read back as such.)
     comments : sequence of m str, optional
-        Written after ``#``, stripped; an empty one is left out.
+        Written after ``#``, stripped; an empty one is left out. Single words, such as doc-0096, are read as items' ids.
     zero_based : bool, default=False
         Call column 0 feature 0 instead of 1.
 
@@ -282,7 +283,7 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
             X = X.copy()
             X.sum_duplicates()
     else:
-        X = np.asarray(X)
+        X = np.asarray(unmasked(X))
     if X.ndim != 2 or 0 in X.shape:
         raise InputError(f"X has shape {X.shape}; at least one row and one feature are needed.", parameter="X")
     if names is not None and len(names) != X.shape[1]:
@@ -294,7 +295,7 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
 
 def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> NDArray[Any]:
     """An array of one value for each row."""
-    out = np.asarray(values, dtype=dtype)
+    out = np.asarray(unmasked(values), dtype=dtype)
     if out.shape != (rows,):
         problem = f"{name} has shape {out.shape}, but X has {rows} rows: it needs one value per row."
         raise InputError(problem, parameter=name)
@@ -352,7 +353,7 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
 
     if values.dtype.kind not in "UTO":
         return pa.array(np.ascontiguousarray(values), from_pandas=True)
-    texts = [*map(str, values.tolist())]
+    texts = ["" if is_missing(value) else str(value) for value in values.tolist()]
     if "" in texts:
         row = start + texts.index("")
         raise InputError(f"column {name!r} is empty in row {row}: every row needs an id.", row=row, column=name)

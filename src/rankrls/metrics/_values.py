@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_finite, numbers_of, refuse_where
 from rankrls._errors import InputError
+from rankrls._missing import unmasked
 from rankrls._queries import query_layout
 
 Array = NDArray[np.float64]
@@ -16,7 +17,7 @@ Array = NDArray[np.float64]
 
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, scores, query ids and weights of the rows that have a label, where NaN says that a row has none."""
-    labels = np.asarray(y)
+    labels = np.asarray(unmasked(y))
     if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
         return y, scores, qid, weights
     known = ~np.isnan(labels.reshape(len(labels), -1)).all(axis=1)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls._comparisons import Items
 from rankrls._errors import InputError
+from rankrls._missing import unmasked
 from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
@@ -179,7 +180,7 @@ def check_items(items: Any) -> Items:
     """Items with finite features; a plain matrix will do."""
     items = items if isinstance(items, Items) else Items(items)
     try:
-        features = check_array(items.features, accept_sparse="csr", dtype=np.float64, order="C")
+        features = check_array(unmasked(items.features), accept_sparse="csr", dtype=np.float64, order="C")
     except (TypeError, ValueError) as error:
         raise InputError(f"items: {error}", parameter="items") from None
     return Items(features)

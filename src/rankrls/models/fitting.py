@@ -24,6 +24,7 @@ from rankrls._arrays import host_only, in_place, moved, namespace, on_device, to
 from rankrls._checks import numbers_of
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError, InputWarning
+from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features
@@ -185,6 +186,7 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
         raise InputError(problem, parameter="X")
     if on_device(X) and get_config()["array_api_dispatch"]:
         return _check_on_device(model, X, reset=reset, products=products)
+    X = unmasked(X)
     try:  # whether all is finite is checked below, with the row and the column in the message
         dtypes = [np.float64, np.float32]
         checked = validate_data(
@@ -236,7 +238,7 @@ def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
     """Labels as (m, targets) float64, NaN if the model takes unlabelled rows; and whether they came as (m,)."""
     if y is None:
         raise InputError(f"{type(model).__name__} requires y to be passed, but the target y is None.", parameter="y")
-    y = to_host(y) if on_device(y) else y
+    y = to_host(y) if on_device(y) else unmasked(y)
     given = column_or_1d(y, warn=True) if getattr(model, "_single_target", False) else np.asarray(y)
     if given.dtype.kind == "c":
         raise InputError("Complex data not supported: y must hold real numbers.", parameter="y")

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import is_missing, number as number_of
+from rankrls._checks import number as number_of
 from rankrls._errors import InputError, did_you_mean, spelled
+from rankrls._missing import is_missing
 from rankrls._queries import QueryLayout
 
 _SECONDS = 86_400.0

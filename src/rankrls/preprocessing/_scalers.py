@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
+from rankrls._missing import unmasked
 from rankrls._queries import query_layout
 
 _BLOCK = 1 << 17
@@ -77,14 +78,14 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             float32 if ``X`` is, else float64.
         """
         check_is_fitted(self, "fitted_with_qid_")
-        return self._transform(validate_data(self, X, reset=False, dtype=_FLOATS), qid)
+        return self._transform(validate_data(self, unmasked(X), reset=False, dtype=_FLOATS), qid)
 
     def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self._transform(self._fit(X, qid), qid)
 
     def _fit(self, X: ArrayLike, qid: ArrayLike | None) -> Any:
-        values = validate_data(self, X, dtype=_FLOATS)
+        values = validate_data(self, unmasked(X), dtype=_FLOATS)
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
         self.scaler_ = None
@@ -282,7 +283,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _logarithms(self, X: Any, *, reset: bool) -> Any:
         how: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-        values: Any = validate_data(self, X, reset=reset, dtype=_FLOATS, **how)
+        values: Any = validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS, **how)
         return values.arcsinh() if sparse.issparse(values) else np.arcsinh(values)
 
     def __sklearn_tags__(self) -> Any:
