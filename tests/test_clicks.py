@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
+from scipy import sparse
 from sklearn import clone, config_context
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankrls import AutoRankRLS, CGRankRLS, InputError, InputWarning, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
 from rankrls.clicks import Propensities, corrected_clicks, estimate_propensities
+from tests.refusals import Refusal, told
 
 LENGTH = 10
 
@@ -234,3 +236,27 @@ def test_rows_of_a_kernel_matrix_are_features():
     X, clicks, position, qid, shown, theta, _ = clicked(queries=100)
     model = RankRLS(kernel="precomputed").fit(X @ X.T, clicks, qid=qid, position=position, impressions=shown)
     assert np.abs(model.propensities_.examination - theta).max() < 0.1
+
+
+@pytest.mark.parametrize(
+    ("X", "refusal"),
+    [
+        (lambda X: X[:, 0], Refusal("shape (m, n)", parameter="X")),
+        (lambda X: X[:, :, None], Refusal("shape (m, n)", parameter="X")),
+        (lambda X: with_entry(X, np.nan), Refusal("NaN", parameter="X", row=5, column=1)),
+        (lambda X: with_entry(X, np.inf), Refusal("infinity", parameter="X", row=5, column=1)),
+        (lambda X: with_entry(X, 1e200), Refusal("overflow", parameter="X", row=5, column=1)),
+        (lambda X: sparse.csc_matrix(with_entry(X, np.nan)), Refusal("NaN", parameter="X", row=5, column=1)),
+    ],
+    ids=told,
+)
+def test_features_that_are_refused(X, refusal):
+    features, clicks, position, *_ = clicked(queries=20)
+    with refusal:
+        estimate_propensities(X(features), clicks, position, impressions=np.full(len(clicks), 10))
+
+
+def with_entry(X, value):
+    out = X.copy()
+    out[5, 1] = value
+    return out

@@ -170,3 +170,16 @@ def test_logarithms_are_standardised_over_all_rows(container):
         np.average((logs - mean) ** 2, axis=0, weights=weights)
     )
     np.testing.assert_allclose(found.toarray() if sp.issparse(found) else found, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_logarithms_of_parts_are_those_of_all_rows(container):
+    X = np.random.default_rng(0).lognormal(size=(50, 3)) * [1.0, 1e3, 1e-3]
+    weights = np.arange(1.0, 51.0)
+    whole = LogScaler().fit(container(X), sample_weight=weights)
+    parts = LogScaler()
+    for rows in (slice(0, 7), slice(7, 8), slice(8, 50)):
+        parts.partial_fit(container(X[rows]), sample_weight=weights[rows])
+    assert parts.n_features_in_ == 3
+    found, expected = (scaler.transform(container(X)) for scaler in (parts, whole))
+    np.testing.assert_allclose(*((f.toarray() if sp.issparse(f) else f) for f in (found, expected)), rtol=1e-12)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
+from functools import wraps
 from numbers import Integral
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +14,27 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError, did_you_mean
 from rankrls._missing import unmasked
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 _TRUTH = {b"true": 1.0, b"false": 0.0}
+
+
+def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
+    """A method that fits, whose object has the attributes of its last fit again if the method raises an error."""
+
+    @wraps(fit)
+    def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
+        attributes = vars(args[0])
+        before = dict(attributes)
+        try:
+            return fit(*args, **kwargs)
+        except BaseException:
+            attributes.clear()
+            attributes.update(before)
+            raise
+
+    return fit_or_restore
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:

@@ -18,6 +18,7 @@ from scipy import linalg, sparse
 from rankrls._checks import check_finite, numbers_of, refuse_where, vector_of
 from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
+from rankrls._rows import check_finite_features
 from rankrls._shown import Shown, table_text
 
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
@@ -237,7 +238,10 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
 
 def _features(X: Any) -> Array:
     """A constant, the standardized features, and their squares."""
-    values: Any = X if sparse.issparse(X) else numbers_of("X", X)
+    values: Any = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else numbers_of("X", X)
+    if values.ndim != 2:
+        raise InputError(f"X must have shape (m, n), one row per click; got {values.shape}.", parameter="X")
+    check_finite_features(values, None, products=True)
     if values.shape[1] > _MOST_FEATURES:
         directions = np.random.default_rng(0).standard_normal((values.shape[1], _MOST_FEATURES // 2))
         values = values @ directions

@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.refusals import Refusal
 
-from rankrls import RankRLS, RankRLSCV, load
+from rankrls import GreedyRankRLS, RankRLS, RankRLSCV, load
 from rankrls.cli._options import METHODS
 from rankrls.inspection import selected_features
-from rankrls.io import load_letor
+from rankrls.io import load_letor, load_table
 from rankrls.metrics import evaluate
 from rankrls.model_selection import leave_pair_out, nested_estimate, permutation_test
 from rankrls.models import boosted
@@ -207,9 +207,18 @@ def test_models_of_tables_name_their_features(files, works):
     assert [*load("m.rankrls").feature_names_in_] == ["f1", "f2", "f3", "f4"]
     works("convert", "test.txt", "test.csv")
     assert len(works("predict", "m.rankrls", "test.csv").out.split()) == 96
-    signs = works("fit", "train.csv", "-m", "m.rankrls", "--set", "positive=['f1*']", "--json").json
-    assert signs["chosen"]["alpha"] > 0
-    assert load("m.rankrls").coef_[0] >= 0
+
+
+@pytest.mark.parametrize("given", ["['f1*']", "f1", '{{"f1": {sign}}}', "{{'f*1': {sign}, 'f2': 0}}"])
+def test_signs_of_features(files, works, given):
+    works("convert", "train.txt", "train.csv")
+    data = load_table("train.csv")
+    assert RankRLSCV().fit(data.X, data.y, qid=data.qid).coef_[0] != 0.0  # a sign then makes a difference
+    for sign in (1, -1) if "sign" in given else (1,):
+        words = f"positive={given.format(sign=sign) if 'sign' in given else given}"
+        works("fit", "train.csv", "-m", "m.rankrls", "--set", words)
+        expected = RankRLSCV(positive={0: sign}).fit(data.X, data.y, qid=data.qid)
+        np.testing.assert_allclose(load("m.rankrls").coef_, expected.coef_)
 
 
 def test_standard_input_and_output(files, works, monkeypatch):
@@ -274,3 +283,16 @@ def test_cv_prints_the_nested_estimate(files, works):
     found = works("cv", "train.txt", "--nested", "--json").json["nested"]
     assert found["score"] == pytest.approx(expected.score, rel=1e-12)
     assert f"Nested disagreement {expected.score:.4f} ±" in works("cv", "train.txt", "--nested").out
+
+
+def test_a_model_that_holds_nothing_out_is_not_evaluated(files, works, refused):
+    one = ("train.txt", "--method", "greedy", "--set", "n_features_to_select=2", "--alphas", "1")
+    refused("cv", *one, Refusal("Nothing was held out", parameter="cv", remedy="--cv"))
+    refused(
+        *("cv", "train.txt", "--method", "cg", "--alphas", "1", "--set", "selection=tikhonov"),
+        Refusal("Nothing was held out", parameter="cv"),
+    )
+    (entry,) = works("cv", *one, "--cv", "4", "--json").json["curve"]
+    data = load_letor("train.txt", dense=True)
+    model = GreedyRankRLS(2, alphas=(1.0,), cv=4, scoring="disagreement").fit(data.X, data.y, qid=data.qid)
+    assert entry["mean_score"] == pytest.approx(model.best_score_)

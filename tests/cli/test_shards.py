@@ -19,7 +19,9 @@ def shards(files, works):
     return files
 
 
-@pytest.mark.parametrize("extra", [(), ("--scale", "standard-all"), ("--vali", "test")], ids=str)
+@pytest.mark.parametrize(
+    "extra", [(), ("--scale", "standard-all"), ("--scale", "log-all"), ("--vali", "test")], ids=str
+)
 def test_the_model_is_that_of_one_file(shards, works, extra):
     of_file = ["test.txt" if word == "test" else word for word in extra]
     of_shards = ["test_shards" if word == "test" else word for word in extra]

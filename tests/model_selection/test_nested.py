@@ -5,10 +5,11 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from rankrls import AutoRankRLS, GreedyRankRLS, RankRLSCV, SparseRankRLSCV
+from rankrls import AutoRankRLS, GreedyRankRLS, RankBoost, RankRLSCV, SparseRankRLSCV
 from rankrls._errors import InputError
 from rankrls.metrics import resolve_measure
 from rankrls.model_selection import nested_estimate
+from tests.refusals import Refusal
 
 
 def study(seed=0):
@@ -125,3 +126,21 @@ def test_ids_may_be_tuples():
     np.testing.assert_array_equal(
         found.held_out_scores, nested_estimate(RankRLSCV(alphas=(1.0,)), X, y, qid=qid).held_out_scores
     )
+
+
+@pytest.mark.parametrize("alphas", [[1.0], (1.0,), np.array([1.0])])
+def test_a_selection_of_features_is_repeated_if_nothing_else_is_chosen(alphas):
+    X, y, qid = study()
+    model = GreedyRankRLS(2, alphas=alphas)
+    found = nested_estimate(model, X, y, qid=qid)
+    for fold in range(5):
+        train, test = found.fold != fold, found.fold == fold
+        one = clone(model).fit(X[train], y[train], qid=qid[train])
+        np.testing.assert_allclose(found.held_out_scores[test], one.predict(X[test]))
+        assert found.choices[fold] == {"ties": "include", "balance": "examples", "alpha": 1.0, "n_features": 2}
+
+
+def test_an_estimator_that_needs_validation_data_is_refused():
+    X, y, qid = study()
+    with Refusal("RankBoost", "chooses by held-out rows", parameter="estimator"):
+        nested_estimate(RankBoost(), X, y, qid=qid)

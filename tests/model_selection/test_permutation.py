@@ -6,9 +6,10 @@ from scipy import stats
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from rankrls import RankRLS, RankRLSCV, SparseRankRLSCV, survival_pairs
+from rankrls import CGRankRLS, GreedyRankRLS, RankBoost, RankRLS, RankRLSCV, SparseRankRLSCV, survival_pairs
 from rankrls._errors import InputError
 from rankrls.model_selection import permutation_test
+from tests.refusals import Refusal
 
 
 def study(features, seed=0):
@@ -123,3 +124,17 @@ def test_refusals():
     for model in (RankRLS(), Ridge()):
         with pytest.raises(InputError, match="repeats a choice"):
             permutation_test(model, X, y)
+
+
+@pytest.mark.parametrize(
+    "model", [GreedyRankRLS(2, alphas=(1.0,)), CGRankRLS((1.0,), selection="tikhonov")], ids=lambda m: type(m).__name__
+)
+def test_what_holds_nothing_out_is_refused_unless_it_is_given_folds(model):
+    X, y, qid, _ = study(5)
+    with Refusal("Nothing was held out", parameter="cv", remedy="(cv)"):
+        permutation_test(model, X, y, qid=qid, n_permutations=2)
+    given = clone(model).set_params(cv=4)
+    found = permutation_test(given, X, y, qid=qid, n_permutations=2)
+    assert found.score == clone(given).fit(X, y, qid=qid).best_score_
+    with Refusal("RankBoost", "chooses by held-out rows", parameter="estimator"):
+        permutation_test(RankBoost(), X, y, qid=qid)

@@ -16,6 +16,7 @@ from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, Items,
 from rankrls.export import to_solr
 from rankrls.metrics import Measure
 from tests.oracles import gaussian
+from tests.refusals import Refusal
 
 KERNELS = {"linear": lambda A, B: A @ B.T, "rbf": lambda A, B: gaussian(A, B, 0.3)}
 
@@ -226,3 +227,16 @@ def test_a_model_of_rows_is_asked_for():
         to_solr(model, "m")
     assert caught.value.parameter == "model"
     assert "one score" in str(caught.value)
+
+
+def test_queries_that_compare_nothing():
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(12, 4)), rng.normal(size=(12, 5))
+    model = ConditionalRankRLS().fit(X, Y)
+    with Refusal("Nothing to compare", parameter="y"):
+        model.score(X, np.ones_like(Y))
+    constant = Y.copy()
+    constant[3] = 1.0
+    with Refusal("Nothing to compare", parameter="y"):
+        model.score(X, constant, sample_weight=np.arange(12) == 3)
+    assert model.score(X, constant) == pytest.approx(model.score(np.delete(X, 3, 0), np.delete(Y, 3, 0)))

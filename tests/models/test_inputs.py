@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from scipy import sparse
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import CGRankRLS, CoRankRLS, RankRLS, RankRLSCV
 from tests.models.forms import SPARSE
 from tests.models.oracles import ranking_data
 
@@ -184,3 +184,13 @@ def test_the_smallest_data():
     np.testing.assert_array_equal(RankRLS(0.0).fit(np.zeros((3, 2)), [0, 1, 2]).coef_, [0.0, 0.0])
     tied = RankRLS(1.0, regression_weight=1.0).fit([[1.0]], [2.0])
     np.testing.assert_allclose(tied.coef_, [1.0])
+
+
+def test_a_generator_draws():
+    """The same numbers as another Generator of the same seed, and others than those of another seed."""
+    X, y, qid = ranking_data(3, queries=30)
+    for make in (lambda rng: CGRankRLS(random_state=rng), lambda rng: CoRankRLS(n_views=2, random_state=rng)):
+        models = [make(np.random.default_rng(seed)).fit(X, y, qid=qid) for seed in (1, 1, 2)]
+        scores = [model.predict(X) for model in models]
+        np.testing.assert_array_equal(scores[0], scores[1])
+        assert not np.array_equal(scores[0], scores[2])

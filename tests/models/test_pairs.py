@@ -212,11 +212,16 @@ GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
         ({}, {"groups": [1, 2]}, Refusal("2 entries", parameter="groups")),
         ({}, {"groups": [1, None, 2]}, Refusal("missing in", parameter="groups", row=1)),
         ({"alphas": (0.0, 1.0)}, {}, Refusal("needs", "> 0", parameter="alphas")),
+        (
+            {"cv": "leave_pair_out"},
+            {"losers": [3, 3, 3], "winners": [0, 0, 0]},
+            Refusal("left to fit", parameter="winners"),
+        ),
     ],
 )
 def test_bad_selection(options, arguments, refusal):
     with refusal:
-        RankRLSCV(**options).fit_pairs(**GOOD, **arguments)
+        RankRLSCV(**options).fit_pairs(**GOOD | arguments)
 
 
 def test_a_square_kernel_is_needed():

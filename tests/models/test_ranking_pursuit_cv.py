@@ -153,3 +153,17 @@ def test_a_model_without_terms_is_saved_and_loaded(tmp_path, options):
     again = load(tmp_path / "m.rankrls")
     assert not again.predict(X).any()
     assert list(again.staged_predict(X)) == []
+
+
+@pytest.mark.parametrize("with_queries", [True, False])
+def test_more_features_than_rows(with_queries):
+    rng = np.random.default_rng(3)
+    X, y, qid = rng.normal(size=(20, 300)), rng.normal(size=20), np.repeat(np.arange(5), 4)
+    parameters = {"dictionary": "features"}
+    rows = rng.permutation(20)
+    tests = [np.flatnonzero(qid == q) for q in range(5)] if with_queries else np.array_split(rows, 5)
+    folds = [(np.setdiff1d(rows, test), test) for test in tests]
+    given = qid if with_queries else None
+    model = RankingPursuitCV(4, cv=folds, **parameters).fit(X, y, qid=given)
+    expected = errors_by_refits(folds, lambda p: RankingPursuit(p, **parameters), X, y, given, 4)
+    np.testing.assert_allclose(model.cv_results_["mean_score"], expected, atol=1e-12)

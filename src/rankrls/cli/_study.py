@@ -260,8 +260,11 @@ def _fit(found: Study) -> None:
         return
     positive = getattr(estimator, "positive", None)
     words = (positive,) if isinstance(positive, str) else positive
-    if isinstance(words, list | tuple) and words and all(isinstance(word, str) for word in words):
-        estimator.positive = dict.fromkeys(feature_columns(words, table, "positive"), 1)
+    if isinstance(words, list | tuple | dict) and words and all(isinstance(word, str) for word in words):
+        signs = words if isinstance(words, dict) else dict.fromkeys(words, 1)
+        estimator.positive = {
+            column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")
+        }
     put, extra = _put(options.device), dict[str, Any]()
     try:
         with config_context(array_api_dispatch=options.device is not None):

@@ -374,7 +374,8 @@ class PursuitProblem:
         every = np.vstack((np.zeros(len(taken)), coefficients))
         last = np.minimum(values.astype(np.intp), self.walked.n_stages)
         X, kernel = self.data.X, self.kernel
-        items, n_features = take_items(X, taken), 0 if isinstance(X, list) else X.shape[1]
+        items = None if kernel is None else take_items(X, taken)
+        n_features = 0 if isinstance(X, list) else X.shape[1]
         details = [self.walked.at(int(stage)) for stage in last]
         return PathSolutions(
             every[last][:, :, None], lambda a: sum_of_terms(a, kernel, items, taken, n_features), details

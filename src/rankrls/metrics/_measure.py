@@ -170,6 +170,8 @@ class Measure:
                 except (TypeError, ValueError):
                     problem = f"the measure {self} must return one number per query; it returned {value!r}."
                     raise InputError(problem, parameter="measure") from None
+        if np.isinf(values).any():
+            raise InputError(f"the measure {self} returned infinity for a query.", parameter="measure")
         return values
 
     @property
@@ -355,8 +357,8 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     ----------
     measure : str, Measure or callable
         A name of :class:`Measure`, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"disagreement"``); a
-        :class:`Measure`, returned as it is; or ``function(y_true, y_score) -> float``, called once per query, greater
-        is better.
+        :class:`Measure`, returned as it is; a scorer of :func:`make_ranking_scorer`; or ``function(y_true, y_score) ->
+        float``, called once per query, greater is better.
     convention : str, optional
         The convention of a name; "letor" by default.
 
@@ -377,6 +379,8 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     >>> print(resolve_measure("ndcg@3", convention="sklearn"))
     ndcg(convention='sklearn')@3
     """
+    from rankrls.metrics._scorer import RankingScorer
+
     if isinstance(measure, Measure):
         return measure
     if isinstance(measure, str):
@@ -384,6 +388,8 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
         name = _definition(found[1].lower() if found else "", measure).name
         depth = int(found[2]) if found and found[2] else None
         return Measure(name, k=depth, convention="letor" if convention is None else convention)
+    if isinstance(measure, RankingScorer):
+        return measure.measure
     if callable(measure):
         return Measure(measure)
     expected = "a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score)"

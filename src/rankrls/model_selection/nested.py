@@ -151,10 +151,10 @@ def nested_estimate(
 
 def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
     """A clone of an estimator that chooses a model, and the measure by which it does."""
-    if not hasattr(estimator, "scoring"):
+    if not (hasattr(estimator, "scoring") and hasattr(estimator, "cv")):
         raise InputError(
-            f"{what} repeats a choice, so it needs an estimator that chooses, such as RankRLSCV; "
-            f"got {type(estimator).__name__}.",
+            f"{what} repeats a choice, so it needs an estimator that chooses by held-out rows (cv), such as "
+            f"RankRLSCV; got {type(estimator).__name__}.",
             parameter="estimator",
         )
     if event is not None and not hasattr(estimator, "fit_pairs"):

@@ -168,7 +168,10 @@ def leave_pair_out(
     problem = candidate.problem(data)
     warn_of_lost_feature(model, problem.lost_feature)
     grid = problem.axis() if auto else grid
-    found = concordance(data, candidate, problem, grid, chosen, float(confidence))
+    try:
+        found = concordance(data, candidate, problem, grid, chosen, float(confidence))
+    except InputError as refusal:
+        raise refusal if event is None else refusal.replace(parameter="event") from None
     columns: list[Any] = [grid, found.score, found.error, *found.interval]
     margins = found.margins
     if alphas is None:

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
 from rankrls.metrics._values import mean_of_judged
@@ -140,7 +141,7 @@ def permutation_test(
         return model.fit_pairs(X, winners, losers, groups=losers)
 
     fitted(slice(None))
-    score, protocol = float(model.best_score_), model.selection_
+    score, protocol = held_out_score(model), model.selection_
     plan: Any = None
     if event is None and isinstance(model, RankRLSCV) and y.size == len(y):
         data = fitting.labelled(model, X, y, qid, sample_weight)
@@ -157,6 +158,15 @@ def permutation_test(
     sign = 1.0 if measure.greater_is_better else -1.0
     good = int(np.count_nonzero(reaches(sign * permuted, sign * score, 1.0)))
     return PermutationTest(score, (1 + good) / (1 + len(permuted)), permuted, protocol, shared)
+
+
+def held_out_score(model: Any) -> float:
+    """``best_score_`` of a fitted model; a model that held nothing out is refused."""
+    score = float(vars(model).get("best_score_", np.nan))
+    if np.isnan(score):
+        problem = f"Nothing was held out: this {type(model).__name__} had nothing to choose. Give folds (cv)."
+        raise InputError(problem, parameter="cv")
+    return score
 
 
 def _is_shared(model: RankRLSCV, plan: Plan) -> bool:

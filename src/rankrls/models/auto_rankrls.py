@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._checks import check_word
+from rankrls._checks import check_word, unchanged_on_error
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._rows import check_finite_features
@@ -230,6 +230,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
     n_basis: int = parameter(default=500, least=1, whole=True)
     random_state: Any = parameter(default=0, check=check_seed)
 
+    @unchanged_on_error
     def fit(
         self,
         X: Any,
@@ -270,7 +271,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
                     f"{len(skipped)} of {len(skipped) + len(tried)} models were skipped: "
                     f"{'; '.join((f'{k} ({v})' for k, v in skipped.items()))}."
                 ),
-                stacklevel=3,
+                stacklevel=4,
             )
         return self
 

@@ -9,7 +9,6 @@ from typing import Any, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Comparisons
 from rankrls._compiled import one_blas_thread
@@ -21,6 +20,7 @@ from rankrls.models.parameters import GraphParameters, check_grid, check_paramet
 from rankrls.models.ranker import Chooses
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
+from rankrls.selection.basis import permuting
 from rankrls.selection.curves import evaluated
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
 from rankrls.selection.plans import Plan, a_fifth
@@ -74,7 +74,7 @@ class CGRankRLS(Chooses, GraphParameters):
     ties, balance, regression_weight : as in :class:`RankRLS`
     verbose : int, default=0
         1 shows a progress bar over the iterations; 0 only on a terminal.
-    random_state : int, RandomState or None, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Seed of the held-out rows with ``cv=None``.
 
     Attributes
@@ -173,7 +173,7 @@ class CGRankRLS(Chooses, GraphParameters):
         alphas = self._alphas()
         if self.cv is None and self.selection == "tikhonov" and alphas is not None and len(alphas) == 1:
             return Plan(measure, "nothing held out")
-        return a_fifth(self.cv, measure, data, check_random_state(self.random_state), float(self.regression_weight))
+        return a_fifth(self.cv, measure, data, permuting(self.random_state), float(self.regression_weight))
 
     def _alphas(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
@@ -254,7 +254,7 @@ class CGRankRLS(Chooses, GraphParameters):
                     f"residual is {residual:.1e}). Raise max_iter, tol or alpha."
                 )
         if problem:
-            warnings.warn(fitting.NotConverged(f"CGRankRLS: {problem}", parameter="max_iter"), stacklevel=4)
+            warnings.warn(fitting.NotConverged(f"CGRankRLS: {problem}", parameter="max_iter"), stacklevel=5)
 
 
 def _grid(systems: KrylovSystems) -> NDArray[np.float64]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import LabelledItems, Setting
@@ -31,6 +30,7 @@ from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker,
 from rankrls.models.ranker import Candidate
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
+from rankrls.selection.basis import permuting
 from rankrls.selection.plans import exact_plan
 from rankrls.selection.search import search
 
@@ -74,7 +74,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
     cv, scoring, rule : as in :class:`RankRLSCV`
         Only labelled queries are evaluated.
-    random_state : int or RandomState, default=0
+    random_state : int, Generator, RandomState or None, default=0
         Draws the halves.
 
     Attributes
@@ -159,7 +159,7 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         """The views of n features."""
         views = self.views
         if views is None:
-            rng = check_random_state(self.random_state)
+            rng = permuting(self.random_state)
             views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(int(self.n_views))]
         return view_plans(views, self, {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0")})
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Items
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
@@ -104,8 +105,12 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
         error = _each_query(Measure("disagreement"), Y, scores)
-        weights, known = fitting.check_weights(sample_weight, len(Y)), ~np.isnan(error)
-        return 1.0 - float(np.average(error[known], weights=None if weights is None else weights[known]))
+        given = fitting.check_weights(sample_weight, len(Y))
+        weights = np.ones(len(Y)) if given is None else given
+        known = ~np.isnan(error) & (weights > 0.0)
+        if not known.any():
+            raise InputError("Nothing to compare: no query has two items with different utilities.", parameter="y")
+        return 1.0 - float(np.average(error[known], weights=weights[known]))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_items_")
@@ -257,6 +262,7 @@ class ConditionalRankRLS(ConditionalRanker):
 
     alpha: float = parameter(default=1.0, above=0.0, kw_only=False)
 
+    @unchanged_on_error
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
         """Fit to queries and their utilities of the items.
 
@@ -325,6 +331,7 @@ class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
 
     alphas: Any = parameter(default="auto", kw_only=False)
 
+    @unchanged_on_error
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
         """Choose alpha, then learn from all queries.
 

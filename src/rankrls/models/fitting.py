@@ -421,5 +421,5 @@ def warn_of_lost_feature(model: Any, feature: int | None) -> None:
             parameter="X",
             column=feature if names is None else str(names[feature]),
         ),
-        stacklevel=4,
+        stacklevel=5,
     )

@@ -54,7 +54,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
     max_features : int, default=30
         The largest number to choose from; n if that is less.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries, or of rows for one global ranking; an int is that many.
+        None is 5 folds of whole queries, or of rows for one global ranking; an int is that many. Without anything to
+        choose, None holds nothing out.
     scoring : str, Measure or callable, default="pair_squared_error"
         The measure to choose the number of features and alpha by, as in :class:`RankRLSCV`; for preferences the default
         is their disagreement. Features are always selected by the held-out squared error.
@@ -76,9 +77,9 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
         The number of selected features.
     alpha_ : float
     n_features_at_edge_, alpha_at_edge_ : bool
-        Whether the choice is at the end of its grid; if something was chosen.
+        Whether the choice is at the end of its grid; if something was held out.
     best_params_, best_score_, best_score_error_, cv_results_, selection_, query_scores_ : as in
-        :class:`RankingPursuitCV`; if something was chosen
+        :class:`RankingPursuitCV`; all but the first only if something was held out
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -124,13 +125,13 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
         return Measure("disagreement") if preferred and measure.name == "pair_squared_error" else measure
 
     def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
-        return super()._folds(measure, data) if self._chooses else None
+        return super()._folds(measure, data) if self._chooses or self.cv is not None else None
 
     @property
     def _chooses(self) -> bool:
         """Whether there is more than one model to choose from."""
-        several = any(np.size(one) > 1 for one in (self.ties, self.balance, self.alphas))
-        return "auto" in (self.n_features_to_select, self.alphas) or several
+        automatic = any(isinstance(one, str) and one == "auto" for one in (self.n_features_to_select, self.alphas))
+        return automatic or any(np.size(one) > 1 for one in (self.ties, self.balance, self.alphas))
 
     def _search(self, data: Comparisons, plan: Plan | None) -> Self:
         given = self.n_features_to_select
@@ -152,6 +153,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
             self.path_.n_stages,
         )  # fewer if the rest lie in their span
         self.alpha_ = float(candidate.choices["alpha"])
+        if plan is None:
+            self.best_params_ = {**candidate.choices, "n_features": self.n_features_}
         return self
 
     def _get_support_mask(self) -> NDArray[np.bool_]:

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
@@ -45,6 +46,7 @@ class PartlyLabelledRanker(Ranker, GraphParameters):
 
     _takes_unlabelled = True
 
+    @unchanged_on_error
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Fit rows with labels and rows without; what there is to choose is chosen by held-out labelled queries.
 

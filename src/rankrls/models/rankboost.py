@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Comparisons
 from rankrls.learners.rankboost import RankBoostProblem, Stumps
 from rankrls.metrics import resolve_measure
@@ -113,6 +114,7 @@ class RankBoost(Fits, ChoiceParameters):
     n_estimators: int = parameter(default=300, least=1, whole=True, kw_only=False)
     balance: str = parameter(default="examples", check=BALANCES)
 
+    @unchanged_on_error
     def fit(  # type: ignore[override]
         self,
         X: Any,

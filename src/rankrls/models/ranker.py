@@ -13,6 +13,7 @@ from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, moved, to_host
+from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.kernels import Kernel
@@ -197,6 +198,7 @@ class Candidate:
 class Fits(Ranker):
     """Fits one model to labelled items or to preferences. A subclass defines ``_solve``."""
 
+    @unchanged_on_error
     def fit(
         self,
         X: Any,
@@ -244,6 +246,7 @@ class Fits(Ranker):
         clicks = (position, impressions, propensities)
         return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
 
+    @unchanged_on_error
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
 
@@ -277,6 +280,7 @@ class Fits(Ranker):
 class Chooses(Ranker, SelectionParameters):
     """Chooses a model by held-out queries or preferences. A subclass defines ``_search``."""
 
+    @unchanged_on_error
     def fit(
         self,
         X: Any,
@@ -308,6 +312,7 @@ class Chooses(Ranker, SelectionParameters):
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
         return self._search(data, plan or self._folds(measure, data))
 
+    @unchanged_on_error
     def fit_pairs(
         self,
         X: Any,

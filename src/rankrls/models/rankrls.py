@@ -12,6 +12,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import memory_of_device
+from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls.metrics import Measure, resolve_measure
@@ -43,6 +44,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
+    @unchanged_on_error
     def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
         """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
 
@@ -79,6 +81,7 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
             else model.kernel == "linear" and model.solver != "dual"
         )
     )
+    @unchanged_on_error
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Add whole queries: the model is the same as that of one fit on all rows so far.
 
@@ -123,6 +126,7 @@ class ExactChooser(Chooses, GraphParameters, KernelParameters):
 
     alphas: Any = parameter(default="auto", kw_only=False)
 
+    @unchanged_on_error
     def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
         """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
 
@@ -369,6 +373,7 @@ class RankRLSCV(ExactChooser):
     solver: str = parameter(default="auto", check=SOLVERS)
     positive: Any = parameter(default=False)
 
+    @unchanged_on_error
     def fit(
         self,
         X: Any,

@@ -67,7 +67,7 @@ class RankSVMParameters(Ranker, BasisParameters):
                     "C, or raise max_iter or tol.",
                     parameter="tol",
                 ),
-                stacklevel=4,
+                stacklevel=5,
             )
 
 

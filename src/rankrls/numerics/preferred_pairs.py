@@ -63,7 +63,7 @@ def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i:
     if alone.any():
         k = int(np.argmax(alone))
         raise InputError(
-            f"Without rows {j[k]} and {i[k]} no comparable pair is left to fit.", parameter="event", row=int(j[k])
+            f"Without rows {j[k]} and {i[k]} no comparable pair is left to fit.", parameter="winners", row=int(j[k])
         )
     W, won = np.zeros((m, m)), np.zeros((m, m))
     np.add.at(W, (graph.winners, graph.losers), graph.weights)

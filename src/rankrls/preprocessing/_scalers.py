@@ -17,6 +17,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankrls._checks import unchanged_on_error
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
@@ -41,6 +42,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Shift, rest and scale of each column in each query of a block of rows, (queries, columns) each."""
         raise NotImplementedError
 
+    @unchanged_on_error
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Check the rows; learn nothing from them if they come in queries.
 
@@ -80,6 +82,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self, "fitted_with_qid_")
         return self._transform(validate_data(self, unmasked(X), reset=False, dtype=_FLOATS), qid)
 
+    @unchanged_on_error
     def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self._transform(self._fit(X, qid), qid)
@@ -255,6 +258,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
            [ 1.23]])
     """
 
+    @unchanged_on_error
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Compute the mean and the spread of the logarithms.
 
@@ -272,8 +276,30 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self
         """
         values = self._logarithms(X, reset=True)
-        scaler = StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
-        self.scaler_ = scaler.fit(values, sample_weight=sample_weight)
+        return self._add(self._new_scaler(values), values, sample_weight)
+
+    @unchanged_on_error
+    def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Add rows to those of the mean and the spread.
+
+        Parameters
+        ----------
+        X, y, sample_weight : as in :meth:`fit`
+
+        Returns
+        -------
+        self
+        """
+        fitted = vars(self).get("scaler_")
+        values = self._logarithms(X, reset=fitted is None)
+        return self._add(self._new_scaler(values) if fitted is None else fitted, values, sample_weight)
+
+    @staticmethod
+    def _new_scaler(values: Any) -> StandardScaler:
+        return StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
+
+    def _add(self, scaler: StandardScaler, values: Any, sample_weight: ArrayLike | None) -> Self:
+        self.scaler_ = scaler.partial_fit(values, sample_weight=sample_weight)
         return self
 
     def transform(self, X: ArrayLike) -> Any:

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._checks import check_count, check_word
+from rankrls._checks import check_count, check_word, unchanged_on_error
 from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
 from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided, names_of
@@ -139,6 +139,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
 
+    @unchanged_on_error
     def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
         """Decide how to use each column, and find its categories, words and replacements of missing cells.
 
@@ -158,6 +159,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._fit(columns_of(X, missing=self.missing_words()), qid)
         return self
 
+    @unchanged_on_error
     def fit_transform(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X)``, reading the table once."""
         columns = columns_of(X, missing=self.missing_words())

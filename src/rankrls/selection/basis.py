@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
@@ -53,6 +54,11 @@ def _given_numbers(model: Any, data: Comparisons) -> Index | None:
     if len(dropped):
         raise InputError(f"basis_indices names row {dropped[0]}, whose weight is zero.", parameter="basis_indices")
     return (np.cumsum(kept) - 1)[numbers].astype(np.intp)
+
+
+def permuting(random_state: Any) -> np.random.Generator | np.random.RandomState:
+    """The source of random permutations of a random state; a Generator, which scikit-learn refuses, as it is."""
+    return random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -324,7 +324,7 @@ class LeastSquaresProblem:
                     "or use larger values.",
                     parameter="alphas",
                 ),
-                stacklevel=6,
+                stacklevel=7,
             )
         return out
 

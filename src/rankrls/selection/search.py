@@ -185,8 +185,8 @@ def check_evaluated(averages: Array) -> None:
     """Refuse averages that are all NaN."""
     if np.isnan(averages).all():
         raise InputError(
-            "No held-out query has two different labels, so nothing can be evaluated. Use other folds (cv) "
-            "or validation data.",
+            "No held-out query has two different labels, or the measure is NaN for each, so nothing can be evaluated. "
+            "Use other folds (cv) or validation data.",
             parameter="cv",
         )
 

@@ -23,6 +23,7 @@ from rankrls.numerics.chunks import left_fold
 from rankrls.numerics.graph import Array, Index, LabelledGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
+from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from rankrls.selection.curves import judge_queries
 from rankrls.streaming.executors import map_parts
 
@@ -122,11 +123,11 @@ def fit_scaler(scaler: Any, data: Any) -> None:
 
     Parameters
     ----------
-    scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, or a scaler of queries
+    scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, LogScaler, or a scaler of queries
         Scalers of queries keep nothing of the rows: they are fitted to the first part.
     data : Dataset
     """
-    if type(scaler).__module__.startswith("rankrls."):
+    if isinstance(scaler, QueryMinMaxScaler | QueryStandardScaler):
         table = data.parts[0].read()
         scaler.fit(table.X, qid=table.qid)
         return

@@ -16,6 +16,7 @@ from rankrls.cli._study import Study, study
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.io._rows import few
 from rankrls.model_selection import nested_estimate, permutation_test
+from rankrls.model_selection.permutation import held_out_score
 from rankrls.models._pipelines import selects_features
 from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
@@ -60,6 +61,7 @@ def cv(options: Options, report: Report) -> Result:
     if options.method == "rankboost" and options.vali is None:
         raise InputError("RankBoost needs validation data (vali).", parameter="vali")
     found = study(options, report)
+    held_out_score(found.estimator)
     estimator, curve = found.estimator, _records(found.estimator.cv_results_)
     best = getattr(estimator, "best_index_", None)
     if best is None:

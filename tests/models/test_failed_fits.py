@@ -1,0 +1,93 @@
+"""A fit that fails leaves the fitted object as it was."""
+
+from __future__ import annotations
+
+import inspect
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import BaseEstimator
+
+import rankrls
+from rankrls import InputError
+from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
+from tests.models.oracles import ranking_data
+
+X, Y, QID = ranking_data(80)
+SMALL = {
+    "AutoRankRLS": {"families": ("linear",)},
+    "CoRankRLS": {"n_views": 2},
+    "RankBoost": {"n_estimators": 3},
+    "GreedyRankRLS": {"max_features": 2},
+    "RankingPursuitCV": {"max_basis": 2},
+    "CoRankingPursuitCV": {"max_basis": 2},
+}
+CLASSES = [value for value in (getattr(rankrls, name) for name in rankrls.__all__) if inspect.isclass(value)]
+RANKERS = [
+    cls(**SMALL.get(cls.__name__, {}))
+    for cls in CLASSES
+    if issubclass(cls, BaseEstimator) and "Conditional" not in cls.__name__
+]
+
+
+@pytest.mark.parametrize("model", RANKERS, ids=lambda model: type(model).__name__)
+def test_labels_that_order_nothing(model):
+    names = [f"x{j}" for j in range(X.shape[1])]
+    model.fit(pd.DataFrame(X, columns=names), Y, qid=QID)
+    expected, scores = set(vars(model)), model.predict(pd.DataFrame(X, columns=names))
+    with pytest.raises(InputError):
+        model.fit(X[:, :2], np.zeros(len(Y)), qid=QID)
+    assert set(vars(model)) == expected
+    np.testing.assert_array_equal(model.predict(pd.DataFrame(X, columns=names)), scores)
+
+
+@pytest.mark.parametrize("model", [rankrls.RankRLS(), rankrls.RankRLSCV(), rankrls.RankSVM()], ids=str)
+def test_preferences_that_are_refused(model):
+    model.fit_pairs(X, [0, 1, 2, 5], [1, 2, 3, 4])
+    scores = model.predict(X)
+    with pytest.raises(InputError):
+        model.fit_pairs(X[:, :2], [0, 1], [1, 1])
+    np.testing.assert_array_equal(model.predict(X), scores)
+
+
+@pytest.mark.parametrize("bad", [{"X": X[:, :2]}, {"qid": QID[1:]}])
+def test_a_batch_that_is_refused(bad):
+    model = rankrls.RankRLS().fit(X, Y, qid=QID)
+    other = rankrls.RankRLS().fit(X, Y, qid=QID)
+    new = {"X": X, "y": Y, "qid": QID + 1000}
+    with pytest.raises(ValueError, match=r"features|qid"):
+        model.partial_fit(**{**new, **bad})
+    np.testing.assert_array_equal(model.partial_fit(**new).coef_, other.partial_fit(**new).coef_)
+
+
+@pytest.mark.parametrize("model", [rankrls.ConditionalRankRLS(), rankrls.ConditionalRankRLSCV()], ids=str)
+def test_queries_that_are_refused(model):
+    queries, utilities = np.random.default_rng(0).normal(size=(2, 12, 4))
+    scores = model.fit(queries, utilities).predict(queries)
+    for bad in (np.ones_like(utilities), utilities[1:], np.full_like(utilities, np.nan)):
+        with pytest.raises(InputError):
+            model.fit(queries[:, :2], bad)
+        np.testing.assert_array_equal(model.predict(queries), scores)
+
+
+@pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryStandardScaler()], ids=str)
+@pytest.mark.parametrize("fit", ["fit", "fit_transform"])
+def test_scalers_of_queries(scaler, fit):
+    expected = scaler.fit(X).transform(X)
+    with pytest.raises(InputError):
+        getattr(scaler, fit)(X[:, :2], qid=QID[1:])
+    np.testing.assert_array_equal(scaler.transform(X), expected)
+
+
+def test_other_transformers():
+    scaler = LogScaler().fit(X)
+    with pytest.raises(ValueError, match="sample_weight"):
+        scaler.fit(X[:, :2], sample_weight=[1.0])
+    assert scaler.transform(X).shape == X.shape
+    table = pd.DataFrame({"a": ["x", "y", "x", "y"] * 5, "b": np.arange(20.0)})
+    encoder = TableEncoder(categorical=("a",)).fit(table)
+    expected = encoder.transform(table)
+    with pytest.raises(InputError):
+        encoder.fit(table[["b"]])
+    np.testing.assert_array_equal(encoder.transform(table), expected)
