@@ -43,8 +43,10 @@ def pairs_of(y, qid=None):
         ({"balance": "queries"}, None, None),
         ({"balance": "examples"}, W, None),
         ({"balance": "examples"}, W, QID),
+        ({"regression_weight": 1.0, "balance": "pairs"}, W, QID),
+        ({"regression_weight": 1.0, "ties": "exclude", "balance": "queries"}, None, None),
     ],
-    ids=["pairs", "balanced", "weights", "queries"],
+    ids=["pairs", "balanced", "weights", "queries", "regression of queries", "regression"],
 )
 def test_equals_refits(kind, options, weights, qid):
     result = leave_pair_out(RankRLS(**options, **kind), X, Y, alphas=ALPHAS, sample_weight=weights, qid=qid)

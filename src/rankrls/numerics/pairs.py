@@ -9,7 +9,8 @@ Without the items U = {i, j} the errors solve the 2 x 2 system ``(I - H)_UU e = 
 Boberg, Salakoski 2008, "Exact and efficient leave-pair-out cross-validation for ranking RLS"), and the held-out
 difference of scores is ``(y_i - e_i / sqrt(w_i)) - (y_j - e_j / sqrt(w_j))``. The graph of the other m - 2 items has
 other weights, which stand for another alpha (:func:`pair_alphas`). Several queries with balance "examples" have an
-intercept each; from a query of two items nothing is left that its intercept could explain, so that u is 0 there.
+intercept each; from a query of two items nothing is left that its intercept could explain, so that u is 0 there. It is
+0 everywhere for plain regression (``regression_weight=1``), which has no intercept.
 """
 
 from __future__ import annotations
@@ -34,10 +35,12 @@ _CANCELLED = 8.0 * EPS
 
 def why_not_pairs(graph: LabelledGraph, *, balance: str, weighted: bool) -> str | None:
     """Why pairs cannot be held out without refitting, as the end of a sentence; None if they can."""
+    if _is_regression(graph):
+        return None
     if graph.excludes_ties:
         return "ties='exclude' makes the graph depend on which labels are left"
     if graph.e3:
-        return "regression_weight > 0 ties the mean of a query to how many items are left of it"
+        return "regression_weight between 0 and 1 ties the mean of a query to how many items are left of it"
     several = len(graph.starts) > 2
     if several and balance != "examples":
         return f"with several queries and balance={balance!r} a pair changes its query's weight among the others"
@@ -51,9 +54,16 @@ def why_not_pairs(graph: LabelledGraph, *, balance: str, weighted: bool) -> str 
 
 def pair_alphas(graph: LabelledGraph, alphas: Array, balance: str) -> Array:
     """What stands for each alpha: it is relative to ``rho S`` of the graph of m - 2 items, ours to that of m."""
+    if _is_regression(graph):
+        return alphas
     m = graph.n_rows
     scale = {"examples": 1.0, "pairs": m - 2.0, "queries": 2.0 / max(m - 3.0, 1.0)}[balance]
     return np.asarray(alphas * (float(graph.e1[0]) / scale))
+
+
+def _is_regression(graph: LabelledGraph) -> bool:
+    """Whether L is the diagonal matrix of the weights: regression without an intercept."""
+    return graph.e3 == 1.0
 
 
 def leave_pair_out(
@@ -160,12 +170,13 @@ class _Plan:
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Any) -> _Plan:
         lengths, w = graph.lengths, graph.weights
-        y, _ = replace(graph, rows=np.arange(graph.n_rows)).read(graph.y)
+        regression = _is_regression(graph)
+        y = graph.y if regression else replace(graph, rows=np.arange(graph.n_rows)).read(graph.y)[0]
         new = np.concatenate(([True], np.diff(graph.y[:, 0]) != 0))
         new[graph.starts[:-1]] = True
         place = np.arange(len(y))
         first_equal = np.maximum.accumulate(np.where(new, place, 0)) - np.repeat(graph.starts[:-1], lengths)
-        free = (lengths != 2) | (len(lengths) == 1)
+        free = ((lengths != 2) | (len(lengths) == 1)) & (not regression)
         u = np.sqrt(w * np.repeat(free / group_sums(w, graph.starts), lengths))
         if isinstance(s, DualSmoother):
             check_semidefinite(s.values)
