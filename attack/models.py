@@ -23,26 +23,39 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 from attack.campaign import Refused, Target, Wrong
 from attack.cases import chance, choice, damaged, packed, text, unpacked
 from attack.model_files import DOCUMENT, Changed, archived, npy, paths_of
-from rankrls import CoRankRLS, InputError, RankBoost, RankingPursuit, RankRLS, RankRLSCV, SparseRankRLSCV, load, save
+from rankrls import (
+    AutoRankRLS,
+    CoRankRLS,
+    InputError,
+    RankBoost,
+    RankingPursuit,
+    RankRLS,
+    RankRLSCV,
+    SparseRankRLSCV,
+    load,
+    save,
+)
 from rankrls.persistence import read_info
 from rankrls.persistence._format import CLASSES
 from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 _LARGE = 1e100
+_STRANGE = ("0_", "1_0", "\uff12", "\u0662", "1\t2", "1\xa02", " 1", "+1", "nan", "-inf", "1e999", "0x1p3", "1e", "")
+"""Texts that one program reads as a number and another one as another number, or not at all."""
 
 
 @cache
 def seeds() -> dict[str, tuple[bytes, Any]]:
     """Right files, and what their models predict for."""
     rng = np.random.default_rng(5)
-    X, y, qid = rng.normal(size=(24, 4)), rng.normal(size=24), np.repeat(np.arange(6), 4)
+    X, y, qid = rng.normal(size=(120, 4)), rng.normal(size=120), np.repeat(np.arange(30), 4)
     table = {
-        "brand": [*"xyzz"] * 6,
+        "brand": [*"xyzz"] * 30,
         "price": [None, *X[1:, 0]],
         "place": X[:, :2].tolist(),
-        "added": [f"2024-{k % 12 + 1:02d}-03" for k in range(24)],
-        "title": [" ".join(f"word{k % (i + 2)}" for k in range(i, i + 5)) for i in range(24)],
-        "query": ["word1 word2", "word3"] * 12,
+        "added": [f"2024-{k % 12 + 1:02d}-03" for k in range(120)],
+        "title": [" ".join(f"word{k % (i + 2)}" for k in range(i, i + 5)) for i in range(120)],
+        "query": ["word1 word2", "word3"] * 60,
     }
     kinds = {"text_features": ["matches", "similarity", "word", "tfidf"], "query_text": "query"}
     made: dict[str, tuple[Any, Any]] = {
@@ -55,6 +68,7 @@ def seeds() -> dict[str, tuple[bytes, Any]]:
         "basis": (SparseRankRLSCV(n_basis=5), X),
         "query scaler": (make_pipeline(QueryMinMaxScaler(), RankRLS()), X),
         "scalers": (make_pipeline(RobustScaler(), StandardScaler(), RankRLS()), X),
+        "trees": (AutoRankRLS(families="trees", scoring="disagreement"), X),
         "table": (make_pipeline(TableEncoder(**kinds, text="title", min_frequency=2), RankRLS()), table),
     }
     found = {}
@@ -184,12 +198,15 @@ def _change_node(rng: Generator, changed: Changed) -> None:
 
 def _value(rng: Generator) -> Any:
     """A value of any form."""
+    if chance(rng, 0.1):
+        return choice(rng, _STRANGE)
     plain = [None, True, False, 0, 1, -1, 3, 2**31, 2**63, 10**30, 0.5, -2.5, 1e308, "", "auto", [], {}, [1, 2, 3]]
     forms = [
         *({"float": "nan"}, {"float": "inf"}, {"tuple": []}, {"tuple": [1, 2]}, {"dict": {}}),
         *({"objects": ["a", None], "shape": [2]}, {"objects": [], "shape": [0, 10**12]}, {"objects": [1], "shape": []}),
         *({"array": "0.npy"}, {"array": "1.npy"}, {"object": choice(rng, [*CLASSES]), "state": {}}, text(rng)),
         {"csr": [{"array": "0.npy"}] * 3, "shape": [10**9, 10**9]},
+        {"object": "Trees", "state": {"texts": {"tuple": [f"left_child={choice(rng, _STRANGE)}"]}, "n_features": 4}},
     ]
     return choice(rng, plain if chance(rng, 0.5) else forms)
 

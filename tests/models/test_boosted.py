@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from attack.model_files import Changed, npy
 from scipy import sparse
 from sklearn.model_selection import KFold
 
@@ -130,7 +131,34 @@ def test_files_come_back_and_other_systems_are_refused(family: str, tmp_path: An
     with pytest.raises(InputError, match="Fit a linear model"):
         to_solr(model, feature_names=list("abc"))
     monkeypatch.setitem(sys.modules, "lightgbm", None)
-    with pytest.raises(MissingPackageError, match=r"rankrls\[trees\]"):
+    np.testing.assert_array_equal(load(path).predict(X), model.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("value", np.nan), ("value", np.inf), ("threshold", np.nan), ("feature", 3), ("left", 0), ("roots", 1)],
+)
+def test_damaged_trees_of_a_file_are_refused(name: str, value: float, tmp_path: Any) -> None:
+    path = tmp_path / "m.rankrls"
+    save(_fitted(families="trees"), path)
+    changed = Changed(path.read_bytes())
+    member = changed.state["best_estimator_"]["state"]["trees_"]["state"][name]["array"]
+    array = changed.array(member)
+    array[0] = value
+    changed.parts[member] = npy(array)
+    path.write_bytes(changed.content())
+    for read in (load, read_info):
+        with pytest.raises(InputError, match="boosted trees"):
+            read(path)
+
+
+def test_files_with_trees_as_text_are_refused(tmp_path: Any) -> None:
+    path = tmp_path / "m.rankrls"
+    save(_fitted(families="trees"), path)
+    changed = Changed(path.read_bytes())
+    changed.state["best_estimator_"]["state"]["trees_"]["state"] = {"texts": {"tuple": ["tree"]}, "n_features": 3}
+    path.write_bytes(changed.content())
+    with pytest.raises(InputError, match="reads no Trees made of n_features, texts: fit the model again"):
         load(path)
 
 
@@ -179,6 +207,9 @@ def test_what_trees_cannot_do_is_skipped_with_its_reason() -> None:
     assert set(few.skipped_) == {"trees, raw", "blend, raw"}
     with pytest.warns(InputWarning, match="there are 1"):
         AutoRankRLS(families=("linear", "trees"), scoring="disagreement").fit(X, y)
+    X, y, qid = _data(queries=18, size=2)  # too few rows for any split
+    with pytest.warns(InputWarning, match="LightGBM cannot grow"):
+        AutoRankRLS(families=("linear", "trees")).fit(X, y, qid=qid)
     X, y, qid = _data()
     with pytest.warns(InputWarning, match="folds that hold out each query"):
         _fitted(cv=[(np.flatnonzero(qid > 5), np.flatnonzero(qid <= 5))])

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls._compiled import map_threads, n_threads
-from rankrls._errors import needed
+from rankrls._compiled import map_threads
+from rankrls._errors import InputError, needed
 from rankrls._queries import QueryLayout, label_varies
+from rankrls.learners.forest import Trees, grown_trees
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
@@ -27,19 +28,6 @@ LEAST_QUERIES = 10
 _WATCHED = 5
 """One of so many queries chooses the number of trees."""
 _MOST_TREES, _PATIENCE = 600, 50
-_MOST_LEAVES = max(leaves for leaves, _ in SETTINGS)
-_END = "end of trees\n"
-_HEAD = {
-    "tree": "",
-    "version": "v4",
-    "num_class": "1",
-    "num_tree_per_iteration": "1",
-    "label_index": "0",
-    "max_feature_idx": "",
-    "feature_names": "",
-    "feature_infos": "",
-}
-"""The lines before the trees, with their values where these are known."""
 _MOST_GRADES, _LONGEST_QUERY = 30, 10_000
 """Labels from 0 to this, and rows of a query, that LightGBM's lambdarank takes."""
 
@@ -49,80 +37,9 @@ def lightgbm() -> Any:
     return needed("Boosted trees", "trees", "lightgbm")
 
 
-@dataclass(frozen=True, eq=False)
-class Trees:
-    """The mean of boosted models.
-
-    Attributes
-    ----------
-    texts : tuple of str
-        Each model as LightGBM writes it, without its parameters. They are checked, since LightGBM trusts what it reads:
-        sizes, and that every node has its children behind it.
-    n_features : int
-    """
-
-    texts: tuple[str, ...]
-    n_features: int
-
-    def __post_init__(self) -> None:
-        for text in self.texts:
-            _check_text(text, self.n_features)
-
-    @cached_property
-    def boosters(self) -> list[Any]:
-        """The models, read by LightGBM."""
-        return [lightgbm().Booster(model_str=text) for text in self.texts]
-
-    def __call__(self, X: Any) -> Array:
-        """Scores of items, (m,)."""
-        X = for_lightgbm(X)
-        return np.asarray(np.mean([each.predict(X, num_threads=n_threads()) for each in self.boosters], axis=0))
-
-
 def for_lightgbm(X: Any) -> Any:
     """Features as LightGBM takes them."""
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
-
-
-def stored_text(booster: Any) -> str:
-    """A booster's trees, without parameters, and without what LightGBM would follow blindly."""
-    text, end, _ = booster.model_to_string().partition(_END)
-    left_out = ("tree_sizes=", "objective=")
-    return "".join(line for line in text.splitlines(True) if not line.startswith(left_out)) + end
-
-
-def _check_text(text: str, n_features: int) -> None:
-    head, *trees = text.removesuffix(_END).split("\nTree=")
-    known = [("tree", ""), *_fields(head.partition("\n")[2]).items()]
-    good = [name for name, _ in known] == list(_HEAD) and len(trees) <= 4 * _MOST_TREES and text.endswith(_END)
-    wanted = {**_HEAD, "max_feature_idx": str(n_features - 1)}
-    good = good and all(value == (wanted[name] or value) for name, value in known)
-    good = good and all(len(value.split()) == n_features for name, value in known if name.startswith("feature_"))
-    if not (good and all(_is_tree(_fields(tree.partition("\n")[2]), n_features) for tree in trees)):
-        raise ValueError("it holds boosted trees that are damaged or too large")
-
-
-def _fields(text: str) -> dict[str, str]:
-    pairs = [line.partition("=")[::2] for line in text.splitlines() if line]
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("it holds boosted trees with a field twice")
-    return dict(pairs)
-
-
-def _is_tree(of: dict[str, str], n_features: int) -> bool:
-    """Whether a tree has the sizes that it claims, no categories, and every node its children behind it."""
-    leaves = int(of.pop("num_leaves"))
-    if not 1 <= leaves <= _MOST_LEAVES or of.pop("num_cat") != "0" or of.pop("is_linear") != "0":
-        return False
-    del of["shrinkage"]
-    if leaves == 1:
-        return len(of["leaf_value"].split()) == 1
-    if any(len(value.split()) != leaves - (not name.startswith("leaf_")) for name, value in of.items()):
-        return False
-    names = ("split_feature", "decision_type", "left_child", "right_child")
-    feature, decision, *children = (np.array(of[name].split(), dtype=np.int64) for name in names)
-    behind = all(((c < leaves - 1) & (c >= -leaves) & ((c < 0) | (c > np.arange(leaves - 1)))).all() for c in children)
-    return behind and bool(((feature >= 0) & (feature < n_features) & (decision % 2 == 0)).all())
 
 
 def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tuple[Array, Array]:
@@ -233,8 +150,8 @@ class Boosting:
     def fitted(self, models: int) -> Trees:
         """The mean of models of all queries, with more trees than without a fold, as there are more queries."""
         number = round(sum(self.numbers) / (len(self.folds) - 1))
-        texts = map_threads(lambda k: stored_text(self._grown(self.data, number, 1000 + k)), range(models))
-        return Trees(tuple(texts), self.data.X.shape[1])
+        grown = map_threads(lambda k: self._grown(self.data, number, 1000 + k), range(models))
+        return grown_trees(grown, self.data.X.shape[1])
 
     def _without(self, k: int) -> Labelled:
         return self.data.take(np.concatenate(self.folds[:k] + self.folds[k + 1 :]))
@@ -255,7 +172,11 @@ class Boosting:
             "num_threads": 1,
             "verbosity": -1,
         }
-        return lightgbm().train(parameters, data.dataset(), n_trees, **how)
+        try:
+            return lightgbm().train(parameters, data.dataset(), n_trees, **how)
+        except lightgbm().basic.LightGBMError as error:
+            problem = f"LightGBM cannot grow trees on these data: {error}"
+            raise InputError(problem.strip(), parameter="families") from error
 
 
 def why_not(loss: str, y: Array, layout: QueryLayout) -> str | None:

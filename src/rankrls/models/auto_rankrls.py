@@ -187,7 +187,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
     ValueError
         For invalid input; and if no model could be fitted, with the reason of the first one.
     ImportError
-        For trees or a blend without LightGBM.
+        For fitting trees or a blend without LightGBM. Predicting does not need it.
 
     Warns
     -----

@@ -47,7 +47,7 @@ from sklearn.base import BaseEstimator
 
 import rankrls
 from rankrls._arrays import on_device, to_host
-from rankrls._errors import InputError, MissingPackageError
+from rankrls._errors import InputError
 from rankrls.io import atomic_write
 
 FORMAT = "rankrls model"
@@ -106,15 +106,13 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
     ------
     OSError
         If the file cannot be opened.
-    ImportError
-        If it holds boosted trees, and LightGBM is not installed.
     """
     name = os.fspath(path)
     with open(name, "rb") as file:
         try:
             with ZipFile(file) as archive:
                 yield ModelArchive(archive, file.seek(0, os.SEEK_END))
-        except (MemoryError, MissingPackageError):
+        except MemoryError:
             raise
         except Exception as error:
             reason = ascii(f"{type(error).__name__}: {error}"[:200])[1:-1]
@@ -142,7 +140,7 @@ VALUES = {
     "ForwardPath": "rankrls.learners.greedy",
     "Terms": "rankrls.learners.copursuit",
     "Propensities": "rankrls.clicks",
-    "Trees": "rankrls.learners.trees",
+    "Trees": "rankrls.learners.forest",
     "Equations": "rankrls.numerics.smoother",
 }
 """Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
@@ -271,6 +269,9 @@ def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
 def _restored(cls: type, state: dict[str, Any]) -> Any:
     """The object of a class: made of its parameters, with its other attributes set as they were."""
     if not issubclass(cls, BaseEstimator):
+        if set(state) != {field.name for field in dataclasses.fields(cls) if field.init}:
+            held = ", ".join(sorted(state))[:80]
+            raise ValueError(f"this version reads no {cls.__name__} made of {held}: fit the model again")
         return cls(**state)
     known = inspect.signature(cls).parameters
     out = cls(**{name: part for name, part in state.items() if name in known})
