@@ -299,9 +299,10 @@ def test_votes_between_ids_and_their_probabilities(files, works, refused):
     items[["docid"]].to_csv("ids.csv", index=False)
     refused("fit", "ids.csv", "--pairs", "votes.csv", "-m", "m", Refusal(parameter="features"))
     (files / "others.csv").write_text("winner,loser\ni0,none\n")
-    refused(
-        "predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("has no item 'none'", parameter="pairs")
-    )
+    refused("predict", "m.rankrls", "items.csv", "--pairs", "others.csv", Refusal("'none'", parameter="pairs"))
+    twice = pd.concat([items, items[3:4].assign(a=5.0)]).assign(qid=[1] * 8 + [2])
+    twice.to_csv("twice.csv", index=False)
+    refused("predict", "m.rankrls", "twice.csv", "--pairs", "votes.csv", Refusal("'i3'", "several", parameter="pairs"))
     refused("predict", "m.rankrls", "votes.csv", *sides, Refusal("needs features", parameter="left"))
     works("fit", "train.txt", "-m", "labels.rankrls")
     refused("predict", "labels.rankrls", "test.txt", "--pairs", "votes.csv", Refusal("has no win probabilities"))

@@ -244,6 +244,9 @@ def export() -> None:
 @click.argument("out", type=FILE)
 @options.COLUMNS
 @options.NAMES
+@data(
+    ["mean", "last", "refuse"], "--conflicts", "Label of an item that has several in a query: their mean, or the last."
+)
 @output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
 @output("", "--float32", "Write features of shards as float32.")
 @options.FORCE

@@ -4,6 +4,7 @@ from rankrls.io._letor import load_letor
 from rankrls.io._table import LetorTable
 from rankrls.io.dataset import Dataset, open_dataset
 from rankrls.io.files import atomic_write
+from rankrls.io.judgements import resolve_conflicts
 from rankrls.io.preferences import PairTable, load_pairs, load_votes
 from rankrls.io.shards import write_shards
 from rankrls.io.tables import ColumnTable, load_table
@@ -20,6 +21,7 @@ __all__ = [
     "load_table",
     "load_votes",
     "open_dataset",
+    "resolve_conflicts",
     "save_letor",
     "save_table",
     "write_shards",

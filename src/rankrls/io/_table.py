@@ -32,6 +32,11 @@ class FileTable:
     sha256: str
 
     @property
+    def docids(self) -> NDArray[Any] | None:
+        """The items' ids, as text."""
+        return None
+
+    @property
     def n_rows(self) -> int:
         """Number of rows."""
         return int(self.X.shape[0])

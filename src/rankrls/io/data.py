@@ -22,6 +22,7 @@ from rankrls.io._rows import Source, few, joined_ids, quoted
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, matching, plan_columns
 from rankrls.io.files import atomic_write, sizes_beside
+from rankrls.io.judgements import conflict_text
 from rankrls.io.opened import ENDINGS, open_table, table_format
 from rankrls.io.preferences import PairTable, load_pairs
 from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
@@ -108,6 +109,9 @@ class ReadOptions(ColumnRoles):
         else:
             wanted = self if self.names is None else replace(self, features=self.names, ignore=())
             table = read_table(given, wanted, format)
+        judged = self.labels != "ignored" and self.position is None and self.event is None
+        if judged and (conflict := conflict_text(table)):
+            note(f"{table.path}: {conflict} rankrls convert --conflicts keeps one row of each.")
         if self.queries == "ignored":
             return replace(table, qid=None)
         sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -138,8 +138,8 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
             row_of = {item: int(item) for item in votes.items if is_whole(item)}
             row_of = {item: row for item, row in row_of.items() if n_items is None or row < n_items}
         else:
-            why, counts = "the id of no item, or of several items", Counter(map(str, ids))
-            row_of = {item: row for row, item in enumerate(map(str, ids)) if counts[item] == 1}
+            why = "the id of no item, or of several items"
+            row_of = rows_by_id(ids)
         rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
         winners, losers = rows[votes.winners], rows[votes.losers]
         wrong = (winners < 0) | (losers < 0)
@@ -149,6 +149,13 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
             item = quoted(votes.items[getattr(votes, f"{what}s")[k]])
             raise table.refuse_row(k, f"the {what} {item} is {why}.", column=what if what in sides else None)
     return replace(votes, winners=winners, losers=losers, items=None, ignored=ignored)
+
+
+def rows_by_id(ids: Iterable[Any]) -> dict[str, int]:
+    """The row of each id, as text, that one row alone has."""
+    texts = [*map(str, ids)]
+    counts = Counter(texts)
+    return {text: row for row, text in enumerate(texts) if counts[text] == 1}
 
 
 def pair_columns(table: Table) -> dict[str, str]:

@@ -6,16 +6,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
+from warnings import warn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._checks import check_word, number
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls._missing import MISSING
 from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io._table import FileTable
 from rankrls.io.columns import ColumnRoles, ReadPlan, check_column, plan_columns
+from rankrls.io.judgements import conflict_text
 from rankrls.io.opened import FORMATS, Table, is_number, open_table
 
 _EXACT = 2.0**53
@@ -146,6 +148,11 @@ def load_table(
     OSError
         If the file cannot be read.
 
+    Warns
+    -----
+    InputWarning
+        If items have different labels in one query: see :func:`resolve_conflicts`.
+
     Notes
     -----
     O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
@@ -168,7 +175,13 @@ def load_table(
     >>> table.y, table.qid
     (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
     """
-    return read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, dtype)
+    table = read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, dtype)
+    if conflict := conflict_text(table):
+        warn(
+            InputWarning(f"{conflict} rankrls.io.resolve_conflicts keeps one row of each.", file=table.path),
+            stacklevel=2,
+        )
+    return table
 
 
 def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> ColumnTable:

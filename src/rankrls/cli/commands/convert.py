@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls.cli._files import read
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
-from rankrls.io import write_shards
+from rankrls.io import resolve_conflicts, write_shards
 from rankrls.io.data import read_names, read_records, write_rows
 from rankrls.io.files import check_outside, new_folder
 from rankrls.io.opened import table_format
@@ -29,6 +29,8 @@ def convert(options: Options, report: Report) -> Result:
     if options.rows_per_file is not None:
         if options.group is not None:
             raise InputError("shards need a column of query ids (qid), not --group.", parameter="group")
+        if options.conflicts is not None:
+            raise InputError("--conflicts needs all rows in memory: convert to a file first.", parameter="conflicts")
         how: Any = {"rows_per_file": options.rows_per_file, "float32": options.float32, "force": options.force}
         with report.working("writing", options.out):
             found = write_shards(options.data, options.out, feature_names=names, **how, **options.roles)
@@ -41,6 +43,8 @@ def convert(options: Options, report: Report) -> Result:
         raise InputError(problem, parameter="names")
     labels: Any = "required" if to_letor else "optional"
     table = read(options.data, options.reading(queries="optional", labels=labels), report)
+    if options.conflicts is not None:
+        table = resolve_conflicts(table, options.conflicts)
     with report.working("writing", options.out):
         write_rows(options.out, table, names, report.note)
     return Result()

@@ -15,7 +15,7 @@ from rankrls.cli._files import chunks, load_model, read, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
-from rankrls.io.preferences import load_sides
+from rankrls.io.preferences import load_sides, rows_by_id
 from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target, fitted_ranker
 from rankrls.ranking import rank_scores
@@ -59,11 +59,11 @@ def _probabilities(options: Options, report: Report) -> Result:
         scores = stored.whole.predict({"item": items})
     else:
         table = read(options.data, options.reading(), report, stored)
-        names = map(str, range(table.n_rows)) if table.docids is None else table.docids
-        score_of = dict(zip(names, scored(stored, table, report), strict=True))
-        if missing := [item for item in items.tolist() if item not in score_of]:
-            raise InputError(f"{options.data} has no item {missing[0]!r}.", parameter="pairs", file=str(path))
-        scores = np.array([score_of[item] for item in items.tolist()])
+        row_of = rows_by_id(range(table.n_rows) if table.docids is None else table.docids)
+        if missing := [item for item in items.tolist() if item not in row_of]:
+            problem = f"{missing[0]!r} is the id of no row of {options.data}, or of several rows."
+            raise InputError(f"{problem} Each item needs an id of its own.", parameter="pairs", file=str(path))
+        scores = scored(stored, table, report)[[row_of[item] for item in items.tolist()]]
     first, second = scores[rows.reshape(2, -1)]
     found = {"left": sides[0], "right": sides[1], "difference": first - second}
     found["probability"] = expit(slope * found["difference"])
