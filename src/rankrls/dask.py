@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._errors import InputError, needed
+from rankrls._errors import InputError, did_you_mean, needed
 from rankrls._queries import query_layout
 from rankrls.models import rankrls, sparse_rankrls
 from rankrls.models.parameters import estimator
@@ -50,8 +50,9 @@ class _OnDask:
         Raises
         ------
         InputError
-            For what is no Dask collection; for workers without rankrls, or with another version; for partitions that
-            differ; for arrays with a query in two chunks; and as ``fit_dataset`` of the estimator of the same name.
+            For what is no Dask collection; for workers without rankrls, or with another version; for columns that do
+            not exist, or are neither numbers nor named; for partitions that differ; for arrays with a query in two
+            chunks; and as ``fit_dataset`` of the estimator of the same name.
 
         Notes
         -----
@@ -190,52 +191,92 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     Raises
     ------
     InputError
-        For what is no Dask collection; for partitions that do not agree; and for arrays with a query in two chunks.
+        For what is no Dask collection; for partitions that do not agree; for columns that do not exist or are no
+        numbers; and for arrays with a query in two chunks.
     """
     if not hasattr(X, "__dask_graph__"):
         problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for others."
         raise InputError(problem, parameter="X")
-    X, known, names = _features(X, {"y": y, "qid": qid, "sample_weight": weight})
-    sizes, cut = _queries(known["qid"])
-    if cut:
-        if isinstance(X, array.Array):
-            problem = "a query lies in two chunks of the arrays: rechunk so that each chunk holds whole queries."
-            raise InputError(problem, parameter="qid")
-        X, known = _shuffled(X, known)
-        sizes, _ = _queries(known["qid"])
-    features = _blocks(X)
-    others = {name: _blocks(column) for name, column in known.items() if column is not None}
-    for name, blocks in others.items():
-        if len(blocks) != len(features):
-            problem = f"{name} has {len(blocks)} partitions, X has {len(features)}. Take them from the same data frame."
-            raise InputError(problem, parameter=name)
+    given = {"y": y, "qid": qid, "sample_weight": weight}
+    given = {name: value for name, value in given.items() if value is not None}
+    names = None
+    if isinstance(X, array.Array):
+        sizes, rows = _of_arrays(X, given)
+        n_features = int(X.shape[1])
+    else:
+        frame, columns = _with_columns(X, given)
+        features = [name for name in frame.columns if name not in columns.values()]
+        _check_numbers(frame, features)
+        sizes, rows = _of_frame(frame, features, columns)
+        names, n_features = tuple(map(str, features)), len(features)
     starts = np.cumsum([0, *sizes]).tolist()
-    make, columns = delayed(_rows), [others.get(name, [None] * len(features)) for name in known]
-    rows = [make(*each) for each in zip(range(len(features)), starts, features, *columns, strict=False)]
     parts = tuple(_DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
-    n = len(names) if names is not None else int(X.shape[1])
     with suppress(ValueError):  # there is no client
-        return _DaskData(parts, n, names, default_client())
-    return _DaskData(parts, n, names, None)
+        return _DaskData(parts, n_features, names, default_client())
+    return _DaskData(parts, n_features, names, None)
 
 
-def _queries(qid: Any) -> tuple[list[int], bool]:
+def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
+    """The number of rows of each chunk, and its rows, delayed."""
+    _check_chunks(X)
+    blocks = {name: _blocks(array.asarray(values).rechunk((X.chunks[0],))) for name, values in given.items()}
+    sizes, cut = _queries(blocks["qid"])
+    if cut:
+        problem = "a query lies in two chunks of the arrays: rechunk so that each chunk holds whole queries."
+        raise InputError(problem, parameter="qid")
+    make, rows = delayed(_rows), []
+    starts = np.cumsum([0, *sizes]).tolist()
+    for k, (features, *others) in enumerate(zip(_blocks(X), *blocks.values(), strict=True)):
+        rows.append(make(k, starts[k], features, **dict(zip(blocks, others, strict=True))))
+    return sizes, rows
+
+
+def _of_frame(frame: Any, features: list[Any], columns: dict[str, Any]) -> tuple[list[int], list[Any]]:
+    """The number of rows of each partition, and its rows, delayed."""
+    sizes, cut = _queries(_blocks(frame[columns["qid"]]))
+    if cut:
+        frame = _shuffled(frame, columns["qid"])
+        sizes, _ = _queries(_blocks(frame[columns["qid"]]))
+    make = delayed(_split)
+    starts = np.cumsum([0, *sizes]).tolist()
+    return sizes, [make(k, starts[k], part, features, columns) for k, part in enumerate(_blocks(frame))]
+
+
+def _queries(blocks: list[Any]) -> tuple[list[int], bool]:
     """How many rows each partition has, and whether a query lies in two of them."""
-    found = [np.asarray(ids).tolist() for ids in dask.compute(*_blocks(qid))]
+    found = [np.asarray(ids).tolist() for ids in dask.compute(*blocks)]
     different = [set(ids) for ids in found]
     return [*map(len, found)], len(set().union(*different)) < sum(map(len, different))
 
 
-def _features(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any], tuple[str, ...] | None]:
-    """Columns that are named are taken from X; what is left are features."""
-    if isinstance(X, array.Array):
-        _check_chunks(X)
-        rows = (X.chunks[0],)
-        return X, {k: None if v is None else array.asarray(v).rechunk(rows) for k, v in given.items()}, None
-    named = [value for value in given.values() if isinstance(value, str)]
-    columns = {name: X[value] if isinstance(value, str) else value for name, value in given.items()}
-    X = X.drop(columns=named) if named else X
-    return X, columns, tuple(map(str, X.columns))
+def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """A data frame with labels, query ids and weights among its columns, and the names of these columns."""
+    columns = {name: value for name, value in given.items() if isinstance(value, str)}
+    for name, column in columns.items():
+        if column not in X.columns:
+            problem = f"X has no column {column!r} ({name}).{did_you_mean(column, map(str, X.columns))}"
+            raise InputError(problem, parameter=name, column=column)
+    others = {name: value for name, value in given.items() if name not in columns}
+    for name, value in others.items():
+        found = getattr(value, "npartitions", None)
+        if found is None:
+            problem = f"{name} must be the name of a column of X, or a Dask series; got {type(value).__name__}."
+            raise InputError(problem, parameter=name)
+        if found != X.npartitions:
+            problem = f"{name} has {found} partitions, X has {X.npartitions}. Take them from the same data frame."
+            raise InputError(problem, parameter=name)
+        columns[name] = f"rankrls {name}"
+    return X.assign(**{columns[name]: value for name, value in others.items()}), columns
+
+
+def _check_numbers(frame: Any, features: list[Any]) -> None:
+    """Refuse features that are not numbers, by the types of their columns."""
+    kinds = {str(name): kind for name, kind in frame.dtypes[features].items()}
+    bad = {name: kind for name, kind in kinds.items() if kind.kind not in "iufb"}
+    if bad:
+        shown = ", ".join(f"{name!r} ({kind})" for name, kind in bad.items())
+        problem = f"X has columns that are not numbers: {shown}. Drop them, or encode them before."
+        raise InputError(problem, parameter="X", column=next(iter(bad)))
 
 
 def _check_chunks(X: Any) -> None:
@@ -248,25 +289,20 @@ def _check_chunks(X: Any) -> None:
 
 
 def _blocks(collection: Any) -> list[Any]:
-    return list(np.ravel(collection.to_delayed()))
+    """The partitions, delayed; those of columns are those of the data frame, which Dask would put together."""
+    if isinstance(collection, array.Array):
+        return list(np.ravel(collection.to_delayed()))
+    return list(np.ravel(collection.simplify().to_delayed(optimize_graph=False)))
 
 
-def _shuffled(X: Any, known: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _shuffled(frame: Any, qid: Any) -> Any:
     """Every query in one partition, its rows in the order in which they were."""
     from dask import dataframe
 
-    features = list(X.columns)
-    extra = {f"_{name}": column for name, column in known.items() if column is not None}
-    frame = X.assign(**extra)
     meta = _numbered(frame._meta, 0)
-    placed = [delayed(_numbered)(part, k) for k, part in enumerate(frame.to_delayed())]
-    frame = (
-        dataframe.from_delayed(placed, meta=meta)
-        .shuffle("_qid")
-        .map_partitions(lambda rows: rows.sort_values("_place"), meta=meta)
-    )
-    columns = {name: frame[f"_{name}"] if f"_{name}" in extra else None for name in known}
-    return frame[features], columns
+    placed = [delayed(_numbered)(part, k) for k, part in enumerate(_blocks(frame))]
+    numbered = dataframe.from_delayed(placed, meta=meta).shuffle(qid)
+    return numbered.map_partitions(lambda rows: rows.sort_values("_place"), meta=meta)
 
 
 def _numbered(frame: Any, partition: int) -> Any:
@@ -274,14 +310,19 @@ def _numbered(frame: Any, partition: int) -> Any:
     return frame.assign(_place=np.arange(len(frame), dtype=np.int64) + (partition << 40))
 
 
-def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, weight: Any) -> _Rows:
+def _split(partition: int, first_row: int, frame: Any, features: list[Any], columns: dict[str, Any]) -> _Rows:
+    """A partition of a data frame as arrays."""
+    return _rows(partition, first_row, frame[features], **{name: frame[column] for name, column in columns.items()})
+
+
+def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> _Rows:
     """A partition as arrays."""
     features, ids = _held(X), np.asarray(qid)
     y = np.asarray(y, dtype=np.float64)
     if not features.shape[0] == len(y) == len(ids):
         problem = f"Partition {partition} has {features.shape[0]} rows of features, {len(y)} labels and {len(ids)} ids."
         raise InputError(problem, parameter="y")
-    weight = None if weight is None else np.asarray(weight, dtype=np.float64)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     layout = query_layout(ids, len(ids))
     if not layout.contiguous:
         features, y, ids = features[layout.order], y[layout.order], ids[layout.order]

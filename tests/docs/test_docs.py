@@ -10,10 +10,14 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
+from textwrap import dedent
 
+import numpy as np
 import pytest
 
+from rankrls import load
 from rankrls.cli import main
+from rankrls.io import save_table, write_shards
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -129,6 +133,21 @@ def test_readme_python_prints_what_the_readme_shows(folder):
     with redirect_stdout(out):
         exec(compile(program, "README.md", "exec"), {"__name__": "readme"})
     assert out.getvalue() == shown
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of dask itself
+def test_the_guide_to_dask(folder):
+    dask = pytest.importorskip("dask")
+    text = (DOCS / "guide" / "large_data.rst").read_text("utf-8")
+    (program,) = (block for block in re.findall(r"(?m)(?:^   .*\n|^\n)+", text) if "rankrls.dask" in block)
+    rng = np.random.default_rng(0)
+    save_table("rows.csv", rng.normal(size=(90, 3)), rng.integers(0, 3, 90), np.arange(90) // 6, ids=np.arange(90))
+    write_shards("rows.csv", "shards", rows_per_file=30)
+    with dask.config.set(scheduler="threads"):
+        names = {"__name__": "guide"}
+        exec(compile(dedent(program), "large_data.rst", "exec"), names)
+        assert names["scores"].compute().shape == (90,)
+    assert load("model.rankrls").n_features_in_ == 3
 
 
 def test_readme_names_no_missing_file():

@@ -12,6 +12,7 @@ from scipy import sparse
 
 import rankrls
 from rankrls import RankRLSCV, SparseRankRLSCV
+from rankrls.io import save_table, write_shards
 from tests.processes import FORKED, processes
 from tests.refusals import Refusal
 from tests.streaming.arrays import ArrayDataset, example, starts_of
@@ -97,6 +98,12 @@ class TestClusters:
         assert bits(model) == bits(MODELS["primal"]().fit_dataset(data()))
 
 
+def saved_table(path):
+    """The rows as a Parquet file."""
+    save_table(path, X, y, qid, ids=[f"d{k}" for k in range(len(y))], feature_names=NAMES)
+    return path
+
+
 def arrays(features=X):
     from dask import array
 
@@ -162,6 +169,35 @@ class TestCollections:
         expected = rankrls.load(tmp_path / "m.rankrls").predict(pd.DataFrame(X, columns=NAMES))
         np.testing.assert_allclose(scores.compute(), expected, rtol=1e-12)
         np.testing.assert_array_equal(scores.compute().index, table.index.compute())
+
+    @pytest.mark.parametrize("given", ["names", "series"])
+    def test_parquet_shards(self, given, tmp_path):
+        from dask import dataframe
+
+        from rankrls import dask as of_dask
+
+        write_shards(saved_table(tmp_path / "a.parquet"), tmp_path / "shards", rows_per_file=len(y) // 4)
+        shards = dataframe.read_parquet(str(tmp_path / "shards" / "*.parquet"))
+        assert shards.npartitions > 3
+        if given == "names":
+            model = of_dask.RankRLSCV().fit(shards.drop(columns="docid"), "label", qid="qid")
+        else:  # columns alone are read in fewer partitions than all
+            model = of_dask.RankRLSCV().fit(shards[NAMES], shards["label"], qid=shards["qid"])
+        assert_same_choice(model, RankRLSCV().fit(X, y, qid=qid), X, qid)
+        np.testing.assert_allclose(model.predict(shards).compute(), X @ model.coef_, rtol=1e-8)
+
+    def test_columns_that_cannot_be_used(self, tmp_path):
+        from rankrls import dask as of_dask
+
+        text = frame().assign(docid="a")
+        for X, label, refusal in (
+            (text, "label", Refusal("'docid'", "Drop", parameter="X", column="docid")),
+            (frame(), "lable", Refusal("'lable'", "'label'", parameter="y", column="lable")),
+            (frame(), np.ones(len(y)), Refusal("ndarray", parameter="y")),
+            (frame(), frame().repartition(npartitions=2)["label"], Refusal("2 partitions", parameter="y")),
+        ):
+            with refusal:
+                of_dask.RankRLS().fit(X, label, qid="query")
 
     def test_bad_collections(self):
         from dask import array
