@@ -14,7 +14,7 @@ from rankrls import GreedyRankRLS, RankRLS, RankRLSCV, load
 from rankrls.cli._options import METHODS
 from rankrls.inspection import selected_features
 from rankrls.io import load_letor, load_table
-from rankrls.metrics import evaluate
+from rankrls.metrics import Measure, evaluate
 from rankrls.model_selection import leave_pair_out, nested_estimate, permutation_test
 from rankrls.models import boosted
 from rankrls.preprocessing import QueryMinMaxScaler
@@ -66,8 +66,13 @@ def test_trees_are_a_family_of_auto(files, works, monkeypatch):
     works("fit", "train.txt", "-m", "t.rankrls", "--method", "auto", "--set", "families=trees")
     assert "5 folds of 12 queries" in works("info", "t.rankrls").out
     assert len(works("rank", "t.rankrls", "test.txt").out.splitlines()) >= 96
-    compared = works("compare", "test.txt", "t.rankrls", "m.rankrls").out
-    assert "t.rankrls" in compared or "t " in compared
+    compared = works("compare", "test.txt", "t.rankrls", "m.rankrls", "--json").json
+    assert compared["rankings"] == ["t", "m"]
+    data = load_letor("test.txt", dense=True)
+    for name in compared["rankings"]:
+        scores = np.array(works("predict", f"{name}.rankrls", "test.txt").out.split(), dtype=float)
+        expected = Measure("map")(data.y, scores, qid=data.qid)
+        assert compared["measures"]["map"]["values"][name]["value"] == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("how", [("greedy", "max_features=3"), ("pursuit", "backfit=true")])

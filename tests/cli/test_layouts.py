@@ -74,8 +74,7 @@ def test_encoded_columns_are_those_of_table_encoder(tables, works, named):
     encoder = TableEncoder(**parameters)
     model = RankRLSCV(alphas=[1.0]).fit(encoder.fit_transform(train[columns]), train["grade"], qid=train["query"])
     scores = [float(line) for line in works("predict", "m.rankrls", "test.csv").out.split()]
-    if named:
-        np.testing.assert_allclose(scores, model.predict(encoder.transform(test[columns])), rtol=1e-8)
+    np.testing.assert_allclose(scores, model.predict(encoder.transform(test[columns])), rtol=1e-8)
 
 
 def test_missing_and_unseen_cells_are_counted_at_every_prediction(tables, works):

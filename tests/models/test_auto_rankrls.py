@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 import warnings
 from pathlib import Path
 from typing import Any
@@ -89,19 +90,29 @@ def test_the_rule_takes_the_first_model_that_is_behind_by_so_many_standard_error
 
 
 def test_the_error_of_a_difference_is_paired() -> None:
-    X, y, qid = _data()
-    model = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
-    values = []
-    for Z in (X, StandardScaler().fit_transform(X)):
-        values.append(RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid).query_scores_)
-    top = int(np.argmax(model.results_["mean_score"]))
-    assert top > 3
-    best = model.best_estimator_ if model.results_["chosen"][top] else None
-    if best is not None:
-        final = best[-1] if hasattr(best, "steps") else best
-        apart = final.query_scores_ - values[0]
-        expected = apart.std(ddof=1) / np.sqrt(len(apart))
-        assert model.results_["behind_error"][0] == pytest.approx(expected, rel=1e-6)
+    X, y, qid = _data("wave")
+    X = X * [1.0, 50.0, 0.2]
+    model = AutoRankRLS(families="linear", scales=("raw", "standard", "ranks")).fit(X, y, qid=qid)
+    ranks = (rankdata(X, axis=0) - 1.0) / (len(X) - 1.0)
+    features = (X, StandardScaler().fit_transform(X), ranks)
+    values = np.array([RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid).query_scores_ for Z in features])
+    top = int(np.argmax(values.mean(axis=1)))
+    apart = values[top] - values
+    expected = apart.std(axis=1, ddof=1) / np.sqrt(apart.shape[1])
+    np.testing.assert_allclose(model.results_["behind_error"], expected, atol=1e-9)
+    alone = values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+    assert (np.delete(expected, top) < 0.6 * np.delete(np.hypot(alone, alone[top]), top)).all()
+
+
+@pytest.mark.parametrize(("kind", "other"), [("product", "best"), ("wave", "one_se")])
+def test_the_default_rule_allows_half_a_standard_error(kind: str, other: str) -> None:
+    X, y, qid = _data(kind)
+    default, half, wrong = (
+        AutoRankRLS(n_basis=60, **rule).fit(X, y, qid=qid).best_params_
+        for rule in ({}, {"rule": "half_se"}, {"rule": other})
+    )
+    assert default == half
+    assert default != wrong
 
 
 def test_its_own_value_is_never_what_is_reported() -> None:
@@ -203,13 +214,26 @@ def test_a_linear_choice_is_explained_in_the_names_of_its_data_frame() -> None:
         assert model.predict(table).shape == y.shape
 
 
-def test_sparse_features_stay_sparse() -> None:
+def test_sparse_features_are_evaluated_as_the_same_dense_ones() -> None:
     X, y, qid = _data("line")
     X[np.abs(X) < 0.7] = 0.0
     model = AutoRankRLS(n_basis=40).fit(sparse.csr_array(X), y, qid=qid)
     dense = AutoRankRLS(n_basis=40, rule="best").fit(X, y, qid=qid)
     assert set(model.results_["scale"]) == {"raw", "standard", "log"}
     assert model.results_["mean_score"][0] == pytest.approx(dense.results_["mean_score"][0], abs=1e-9)
+
+
+@pytest.mark.parametrize("family", NAMES)
+def test_sparse_features_stay_sparse(family: str) -> None:
+    rng = np.random.default_rng(0)
+    X, y, qid = sparse.random_array((240, 20_000), density=0.002, format="csr", rng=rng), _data()[1], _data()[2]
+    tracemalloc.start()
+    try:
+        AutoRankRLS(families=family, n_basis=40).fit(X, y[:240], qid=qid[:240])
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 0.5 * 8 * np.prod(X.shape)
 
 
 def test_several_targets_and_weights_go_to_the_models() -> None:

@@ -40,10 +40,17 @@ def test_is_the_last_step_on_transformed_items(last):
 
 def test_frames_sparse_items_and_no_transformer():
     frame = pd.DataFrame(X, columns=list("abcd"))
-    model = make_pipeline(StandardScaler().set_output(transform="pandas"), RankRLS(positive=["b"]))
-    fit_pairs(model, frame, A, B)
-    assert model[-1].feature_names_in_.tolist() == list("abcd")
-    assert model[-1].coef_[1] >= 0.0
+    scaler = StandardScaler().set_output(transform="pandas")
+    free = fit_pairs(make_pipeline(scaler, RankRLS()), frame, A, B)[-1].coef_
+    assert free[1] != 0.0
+    for sign in (1, -1):
+        model = make_pipeline(scaler, RankRLS(positive={"b": sign}))
+        fit_pairs(model, frame, A, B)
+        assert model[-1].feature_names_in_.tolist() == list("abcd")
+        if sign * free[1] > 0.0:
+            np.testing.assert_allclose(model[-1].coef_, free, rtol=1e-7)
+        else:
+            assert model[-1].coef_[1] == 0.0
     thin = sparse.csr_array(np.where(X > 5.0, X, 0.0))
     scaled = fit_pairs(make_pipeline(MaxAbsScaler(), RankRLS()), thin, A, B)
     np.testing.assert_allclose(scaled[-1].coef_, RankRLS().fit_pairs(MaxAbsScaler().fit_transform(thin), A, B).coef_)

@@ -67,7 +67,9 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     rows = layout.order[runs_of(layout.starts, layout.by_id)]
     weights = np.ones(len(y)) if data.weights is None else data.weights
     items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
-    folds, seed = [np.argsort(layout.by_id)[fold] for fold in plan.folds], int(generator(random_state).integers(2**30))
+    number = np.argsort(layout.by_id)
+    folds = [np.sort(number[fold]) for fold in plan.folds]  # the watched fifth then follows from the ids
+    seed = int(generator(random_state).integers(2**30))
     tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in product(losses, SETTINGS)]
 
     def of_mean(scores: list[Array]) -> Curve:
