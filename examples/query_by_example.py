@@ -105,9 +105,9 @@ def rankrls(*arguments, quiet=False):
 
 def learn_and_judge():
     """Fit, save, load, predict and evaluate; returns each method's scores and measures."""
-    rankrls("fit", "train.txt", "--model", "linear.rankrls", "--metrics", "map,disagreement")
-    rbf = ("--kernel", "rbf", "--gamma", "0.0005,0.002,0.008")
-    rankrls("fit", "train-small.txt", *rbf, "--model", "gaussian.rankrls", "--metrics", "map,disagreement")
+    rankrls("fit", "train.txt", "--model", "linear.rankrls", "--metric", "disagreement,map")
+    rbf = ("--kernel", "rbf", "--set", "gamma=0.0005,0.002,0.008")
+    rankrls("fit", "train-small.txt", *rbf, "--model", "gaussian.rankrls", "--metric", "disagreement,map")
     for name in ("linear", "gaussian"):
         rankrls("predict", f"{name}.rankrls", "test.txt", "--output", f"{name}.scores")
     scores, measured = {}, {}

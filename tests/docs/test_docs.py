@@ -150,6 +150,24 @@ def test_the_guide_to_dask(folder):
     assert load("model.rankrls").n_features_in_ == 3
 
 
+def test_readme_commands(started, folder):
+    """On the guide's table, and on its LETOR files."""
+    shutil.copytree(started, folder, dirs_exist_ok=True)
+    head, *train = Path("shop_train.csv").read_text("utf-8").splitlines(keepends=True)
+    test = Path("shop_test.csv").read_text("utf-8").splitlines(keepends=True)[1:]
+    Path("shop.csv").write_text("".join([head, *train, *test]), "utf-8")
+    for name in ("vali.txt", "new.txt"):
+        shutil.copy("test.txt", name)
+    blocks = re.findall(r"(?s)```console\n(.*?)```", (ROOT / "README.md").read_text("utf-8"))
+    commands = re.findall(r"(?m)^\$ (rankrls .*)$", re.sub(r" \\\n +", " ", "".join(blocks)))
+    assert len(commands) == 7
+    for command in commands:
+        if "lightgbm.txt" in command:
+            rows = Path("parts/test.csv").read_text("utf-8").count("\n") - 1
+            np.savetxt("lightgbm.txt", np.arange(rows))
+        assert "error:" not in run_command(command)
+
+
 def test_readme_names_no_missing_file():
     text = (ROOT / "README.md").read_text("utf-8")
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
