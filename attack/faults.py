@@ -10,9 +10,11 @@ from __future__ import annotations
 import argparse
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import random
+import re
 import resource
 import secrets
 import signal
@@ -37,6 +39,15 @@ REMOVALS = ("os.remove", "os.rmdir")
 _LIBC = ctypes.CDLL(None)
 _NEW_MOUNTS, _PRIVATE, _REMOUNT, _READ_ONLY, _PAGE = 0x20000, (1 << 18) | 16384, 32, 1, 4096
 _STREAMS = {"closed": "exec >&-", "full": "exec > /dev/full", "unread": "exec > >(:)"}
+_ENCODINGS = ("ascii", "latin-1", "cp1252", "cp437", "koi8-r", "shift_jis", "gb18030", "utf-16")
+_PRINTING = (
+    ["rank", "a.rankrls", "test.txt"],
+    ["rank", "odd.rankrls", "odd.csv", "--id", "id"],
+    ["evaluate", "odd.rankrls", "odd.csv", "--id", "id"],
+    ["info", "odd.rankrls"],
+    ["--help"],
+)
+"""Commands whose result is what they print."""
 _LIMIT = 60.0
 _SOON = 10.0
 _DATA, _MODELS = ("train.txt", "test.txt"), ("a.rankrls", "b.rankrls")
@@ -86,6 +97,10 @@ class Trials:
             y = np.digitize(X[:, 0] + rng.normal(size=300), [0.0, 1.0])
             save_letor(name, X, y, qid)
             save(RankRLS(10.0**start).fit(X, y, qid=qid), _MODELS[start])
+        names = ["größe", "値", "цена ─", "d", "e", "ﬁ"]
+        save(RankRLS(1.0).fit(X, y, qid=qid), "odd.rankrls", provenance={"columns": {"label": "label", "qid": "qid"}})
+        rows = [f"{y[i]},{qid[i]},Zürich 東{i},{','.join(map(repr, X[i].tolist()))}" for i in range(30)]
+        Path("odd.csv").write_text("\n".join([f"label,qid,id,{','.join(names)}", *rows]), encoding="utf-8")
         self.results: dict[Writer, list[Any]] = {}
         self.seconds = 1.0
 
@@ -249,13 +264,36 @@ def read_only(trials: Trials, writer: Writer, rng: random.Random) -> None:
 
 
 def streams(trials: Trials, writer: Writer, rng: random.Random) -> None:
-    """Standard output is closed, full, or read by nobody; the files are written all the same."""
-    argv = rng.choice([["rank", "a.rankrls", "test.txt"], ["info", "a.rankrls"], ["--help"], writer.argv("streams", 0)])
+    """Standard output is closed, full, or read by nobody: an error if results are lost, and files are written."""
+    printing = rng.random() < 0.7
+    argv = rng.choice(_PRINTING) if printing else writer.argv("streams", 0)
     kind = rng.choice([*_STREAMS])
-    command = ["bash", "-c", f'{_STREAMS[kind]}; exec "$@"', "bash", sys.executable, "-m", "rankrls", *argv]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=_LIMIT, check=False)
-    if done.returncode not in (0, 1, 2) or "Traceback" in done.stderr or "internal" in done.stderr:
-        raise Fault(f"{kind}: {argv}: exit code {done.returncode}: {done.stderr[-300:]}")
+    done = _process(argv, redirect=_STREAMS[kind])
+    wanted = 2 if printing and kind != "unread" else 0
+    printed = done.stderr.decode()
+    if done.returncode != wanted or "Traceback" in printed or "internal" in printed:
+        raise Fault(f"{kind}: {argv}: exit code {done.returncode}: {printed[-300:]}")
+
+
+def encodings(trials: Trials, writer: Writer, rng: random.Random) -> None:
+    """Standard output has another encoding: what is printed in UTF-8 is printed, with escapes for other signs."""
+    argv, encoding = rng.choice(_PRINTING), rng.choice(_ENCODINGS)
+    expected = _process(argv, encoding="utf-8").stdout.decode()
+    done = _process(argv, encoding=encoding)
+    if done.returncode != 0:
+        raise Fault(f"{encoding}: {argv}: exit code {done.returncode}: {done.stderr.decode()[-300:]}")
+    found = done.stdout.decode(encoding)
+    texts = [re.sub("[─-]{9,}", "", text.replace(" ± ", " +- ")).split() for text in (expected, found)]
+    for word, other in itertools.zip_longest(*texts, fillvalue=""):
+        if other not in (word, word.encode(encoding, "backslashreplace").decode(encoding)):
+            raise Fault(f"{encoding}: {argv}: {other!r} in place of {word!r}")
+
+
+def _process(argv: list[str], *, redirect: str = ":", encoding: str = "utf-8") -> subprocess.CompletedProcess[bytes]:
+    """A command as a shell runs it."""
+    command = ["bash", "-c", f'{redirect}; exec "$@"', "bash", sys.executable, "-m", "rankrls", *argv]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    return subprocess.run(command, capture_output=True, timeout=_LIMIT, check=False, env=environment)
 
 
 def _clean(trials: Trials, writer: Writer, status: int) -> None:
@@ -267,7 +305,7 @@ def _clean(trials: Trials, writer: Writer, status: int) -> None:
         raise Fault(f"left behind: {trials.left_behind()}")
 
 
-KINDS = {"kill": kill, "interrupt": interrupt, "too large": too_large, "streams": streams}
+KINDS = {"kill": kill, "interrupt": interrupt, "too large": too_large, "streams": streams, "encodings": encodings}
 ON_A_DISK = {"full": full, "read only": read_only}
 
 

@@ -1,5 +1,6 @@
 """The program as a process: help, imports, interrupts and closed pipes."""
 
+import io
 import os
 import re
 import signal
@@ -127,9 +128,78 @@ def test_nothing_that_a_terminal_obeys_is_printed(files, rankrls):
     assert "\x1b" not in rankrls("fit", "odd\x1b[31m.txt", "-m", "m.rankrls").err
 
 
-def test_a_closed_output_is_no_error(files, works):
+def redirected(how, words, **environment):
+    """A command whose standard output the shell sends elsewhere."""
+    command = ["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, "-m", "rankrls", *words.split()]
+    return subprocess.run(command, capture_output=True, timeout=120, env={**os.environ, **environment})
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize(("how", "reason"), [(">&-", b"is closed"), ("> /dev/full", b"No space left")])
+def test_a_result_that_cannot_be_printed_is_an_error(how, reason, files, works):
     works("fit", "train.txt", "-m", "m.rankrls")
-    command = [sys.executable, "-m", "rankrls", "rank", "-q", "m.rankrls", "test.txt"]
-    command = ["sh", "-c", 'exec >&-; exec "$@"', "sh", *command]
-    done = subprocess.run(command, stderr=subprocess.PIPE, text=True, timeout=120)
-    assert (done.returncode, done.stderr) == (0, "")
+    for words in ("rank -q m.rankrls test.txt", "info m.rankrls --json", "--help", "fit --help", "--version", ""):
+        done = redirected(how, words)
+        assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), (words, done.stderr)
+        if "help" not in words and "version" not in words:
+            assert b"rankrls: error: standard output: " in done.stderr
+            assert reason in done.stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
+@pytest.mark.parametrize("how", [">&-", "> /dev/full", "<&- >&-"])
+def test_files_are_written_whatever_becomes_of_the_output(how, files, works):
+    works("fit", "train.txt", "-q", "-m", "m.rankrls")
+    works("predict", "m.rankrls", "test.txt", "-o", "m.txt")
+    done = redirected(how, "predict m.rankrls test.txt -o scores.txt")
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (files / "scores.txt").read_text() == (files / "m.txt").read_text()
+    assert redirected(how, "fit train.txt -m told.rankrls").returncode == 2
+    works("predict", "told.rankrls", "test.txt", "-o", "told.txt")
+    assert (files / "told.txt").read_text() == (files / "m.txt").read_text()
+
+
+def printed(monkeypatch, encoding, *argv):
+    """What a command prints where standard output has an encoding."""
+    stream = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", stream)
+        assert main([*argv]) == 0
+    return stream.buffer.getvalue()
+
+
+@pytest.fixture
+def odd(files, rows):
+    """A table whose names have signs of several scripts."""
+    X, y, qid = rows(1)
+    lines = [f"{y[i]:g},{qid[i]},Zürich─{i},{X[i, 0]:.6f},{X[i, 1]:.6f}" for i in range(len(y))]
+    (files / "odd.csv").write_text("\n".join(["label,qid,id,größe,値", *lines]), encoding="utf-8")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "ascii", "latin-1", "cp437", "shift_jis", "utf-16"])
+def test_every_encoding_of_the_output_prints_what_utf_8_does(encoding, odd, monkeypatch):
+    fit = ["fit", "odd.csv", "--id", "id", "-m", "odd.rankrls"]
+    rank = ["rank", "odd.rankrls", "odd.csv", "--id", "id", "--top", "2"]
+    for argv in (fit, ["cv", *fit[1:4]], ["info", "odd.rankrls"], rank):
+        expected = printed(monkeypatch, "utf-8", *argv).decode().replace(" ± ", " +- ")
+        found = printed(monkeypatch, encoding, *argv).decode(encoding).replace(" ± ", " +- ")
+        texts = [re.sub("[─-]{9,}", "", text).partition("Saved")[0].split() for text in (expected, found)]
+        for word, other in zip(*texts, strict=True):
+            assert other in (word, word.encode(encoding, "backslashreplace").decode(encoding))
+
+
+def test_signs_that_the_encoding_has_not_are_said(odd, monkeypatch, capsys):
+    printed(monkeypatch, "utf-8", "fit", "odd.csv", "--id", "id", "-m", "odd.rankrls")
+    capsys.readouterr()
+    rank = ["rank", "odd.rankrls", "odd.csv", "--id", "id"]
+    assert "Zürich\\u2500" in printed(monkeypatch, "cp1252", *rank).decode("cp1252")
+    assert "has the encoding cp1252" in capsys.readouterr().err
+    printed(monkeypatch, "utf-8", *rank)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_process_whose_output_is_not_utf_8_saves_and_prints(odd):
+    done = redirected("", "fit odd.csv --id id -m odd.rankrls", PYTHONIOENCODING="cp1252")
+    assert done.returncode == 0, done.stderr
+    assert "größe, \\u5024" in done.stdout.decode("cp1252")
+    assert b"\n-----" in done.stdout

@@ -20,7 +20,7 @@ from rankrls import __version__
 from rankrls._errors import MissingPackageError, Stated, spelled
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, output
-from rankrls.cli._report import Report, say
+from rankrls.cli._report import Report, Result, closed_output, flush_output, say
 
 DEBUG = "RANKRLS_DEBUG"
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -64,7 +64,7 @@ class InOrder(click.Group):
 def root(context: click.Context) -> None:
     """Learning to rank by pairwise regularized least squares."""
     if context.invoked_subcommand is None:
-        print(context.get_help())
+        Report().show(Result(text=[f"{context.get_help()}\n"]))
 
 
 class Command(click.Command):
@@ -287,7 +287,7 @@ def info() -> None:
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
-    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115  (Python has none if it is closed)
+    sys.stdout = sys.stdout or closed_output()
     try:
         with warnings.catch_warnings():
             for category in _IGNORED:
@@ -305,6 +305,7 @@ def run(argv: list[str]) -> int:
             traceback.print_exception(error)
         status, text = _described(error)
         say(f"error: {text}")
+        flush_output()
         return status
 
 

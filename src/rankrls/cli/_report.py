@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -11,11 +12,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Event, Thread
 from time import perf_counter
-from typing import Any
+from typing import Any, TextIO
 
 from rankrls._shown import table_text
 
 _UNUSUAL = re.compile(r"[^ -~]")
+_RULE = "─"
 
 
 @dataclass(frozen=True)
@@ -116,21 +118,63 @@ class Report:
         try:
             self._print(result)
             sys.stdout.flush()
-        except BrokenPipeError:  # whoever reads the output (head) has seen enough
-            sys.stdout = open(os.devnull, "w")  # noqa: SIM115  (Python flushes it at exit)
+        except OSError as error:
+            if error.filename is not None:  # of a file that is read while its rows are printed
+                raise
+            flush_output()
+            if not isinstance(error, BrokenPipeError):  # whoever reads the output (head) has seen enough
+                reason = "it is closed" if error.errno == errno.EBADF else error.strerror
+                problem = f"{reason}; results are lost, but files are written"
+                raise OSError(error.errno, problem, "standard output") from error
 
     def _print(self, result: Result) -> None:
         if self.as_json:
             print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
         elif not (result.optional and self.quiet):
             for table in result.tables:
-                _print_table(table)
+                self._print_table(table)
             for text in result.text:
                 if isinstance(text, str):
-                    sys.stdout.write(printable(text, "\n\t"))
+                    sys.stdout.write(self._encodable(printable(text, "\n\t")))
                 else:
                     sys.stdout.flush()
                     sys.stdout.buffer.write(text)
+
+    def _print_table(self, table: Table) -> None:
+        """Print a table, or one block per row if the terminal is too narrow."""
+        cells = [[self._encodable(printable(str(cell))) for cell in row] for row in (table.columns, *table.rows)]
+        columns, *rows = cells
+        text = table_text(columns, rows, left=table.left, rule=self._encodable(_RULE))
+        print(self._encodable(printable(table.title)), text, sep="\n", end="\n\n")
+
+    def _encodable(self, text: str) -> str:
+        """Text with ASCII in place of what the encoding of standard output does not have."""
+        encoding = sys.stdout.encoding or "utf-8"
+        with suppress(UnicodeEncodeError):
+            text.encode(encoding)
+            return text
+        plain = "-" if text == _RULE else text.replace(" ± ", " +- ")
+        found = plain.encode(encoding, "backslashreplace").decode(encoding)
+        if found != plain:
+            problem = f"standard output has the encoding {encoding}, and signs that it has not are written as \\uXXXX"
+            self.note(f"{problem}. Name a file to write to, or set PYTHONIOENCODING=utf-8.")
+        return found
+
+
+def closed_output() -> TextIO:
+    """A standard output that nobody can write to, in place of one that is closed, of which Python has nothing."""
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    while descriptor < 1:  # no other file may become standard output
+        descriptor = os.dup(descriptor)
+    return open(descriptor, "w")
+
+
+def flush_output() -> None:
+    """Print what is waiting; if that fails, it is dropped, because Python would try it again at exit."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 def say(text: str) -> None:
@@ -152,12 +196,6 @@ def plain_json(value: Any) -> Any:
         return other.tolist() if hasattr(other, "tolist") else str(other)
 
     return json.loads(json.dumps(value, default=plain), parse_constant=lambda name: None)
-
-
-def _print_table(table: Table) -> None:
-    """Print a table, or one block per row if the terminal is too narrow."""
-    columns, *rows = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
-    print(printable(table.title), table_text(columns, rows, left=table.left, rule="─"), sep="\n", end="\n\n")
 
 
 def show(value: float | None, error: float | None = None) -> str:
