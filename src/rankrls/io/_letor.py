@@ -26,6 +26,7 @@ _DENSE_FROM = 0.1
 _MOST_COLUMNS = 1 << 27
 """More features have to be confirmed: what works on so many columns takes gigabytes."""
 _BLANKS = b" \t\r\v\f"
+_MAP_BYTES = 1 << 23
 
 
 def load_letor(
@@ -196,12 +197,13 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
     InputError
         For the first bad line.
     """
-    memory = threading.local()  # of each thread, which is used again
+    memory = _Memory()
 
     def parse(text: bytes) -> tuple[bytes, _Block]:
-        if getattr(memory, "size", 0) < len(text):
-            memory.size, memory.room = len(text), room_for(len(text))
-        return text, _parse(text, memory.room, options)
+        if memory.size < len(text):
+            memory.size = len(text)
+            memory.room = room_for(len(text))
+        return text, _parse(text, memory.room, options, memory.maps)
 
     lines, with_qid = 0, None
     for raw, block in stream_threads(parse, text.blocks()):
@@ -220,7 +222,7 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
         raise InputError("the file has no rows: it is empty, or has only blank lines and comments.", file=text.name)
 
 
-def _parse(text: bytes, room: Room, options: Options) -> _Block:
+def _parse(text: bytes, room: Room, options: Options, maps: _Maps) -> _Block:
     """The rows of a block up to its first bad line."""
     limit = options.limit
     found: Found = parse_block(np.frombuffer(text, np.uint8), *options.taken, limit, room)
@@ -250,8 +252,8 @@ def _parse(text: bytes, room: Room, options: Options) -> _Block:
         lines=found.lines,
         y=labels[:rows].copy(),
         ends=ends,
-        ids=_mapped(ids, np.min_scalar_type(max(found.largest, 0))),
-        values=_mapped(values, options.dtype),
+        ids=maps.copy(ids, np.min_scalar_type(max(found.largest, 0))),
+        values=maps.copy(values, options.dtype),
         qid=qid,
         comments=comments if comments and any(comments) else None,
         least=found.least,
@@ -261,12 +263,33 @@ def _parse(text: bytes, room: Room, options: Options) -> _Block:
     )
 
 
-def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-    """A copy in memory that goes back to the system when it is dropped: the allocator would keep most of it."""
-    size = len(values) * np.dtype(dtype).itemsize
-    out = np.frombuffer(mmap.mmap(-1, size), dtype=dtype) if size else np.empty(0, dtype=dtype)
-    out[:] = values
-    return out
+class _Memory(threading.local):
+    """Memory of each thread, which is used again."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self.room = room_for(0)
+        self.maps = _Maps()
+
+
+class _Maps:
+    """Memory that goes back to the system when all arrays in it are dropped: the allocator would keep most of it.
+
+    Several arrays share a map, because a process may have 65,530.
+    """
+
+    def __init__(self) -> None:
+        self._map, self._used = mmap.mmap(-1, _MAP_BYTES), 0
+
+    def copy(self, values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+        """A copy of values, cast to a type."""
+        size = len(values) * np.dtype(dtype).itemsize
+        if self._used + size > len(self._map):
+            self._map, self._used = mmap.mmap(-1, max(size, _MAP_BYTES)), 0
+        out = np.frombuffer(self._map, np.uint8, size, self._used).view(dtype) if size else np.empty(0, dtype)
+        out[:] = values
+        self._used += -(-size // 16) * 16  # arrays begin at multiples of 16 bytes
+        return out
 
 
 def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:

@@ -151,14 +151,14 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
 
 def check_column(table: Table, name: str, why: str, parameter: str | None = None) -> None:
     """Refuse a column that is not there; ``why`` it is needed is the parameter that names it, or another reason."""
-    if name not in table.columns:
+    if name not in table.types:
         message = f"there is no column {name!r} ({why}).{_near(table, name)}"
         raise table.refuse(message, column=name, parameter=parameter or why)
 
 
 def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
     """The columns that names and patterns stand for, each once."""
-    found = {word: matching(word, table.columns) for word in words}
+    found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
     missing = [word for word, names in found.items() if not names]
     if missing:
         message = f"there is no column {few([*map(repr, missing)], _SHOWN)}.{_near(table, missing[0])}"

@@ -235,13 +235,14 @@ def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[i
     InputError
         For a feature that the file does not have.
     """
-    names, out = table.feature_ids, []
+    numbers = {name: k for k, name in enumerate(table.feature_ids)}
+    out: list[int] = []
     for word in words:
-        found = matching(word, names)
+        found = [word] if word in numbers else matching(word, [*numbers])
         if not found:
-            message = f"{parameter} names feature {word!r}, which {table.path} does not have ({few(names)})."
+            message = f"{parameter} names feature {word!r}, which {table.path} does not have ({few([*numbers])})."
             raise InputError(message, parameter=parameter)
-        out += [names.index(name) for name in found]
+        out += [numbers[name] for name in found]
     return out
 
 

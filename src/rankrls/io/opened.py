@@ -344,6 +344,7 @@ class _Text:
         from pyarrow import csv
 
         called = [*map(str, range(len(self.schema)))]
+        numbers = dict(zip(self.schema.names, called, strict=True))
         size = max(_BLOCK, 64 * len(called))
         reading = csv.ReadOptions(use_threads=False, block_size=size, column_names=called, skip_rows_after_names=1)
         cutting = csv.ParseOptions(
@@ -352,7 +353,7 @@ class _Text:
         keeping = csv.ConvertOptions(
             check_utf8=False,  # it has been
             column_types=dict.fromkeys(called, pa.string()),
-            include_columns=[called[self.schema.names.index(name)] for name in names],
+            include_columns=[numbers[name] for name in names],
             strings_can_be_null=False,
         )
         blocks = csv.open_csv(pa.PythonFile(self, mode="r"), reading, cutting, keeping)
