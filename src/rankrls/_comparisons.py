@@ -150,9 +150,20 @@ class LabelledItems(_Items):
 
 @dataclass(frozen=True, eq=False)
 class PreferredItems(_Items):
-    """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units."""
+    """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units.
+
+    Attributes
+    ----------
+    graph : PreferenceTable
+    identity : ndarray of shape (rows of X,), intp
+        The number of the item that each row is: rows of one item have the same.
+    new : {"votes", "groups", "components", "items"}
+        What is held out: votes between known items, groups of them, connected components of compared items, or items.
+    """
 
     graph: PreferenceTable
+    identity: NDArray[np.intp]
+    new: str = "votes"
 
     @property
     def n_queries(self) -> int:
@@ -178,7 +189,7 @@ class PreferredItems(_Items):
     def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], PreferredItems]:
         """The items of some preferences, ascending, and these preferences between them alone, without features."""
         items, table = self.graph.among_own_items(units)
-        return items, replace(self, X=None, graph=table)
+        return items, replace(self, X=None, graph=table, identity=self.identity[items])
 
 
 Comparisons = LabelledItems | PreferredItems

@@ -51,8 +51,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     O(m log m + p); p is up to m (m - 1) / 2. An item that is censored at the time of another item's event has the
     longer time, as in R's ``survival`` and scikit-survival. Two events at the same time are not compared.
 
-    To choose a model, pass ``groups=losers`` to ``fit_pairs``: otherwise a held-out pair is almost known from the other
-    pairs of its two items.
+    An estimator that chooses holds out folds of items: pairs between items that its models have not seen.
 
     References
     ----------

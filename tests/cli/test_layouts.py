@@ -192,7 +192,7 @@ def test_censored_times(patients, works, refused):
     given = ("patients.csv", "--label", "time", "--event", "event", "--global", "--alphas", "1,10")
     found = works("fit", *given, "-m", "m.rankrls", "--json").json
     winners, losers = survival_pairs(patients["time"], patients["event"])
-    model = RankRLSCV(alphas=[1.0, 10.0]).fit_pairs(patients[[*"abcd"]].to_numpy(), winners, losers, groups=losers)
+    model = RankRLSCV(alphas=[1.0, 10.0]).fit_pairs(patients[[*"abcd"]].to_numpy(), winners, losers)
     assert found["chosen"]["alpha"] == model.alpha_
     assert found["selection"]["measure"] == "C-index"
     judged = works("evaluate", "m.rankrls", *given[:6], "--json").json["measures"]["C-index"]

@@ -62,7 +62,7 @@ def test_censored_times_are_compared_inside_folds():
         inside, train = np.flatnonzero(found.fold == fold), np.flatnonzero(found.fold != fold)
         pairs = [(j, i) for i in train if event[i] for j in train if time[j] > time[i]]
         winners, losers = np.searchsorted(train, np.array(pairs)).T
-        model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X[train], winners, losers, groups=losers)
+        model = RankRLSCV(scoring="pair_accuracy").fit_pairs(X[train], winners, losers)
         assert model.alpha_ == pytest.approx(found.choices[fold]["alpha"], rel=1e-6)
         f = dict(zip(inside, model.predict(X[inside]), strict=True))
         right = [f[j] > f[i] for i in inside if event[i] for j in inside if time[j] > time[i]]

@@ -261,11 +261,13 @@ def test_pairs_are_judged_by_pairs():
     np.testing.assert_allclose(dual.predict(K), X @ dense.coef_, atol=1e-7)
     kept = int((c > 0).sum())
     held = CGRankRLS(random_state=0).fit_pairs(X, i, j, **pairs)
-    assert held.selection_ == f"{kept // 5} of {kept} preferences held out"
+    assert held.selection_.startswith("1 of 5 folds of ")
+    votes = CGRankRLS(random_state=0).fit_pairs(X, i, j, **pairs, new="votes")
+    assert votes.selection_ == f"{kept // 5} of {kept} preferences held out: new votes, known items"
     grouped = CGRankRLS(random_state=0).fit_pairs(X, i, j, groups=i % 10)
-    assert grouped.selection_ == "2 of 10 groups of preferences held out"
+    assert grouped.selection_ == "2 of 10 groups of preferences held out: new groups, known items"
     folded = CGRankRLS((1.0, 9.0), cv=3).fit_pairs(X, i, j, groups=i % 10)
-    assert folded.selection_ == "3 folds of 10 groups of preferences"
+    assert folded.selection_ == "3 folds of 10 groups of preferences: new groups, known items"
     assert folded.validation_surface_.shape[0] == 2
 
 
@@ -339,6 +341,8 @@ def test_data_that_cannot_be_judged():
         CGRankRLS(scoring="ndcg@5").fit_pairs(X, i, j)
     with Refusal("zero", parameter="weight"):
         CGRankRLS().fit_pairs(X, i, j, weight=[0.0, 0.0, 0.0])
-    with Refusal("least two"):
+    with Refusal("at least four", parameter="new"):
         CGRankRLS().fit_pairs(X, [0], [1])
+    with Refusal("least two"):
+        CGRankRLS().fit_pairs(X, [0], [1], new="votes")
     assert CGRankRLS((1.0,), selection="tikhonov").fit_pairs(X, [0], [1]).selection_ == "nothing held out"

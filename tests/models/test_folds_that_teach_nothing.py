@@ -97,7 +97,7 @@ def test_folds_of_preferences(name, grouped):
     strength[4] = 1.0
     with Refusal("Only one fold", parameter="cv"):
         made(name, 4).fit_pairs(
-            X, winners, losers, strength=strength, groups=np.repeat(np.arange(10), 2) if grouped else None
+            X, winners, losers, strength=strength, **({"groups": np.arange(20) // 2} if grouped else {"new": "votes"})
         )
 
 
@@ -106,14 +106,15 @@ def test_what_a_fifth_of_preferences_is_drawn_from_orders_something():
     X, winners, losers = rng.normal(size=(24, 3)), rng.integers(12, size=20), rng.integers(12, 24, size=20)
     strength = np.zeros(20)
     strength[[4, 11]] = 1.0
-    model = CGRankRLS(random_state=0).fit_pairs(X, winners, losers, strength=strength)
+    given = {"strength": strength, "new": "votes"}
+    model = CGRankRLS(random_state=0).fit_pairs(X, winners, losers, **given)
     assert np.abs(model.coef_).max() > 0.0
     strength[11] = 0.0
     with Refusal("Only one group", parameter="strength"):
-        CGRankRLS().fit_pairs(X, winners, losers, strength=strength)
+        CGRankRLS().fit_pairs(X, winners, losers, **given)
     for learner in (RankRLSCV(), SparseRankRLSCV(n_basis=5)):
         with Refusal("Only one group", parameter="strength"):
-            learner.fit_pairs(X, winners, losers, strength=strength)
+            learner.fit_pairs(X, winners, losers, **given)
     with Refusal("Only one group", parameter="strength"):
         leave_preference_out(RankRLS(), X, winners, losers, strength=strength)
 

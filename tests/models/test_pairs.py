@@ -169,7 +169,8 @@ def test_left_out_preferences_equal_refits(how, p, kind):
     cv = 3 if "folds" in how else None
     for scoring in ("disagreement", "pair_accuracy"):
         model = RankRLSCV(ALPHAS, cv=cv, scoring=scoring, **kind)
-        model.fit_pairs(X, i, j, strength=s, weight=c, groups=groups)
+        new = "votes" if groups is None else None
+        model.fit_pairs(X, i, j, strength=s, weight=c, groups=groups, new=new)
         kept = np.flatnonzero(c > 0)
         names = kept if groups is None else groups[kept]
         order = dict.fromkeys((np.arange(p) if groups is None else groups).tolist())
@@ -205,13 +206,13 @@ GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
     ("options", "arguments", "refusal"),
     [
         ({"scoring": "ndcg@5"}, {}, Refusal("'pair_accuracy'", "'ndcg@5'", parameter="scoring")),
-        ({"cv": KFold(2)}, {}, Refusal("number of folds", parameter="cv")),
-        ({"cv": 4}, {}, Refusal("got 4", "preferences", parameter="cv")),
-        ({"cv": 1}, {}, Refusal("got 1", "preferences", parameter="cv")),
+        ({"cv": KFold(2)}, {"new": "votes"}, Refusal("number of folds", parameter="cv")),
+        ({"cv": 4}, {"new": "votes"}, Refusal("got 4", "preferences", parameter="cv")),
+        ({"cv": 1}, {"new": "votes"}, Refusal("got 1", "preferences", parameter="cv")),
         ({}, {"groups": [1, 1, 1]}, Refusal("Leaving out groups", "there is 1")),
         ({}, {"groups": [1, 2]}, Refusal("2 entries", parameter="groups")),
         ({}, {"groups": [1, None, 2]}, Refusal("missing in", parameter="groups", row=1)),
-        ({"alphas": (0.0, 1.0)}, {}, Refusal("needs", "> 0", parameter="alphas")),
+        ({"alphas": (0.0, 1.0)}, {"new": "votes"}, Refusal("needs", "> 0", parameter="alphas")),
         (
             {"cv": "leave_pair_out"},
             {"losers": [3, 3, 3], "winners": [0, 0, 0]},
@@ -274,7 +275,7 @@ def test_votes_between_equal_items_count_half(columns, options, votes):
     X[13:26] = X[:13]
     a = rng.integers(0, 13, votes)
     b = np.where(np.arange(votes) % 2, a + 13, (a + rng.integers(1, 13, votes)) % 13)
-    model = RankRLSCV((1e-3, 1.0, 1e3), scoring="pair_accuracy", **options).fit_pairs(X, a, b)
+    model = RankRLSCV((1e-3, 1.0, 1e3), scoring="pair_accuracy", **options).fit_pairs(X, a, b, new="votes")
     lead = leave_preference_out(RankRLS(**options), X, a, b, alphas=model.cv_results_["alpha"])
     right = (np.sign(lead) + 1.0) / 2.0
     right[1::2] = 0.5

@@ -64,7 +64,7 @@ def test_frames_sparse_items_and_no_transformer():
 def test_groups_reach_the_last_step():
     groups = np.arange(len(A)) % 5
     model = fit_pairs(make_pipeline(StandardScaler(), RankRLSCV()), X, A, B, groups=groups)
-    assert model[-1].selection_ == "leave-one-out over 5 groups of preferences"
+    assert model[-1].selection_ == "leave-one-out over 5 groups of preferences: new groups, known items"
 
 
 @pytest.mark.parametrize("model", [make_pipeline(StandardScaler(), Ridge()), Ridge(), RankRLS], ids=range(3))

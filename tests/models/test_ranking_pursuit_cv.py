@@ -125,12 +125,13 @@ def test_preferences_are_left_out_by_refits(grouped):
     s = X[i, 0] - X[j, 0] + rng.normal(size=60)
     groups = np.arange(60) % 7 if grouped else None
     model = RankingPursuitCV(5, gamma=0.2, cv=None if grouped else 4)
-    model.fit_pairs(X, i, j, strength=s, groups=groups)
-    assert model.selection_ == ("5 folds of 7 groups of preferences" if grouped else "4 folds of 60 preferences")
+    model.fit_pairs(X, i, j, strength=s, groups=groups, new="groups" if grouped else "votes")
+    expected = "5 folds of 7 groups of preferences: new groups" if grouped else "4 folds of 60 preferences: new votes"
+    assert model.selection_ == f"{expected}, known items"
     from rankrls.models.fitting import preferred
-    from rankrls.selection.folds import preference_blocks
+    from rankrls.selection.folds import preference_blocks, with_new
 
-    data = preferred(RankingPursuit(), X, i, j, s, None, groups=groups)
+    data = with_new(preferred(RankingPursuit(), X, i, j, s, None, groups=groups), "groups" if grouped else "votes")
     blocks = preference_blocks(data, 5 if grouped else 4)[0]
     values = np.zeros((len(blocks), 5))
     for b, block in enumerate(blocks):

@@ -108,7 +108,7 @@ def test_preferences():
             f = RankSVM(C, tol=1e-9).fit_pairs(X, winners[~held], losers[~held]).predict(X)
             right[k, c] = np.mean(f[winners[held]] > f[losers[held]])
     np.testing.assert_allclose(model.cv_results_["mean_score"], right.mean(axis=0), atol=1e-9)
-    assert RankSVMCV(CS).fit_pairs(X, winners, losers).selection_ == f"5 folds of {len(winners)} preferences"
+    assert RankSVMCV(CS).fit_pairs(X, winners, losers).selection_ == "5 folds of 25 items: new items"
 
 
 def test_automatic_grid_reaches_from_one_direction_to_little_regularization():

@@ -150,7 +150,7 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
 
 
 def comparable_pairs(table: Rows) -> PairTable:
-    """The pairs of right-censored times that can be compared; those of one event are held out together."""
+    """The pairs of right-censored times that can be compared."""
     event = getattr(table, "event", None)
     if event is None or table.y is None:
         raise InputError(
@@ -161,7 +161,7 @@ def comparable_pairs(table: Rows) -> PairTable:
     except InputError as error:
         name = "label" if error.parameter == "time" else error.parameter
         raise error.replace(parameter=name, file=table.path) from None
-    return PairTable(winners, losers, None, None, losers, table.path, table.sha256)
+    return PairTable(winners, losers, None, None, None, table.path, table.sha256)
 
 
 def written(

@@ -237,6 +237,7 @@ LEARNING = together(
         "--metric",
         "Measures to print; the first selects the model (default: disagreement, or C-index for one ranking).",
     ),
+    choice(["items", "votes", "groups"], "--new", "Preferences: what the model will meet, and is held out."),
     choice("K", "--cv", "K folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
     CONVENTION,
     JSON,

@@ -95,9 +95,8 @@ class Study:
 
     @property
     def protocol(self) -> str:
-        """How the model was chosen; the groups of preferences of censored times are events."""
-        how = str(getattr(self.estimator, "selection_", ""))
-        return how if self.options.event is None else how.replace("groups of preferences", "events")
+        """How the model was chosen."""
+        return str(getattr(self.estimator, "selection_", ""))
 
 
 def study(options: Options, report: Report) -> Study:
@@ -138,6 +137,9 @@ def _check_together(options: Options) -> None:
             if getattr(options, one) is not None and getattr(options, other):
                 name = "global" if other == "everything" else other
                 raise InputError(f"--{one} and --{name} cannot be used together.", parameter=one)
+    if options.new is not None and not options.by_pairs:
+        problem = "--new is for preferences and censored times. Of labelled rows, queries are held out."
+        raise InputError(problem, parameter="new")
     if options.unlabelled is not None and options.method not in _UNLABELLED:
         able = " or ".join(_UNLABELLED)
         raise InputError(f"{options.method} cannot use unlabelled rows. Use --method {able}.", parameter="unlabelled")
@@ -272,8 +274,10 @@ def _fit(found: Study) -> None:
                 extra = {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
             if "train" in found.pairs:
                 pairs, fit = found.pairs["train"], estimator.fit_pairs
-                groups = {"groups": pairs.groups} if "groups" in inspect.signature(fit).parameters else {}
-                fit(put(table.X), pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **groups)
+                held_out = {"groups": pairs.groups, "item_id": table.docids, "new": options.new}
+                known = inspect.signature(fit).parameters
+                held_out = {name: value for name, value in held_out.items() if name in known}
+                fit(put(table.X), pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **held_out)
                 return
             X, y, qid = table.X, table.y, table.qid
             if "unlabelled" in found.tables:

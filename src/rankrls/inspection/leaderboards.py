@@ -157,7 +157,7 @@ def leaderboard(
         X = sparse.eye_array(len(names), format="csr")
     model, _ = checked_prior(estimator, None, None, "leaderboard")
     number(above=0.0, below=1.0)("confidence", confidence)
-    data = preferred(model, X, winners, losers, strength, weight, groups)
+    data = preferred(model, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
     table, m = data.graph, data.n_rows
     items = np.arange(m) if names is None else np.asarray(names)

@@ -86,7 +86,7 @@ def nested_estimate(
         within their fold, because scores of different models cannot be compared.
     event : array-like of shape (m,), optional
         1 if the event was observed; y then holds right-censored times. The estimator is fitted on the pairs of
-        :func:`~rankrls.survival_pairs`, with all pairs of one event held out together, and the measure is the C-index.
+        :func:`~rankrls.survival_pairs`, with items held out, and the measure is the C-index.
         Folds are of rows, and only rows with the same ``qid`` are compared.
     cv : int, default=5
         Number of folds.
@@ -137,7 +137,7 @@ def nested_estimate(
             model.fit(X_train, y_train, qid=own)
         else:
             winners, losers = survival_pairs(y_train, event[train], qid=own)
-            model.fit_pairs(X_train, winners, losers, groups=losers)
+            model.fit_pairs(X_train, winners, losers)
         scores[test] = model.predict(_safe_split(model, X, y, test, train)[0])
         choices.append(dict(model.best_params_))
         if event is not None:

@@ -88,8 +88,7 @@ def permutation_test(
     n_permutations : int, default=1000
     event : array-like of shape (m,), optional
         1 if the event was observed; y then holds right-censored times, which are permuted with their events. The
-        estimator is fitted on the pairs of :func:`~rankrls.survival_pairs`; all pairs of one event are held out
-        together.
+        estimator is fitted on the pairs of :func:`~rankrls.survival_pairs`, with items held out.
     random_state : int, default=0
 
     Returns
@@ -138,7 +137,7 @@ def permutation_test(
         if event is None:
             return model.fit(X, y[order], qid=qid, sample_weight=sample_weight)
         winners, losers = survival_pairs(y[order], np.asarray(event)[order], qid=qid)
-        return model.fit_pairs(X, winners, losers, groups=losers)
+        return model.fit_pairs(X, winners, losers)
 
     fitted(slice(None))
     score, protocol = held_out_score(model), model.selection_

@@ -197,7 +197,7 @@ def leave_preference_out(
     array([0.73, 0.72])
     """
     model, grid = checked_model(estimator, alphas, "leave_preference_out")
-    data = preferred(model, X, winners, losers, strength, weight, groups)
+    data = preferred(model, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
     problem = model._candidate(data).problem(data)
     lead = problem.held_out_scores(grid)[:, :, 0]

@@ -80,7 +80,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     held = [[each.held_out(0)] for each in tried]
     curves = [of_mean(scores) for scores in held]
     while True:
-        results = Results(plan.greater_is_better, "best")
+        results = Results(plan.greater_is_better, "best", mutual=plan.mutual)
         for each, curve in zip(tried, curves, strict=True):
             results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
         best = results.best_index
@@ -105,7 +105,7 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tup
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)
     spreads[spreads == 0.0] = 1.0
-    results, ranker = Results(plan.greater_is_better, "best"), BlendRanker()
+    results, ranker = Results(plan.greater_is_better, "best", mutual=plan.mutual), BlendRanker()
     fitting.begin(ranker, data)
     for weight in _WEIGHTS:
         weights = np.array([1.0 - weight, weight]) / spreads

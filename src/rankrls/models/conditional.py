@@ -356,7 +356,7 @@ class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
         alphas = problem.grid() if alphas is None else alphas
         held = (problem.without_each_query(float(alpha)) for alpha in alphas)
         values = np.column_stack([_each_query(measure, problem.Y, scores) for scores in held])
-        results = Results(measure.greater_is_better, self.rule)
+        results = Results(measure.greater_is_better, self.rule, mutual=True)
         results.add({}, alphas, Curve(*mean_and_error(values), values))
         self._keep(problem, X, results.best_value)
         fitting.publish(self, results, f"leave-query-out over {self.n_queries_} queries")

@@ -101,7 +101,15 @@ def _corrected(
 
 
 def preferred(
-    model: Any, X: Any, winners: Any, losers: Any, strength: Any, weight: Any, groups: Any = None
+    model: Any,
+    X: Any,
+    winners: Any,
+    losers: Any,
+    strength: Any,
+    weight: Any,
+    *,
+    groups: Any = None,
+    item_id: Any = None,
 ) -> PreferredItems:
     """Checked items with preferences between them; preferences of weight zero are dropped."""
     X = check_features(model, X, kernel=data_kernel(model), reset=True, products=True)
@@ -116,7 +124,8 @@ def preferred(
     given = given if kept.all() else given.take(kept)
     if not given.strength.any():
         raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
-    return PreferredItems(X, None, False, True, given)
+    identity = query_layout(np.arange(given.n_items) if item_id is None else item_id, given.n_items, name="item_id")
+    return PreferredItems(X, None, False, True, given, identity.codes)
 
 
 def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, qid_val: Any) -> Plan | None:
@@ -395,7 +404,8 @@ def publish(model: Any, results: Results, description: str, data: Comparisons | 
     model.optimism_ = search_bias(results)
     model.cv_results_ = results.table()
     model.selection_ = described(description, data)
-    model.query_scores_ = results.best_values
+    by_item = isinstance(data, PreferredItems) and data.new == "items"
+    model.query_scores_ = None if by_item else results.best_values
     model.held_out_scores_ = None
     if results.best_scores is None or data is None:
         return

@@ -198,7 +198,7 @@ def streamed_plan(measure: Measure, validation: Any) -> Plan:
             found = validated_values(validation, model, measure, candidate.basis, executor)
         return Curve(*mean_and_error(found), found)
 
-    return Plan(measure, "", curve)
+    return Plan(measure, "", curve, mutual=validation is None)
 
 
 def fit_streamed(model: Any, dataset: Any, executor: Any) -> Any:

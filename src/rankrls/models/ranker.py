@@ -23,6 +23,7 @@ from rankrls.models import fitting
 from rankrls.models.parameters import SelectionParameters, check_parameters
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
+from rankrls.selection.folds import with_new
 from rankrls.selection.plans import Plan, few_folds
 
 _LINEAR = Kernel("linear")
@@ -322,17 +323,23 @@ class Chooses(Ranker, SelectionParameters):
         strength: Any = None,
         weight: Any = None,
         groups: Any = None,
+        item_id: Any = None,
+        new: str | None = None,
         X_val: Any = None,
         y_val: Any = None,
     ) -> Self:
-        """Choose by leaving out preferences, or groups of them, or by validation data; then fit all.
+        """Choose by held-out items, votes or groups of votes, or by validation data; then fit all.
 
         Parameters
         ----------
         X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
         groups : array-like of shape (p,), optional
-            A group for each preference (the annotator, the prompt), held out together. Each preference is its own
-            group by default. ``cv`` as an int makes that many folds of groups.
+            A group for each preference (the annotator, the prompt), held out together.
+        item_id : array-like of shape (m,), optional
+            Ids of the rows of X: rows with equal ids are the same item. By default each row is an item.
+        new : {"items", "votes", "groups"}, optional
+            What the model will meet, which is therefore held out. By default the groups if they are given, votes if X
+            holds nothing but the identity of each item, and items otherwise (:ref:`new`).
         X_val, y_val : optional
             Labelled items to choose by instead, which form one ranking.
 
@@ -344,10 +351,16 @@ class Chooses(Ranker, SelectionParameters):
         -----
         Held-out preferences are evaluated by the weighted share that is ordered correctly (``scoring`` must be
         "disagreement" or "pair_accuracy"); those of strength 0 are not evaluated. Groups have the same weight.
+
+        New items: if no connected component of compared items holds more than a fifth of the preferences, the
+        components are held out in turn. Otherwise there are 5 folds of items (or ``cv``): a model is fitted to the
+        preferences between items outside a fold, and evaluated with those between items of the fold. Where that takes
+        no refits, folds are made 5 times, with fixed seeds. They are drawn by the numbers of the items.
         """
         self._check()
         measure = self._measure(preferred=True)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups)
+        data = fitting.preferred(self, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
+        data = with_new(data, new)
         plan = fitting.validation(self, measure, data, X_val, y_val, None)
         return self._search(data, plan or self._folds(measure, data))
 

@@ -306,8 +306,9 @@ class RankRLSCV(ExactChooser):
         folds of rows, by refits. Folds that do not hold out whole queries are refitted, one factorisation each.
         "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, for any number of
         them, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure of pairs ("disagreement",
-        "pair_accuracy"). With preferences it holds out the two items of each, and all other preferences of these items:
-        O(m n) for each preference, alpha and step of conjugate gradients, and m x m memory.
+        "pair_accuracy"). Preferences: what is held out depends on what will be new (:ref:`new`); an int is a number of
+        folds of it. "leave_pair_out" holds out the two items of each preference, and all other preferences of these
+        items: O(m n) for each preference, alpha and step of conjugate gradients, and m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -328,13 +329,15 @@ class RankRLSCV(ExactChooser):
     best_score_, best_score_error_ : float
         The held-out measure of the chosen model, and its standard error.
     optimism_ : float
-        An estimate of the selection bias of ``best_score_``: the choice is repeated on queries drawn with replacement,
-        and evaluated on the queries that were not drawn (Tsamardinos et al. 2018). NaN if only averages are known.
+        An estimate of the selection bias of ``best_score_``: the choice is repeated on queries (groups, new items)
+        drawn with replacement, and evaluated on those that were not drawn (Tsamardinos et al. 2018). It is multiplied
+        by 1.15, which fits data without signal, where held-out queries share what they teach each other's models;
+        with signal it is conservative. NaN if only averages are known.
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray
         One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs of
-        one target were held out also the ends of a 95 % interval, ``low`` and ``high``.
+        one target or folds of items were held out also the ends of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
         Whether the chosen alpha is the smallest or largest of a grid of three or more, and better than the next one. If
         so, use a wider grid.
@@ -345,7 +348,7 @@ class RankRLSCV(ExactChooser):
     held_out_scores_ : ndarray of shape (m,) or (m, targets), or None
         The score of each training row by the chosen model, fitted without the row's query; NaN for rows of weight zero.
     query_scores_ : ndarray of shape (q,) or None
-        The measure of each query for the chosen model.
+        The measure of each query for the chosen model; None where items were held out.
     win_slope_ : float
         Of :meth:`predict_win_probability`; of models that ``fit_pairs`` fitted.
     coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`

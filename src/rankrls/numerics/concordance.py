@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import expit, logit, ndtri
 
 CONFIDENCE = 0.95
@@ -62,10 +63,39 @@ def judged_pairs(
     weight = np.ones(len(i)) if weight is None else weight
     right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
     score = weight @ right / weight.sum()
-    influence = np.zeros((n_items, len(score)))
-    for end in (i, j):
-        np.add.at(influence, end, weight[:, None] * (right - score))
-    return score, np.linalg.norm(influence, axis=0) / weight.sum()
+    residuals = weight[:, None] * (right - score) / weight.sum()
+    return score, np.linalg.norm(_sums_of_items(residuals, i, j, n_items), axis=0)
+
+
+def item_values(
+    right: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    i: NDArray[np.intp],
+    j: NDArray[np.intp],
+    n_items: int,
+) -> NDArray[np.float64]:
+    """A value of each item, (items, columns): their mean is the share of right pairs, with its standard error.
+
+    They are the share plus multiples of the items' sums of residuals (the projection of Hoeffding 1948). The variance
+    of these counts each pair at both of its ends, which is one time too many (Aronow, Samii, Assenova, Political
+    Analysis 23, 2015); the multiples make up for it.
+    """
+    share = weight @ right / weight.sum()
+    residuals = weight[:, None] * (right - share) / weight.sum()
+    sums = _sums_of_items(residuals, i, j, n_items)
+    pair, number = np.unique(np.minimum(i, j) * n_items + np.maximum(i, j), return_inverse=True)
+    of_pairs = sparse.csr_array((np.ones(len(i)), (number, np.arange(len(i)))), shape=(len(pair), len(i))) @ residuals
+    by_items = np.einsum("ik,ik->k", sums, sums)
+    twice = np.divide(np.einsum("pk,pk->k", of_pairs, of_pairs), by_items, out=np.zeros(len(share)), where=by_items > 0)
+    return np.asarray(share + n_items * np.sqrt(1.0 - np.minimum(twice, 0.5)) * sums)
+
+
+def _sums_of_items(
+    residuals: NDArray[np.float64], i: NDArray[np.intp], j: NDArray[np.intp], n_items: int
+) -> NDArray[np.float64]:
+    """Sums of the pairs' residuals (pairs, columns) over the pairs of each item."""
+    ends, pairs = np.concatenate((i, j)), np.tile(np.arange(len(i)), 2)
+    return np.asarray(sparse.csr_array((np.ones(len(ends)), (ends, pairs)), shape=(n_items, len(i))) @ residuals)
 
 
 def greedy_matching(i: NDArray[np.intp], j: NDArray[np.intp]) -> int:

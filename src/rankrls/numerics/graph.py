@@ -443,7 +443,10 @@ class PreferenceGraph(SortedRows):
     @cached_property
     def matrix(self) -> sparse.csr_array:
         """``L`` itself, (items, items): at most as many entries as preferences and items."""
-        return sparse.csr_array(self.incidence.T @ sparse.diags_array(self.weights) @ self.incidence)
+        ends = self.winners, self.losers
+        one_way = sparse.csr_array((self.weights, ends), shape=(self.n_items, self.n_items))
+        both = one_way + one_way.T
+        return sparse.csr_array(sparse.diags_array(both.sum(axis=1)) - both)
 
 
 Graph: TypeAlias = LabelledGraph | PreferenceGraph

@@ -1,8 +1,9 @@
-r"""Leave-pair-out for preferences: two items held out together, with every preference that one of them is in.
+r"""Preferences between items that are held out together, with every preference that one of them is in.
 
-With features Z of the items, L the Laplacian of the preferences and r the net strength that each item won, the model of
-all items is ``A v = Z'r``, ``A = Z'LZ + alpha I``. Without the items U = {i, j} the Laplacian is ``L - E_U``, E_U that
-of the preferences at i or at j, and
+A fold of items is refitted, with one decomposition for all alphas. Pairs of items need none: with features Z of the
+items, L the Laplacian of the preferences and r the net strength that each item won, the model of all items is ``A v =
+Z'r``, ``A = Z'LZ + alpha I``. Without the items U = {i, j} the Laplacian is ``L - E_U``, E_U that of the preferences at
+i or at j, and
 
 .. math:: (A - Z' E_U Z) \, v_U = Z' r_U .
 
@@ -12,17 +13,25 @@ since each other item loses two of its many preferences: conjugate gradients, fo
 
 from __future__ import annotations
 
-import numpy as np
-from scipy import linalg
+from collections.abc import Callable, Sequence
+from typing import Any
 
+import numpy as np
+from scipy import linalg, sparse
+
+from rankrls._arrays import squared_lengths
 from rankrls._errors import InputError
-from rankrls.numerics.eigen import symmetric_eigen
+from rankrls.numerics.chunks import map_chunks
+from rankrls.numerics.eigen import EPS, symmetric_eigen
 from rankrls.numerics.graph import Array, Index, PreferenceGraph
+from rankrls.numerics.runs import dense_rows
+from rankrls.numerics.smoother import Equations
 
 _VALUES = 1 << 20
 _GOAL = 1e-12
 _STEPS = 60
 _TIED = 1e-10
+_ROUNDED = 64.0 * EPS
 
 
 def kernel_features(K: Array) -> Array:
@@ -32,6 +41,64 @@ def kernel_features(K: Array) -> Array:
     values, vectors = symmetric_eigen(K, len(K))
     live = values > 0.0
     return np.asarray(vectors[:, live] * np.sqrt(values[live]))
+
+
+def feature_rounding(Z: Any) -> tuple[Array, Array]:
+    """Sizes of the items (items,) and units of the weights (d,): see :func:`hold_out_items`."""
+    squares = Z.multiply(Z) if sparse.issparse(Z) else Z * Z
+    spreads = np.asarray(squares.mean(axis=0)).ravel()
+    units = np.sqrt(np.where(spreads > 0.0, spreads, 1.0))
+    return np.sqrt(squares @ units**-2.0), units
+
+
+def kernel_rounding(Z: Array) -> tuple[Array, Array]:
+    """The same for :func:`kernel_features`, whose rounding is that of the kernel's largest eigenvalue."""
+    values = squared_lengths(Z, axis=0)
+    top = float(values.max(initial=0.0))
+    return np.full(len(Z), 0.25 * np.sqrt(top)), np.sqrt(top / values)
+
+
+def hold_out_items(
+    Z: Any,
+    graph: PreferenceGraph,
+    folds: Sequence[tuple[Index, Index]],
+    weights: Callable[[Equations], Array],
+    rounding: tuple[Array, Array],
+) -> list[Array]:
+    """Margins of preferences by a model that is fitted to others, for each fold, (preferences, alphas); 0 for ties.
+
+    Parameters
+    ----------
+    Z : ndarray or csr_array of shape (items, d)
+        Features in which the model is linear, offsets taken off.
+    graph : PreferenceGraph
+        Each preference a group by itself.
+    folds : sequence of (ndarray of int, ndarray of int)
+        Numbers of the preferences that are fitted, and of those whose margins are found.
+    weights : callable
+        Weights (d, alphas) of the fitted model, from its equations.
+    rounding : (ndarray of shape (items,), ndarray of shape (d,))
+        Sizes s and units u: a margin is a tie if it is within rounding of ``(s_i + s_j) ||u w||``.
+
+    Notes
+    -----
+    O(items d^2 + preferences d) and a decomposition for each fold. Folds are spread over threads.
+    """
+    sizes, units = rounding
+
+    def margins(fold: tuple[Index, Index]) -> Array:
+        train, test = fold
+        w = weights(Equations.of(graph.take(train), Z))
+        winners, losers = graph.winners[test], graph.losers[test]
+        items, numbers = np.unique(np.concatenate((winners, losers)), return_inverse=True)
+        scores = dense_rows(Z, items) @ w
+        first, second = numbers.reshape(2, -1)
+        out = scores[first] - scores[second]
+        level = _ROUNDED * (sizes[winners] + sizes[losers])
+        out[np.abs(out) <= level[:, None] * np.linalg.norm(units[:, None] * w, axis=0)] = 0.0
+        return np.asarray(out)
+
+    return list(map_chunks(margins, folds))
 
 
 def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i: Index, j: Index) -> Array:

@@ -112,12 +112,16 @@ class Equations:
             return self
         return replace(self, gram=T.T @ self.gram @ T, right=T.T @ self.right, whitening=T)
 
-    def smoother(self) -> Smoother:
-        """Decompose the Gram matrix. O(n^3)."""
+    def smoother(self, *, own: bool = True) -> Smoother:
+        """Decompose the Gram matrix. O(n^3).
+
+        ``own`` says that each feature is rounded by itself. Rounding of whitened features, and of those that are made
+        of a kernel, is relative to the largest, which Jacobi rotations would amplify.
+        """
         n = self.gram.shape[0]
         size = max(self.rows, n)
         diagonal = to_host(namespace(self.gram).linalg.diagonal(self.gram))
-        own = self.whitening is None  # rounding of whitened features is relative to the largest, which Jacobi amplifies
+        own = own and self.whitening is None
         lost = lost_feature(diagonal) if own else None
         if own and (n <= JACOBI or (lost is not None and n <= _JACOBI_IF_NEEDED)):
             values, found = jacobi_eigen(to_host(self.gram), size)
@@ -129,7 +133,10 @@ class Equations:
             np.maximum(values, 0.0, out=values)
             least = np.inf
         T = vectors if self.whitening is None else self.whitening @ vectors
-        return Smoother(values, T, to_host(vectors.T @ self.right), size, least, lost)
+        right = to_host(vectors.T @ self.right)
+        if not own:
+            right[values == 0.0] = 0.0  # a small alpha would amplify rounding
+        return Smoother(values, T, right, size, least, lost)
 
     def solve(self, alpha: float) -> Array:
         """The weights of one alpha, (features, targets): by Cholesky, or the smoother if alpha is next to nothing."""

@@ -13,14 +13,15 @@ from scipy.special import expit
 
 from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._compiled import map_threads
-from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices
 from rankrls.metrics import Measure
 from rankrls.metrics._evaluate import right_order
 from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
+from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greedy_matching, item_values
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.holdout import HeldOut
+from rankrls.selection.folds import ItemFold
 from rankrls.selection.rules import scale_of
 
 _PAIR_ROWS = 4096
@@ -71,23 +72,31 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
     """Evaluate scores (items, values, targets) of the items of ``data``.
 
     Scores of a query that differ by rounding only are ties. Several targets are averaged query by query. Preferences
-    are one block.
+    are one block, or one for each new item.
     """
     if isinstance(data, PreferredItems):
-        return _share_of_preferences(measure, data.graph, np.ascontiguousarray(scores[:, :, 0]))
+        return _share_of_preferences(measure, data, np.ascontiguousarray(scores[:, :, 0]))
     targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
     found = [measure.judge(y, given, data.layout, data.weights, rounded=True) for y, given in targets]
     values, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
     return Curve(mean, mean_and_error(values)[1], values)
 
 
-def _share_of_preferences(measure: Measure, table: PreferenceTable, scores: Array) -> Curve:
-    """The weighted share of preferences in the right (or wrong) order; equal scores count half."""
+def _share_of_preferences(measure: Measure, data: PreferredItems, scores: Array) -> Curve:
+    """The weighted share of preferences in the right (or wrong) order; equal scores count half.
+
+    The values are those of the items if these are new.
+    """
+    table = data.graph
 
     def judged(some: slice) -> tuple[Array, Array]:
         return ordered_rightly(measure, table.differences(scores, some), table.strength[some], table.weight[some])
 
     found = map_threads(judged, row_slices(0, table.n_rows, _PAIR_ROWS))
+    if data.new == "items":
+        right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
+        values = item_values(right, weight, table.winners, table.losers, table.n_items)
+        return Curve(*mean_and_error(values), values)
     curve = of_preferences(list(found), np.ones(table.n_rows, dtype=np.intp))
     several = np.count_nonzero(table.weight * table.strength) > 1
     return Curve(curve.mean, curve.error if several else np.full(len(curve.mean), np.nan), curve.mean[None])
@@ -128,6 +137,31 @@ def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
     total = np.add.reduceat(weight, starts)
     values = ratio(np.add.reduceat(weight[:, None] * right, starts, axis=0), total[:, None])
     return Curve(*mean_and_error(values), values)
+
+
+def of_item_folds(measure: Measure, data: PreferredItems, folds: list[ItemFold], margins: list[Array]) -> Curve:
+    """The curve of preferences between held-out items, each as often as a fold held both of its items.
+
+    The values are those of the items. Held-out items also teach the models that others are evaluated by, which on
+    noise doubles the variance of their mean: the standard error says so, and is too large where there is much signal.
+    """
+    table = data.graph
+    rows = np.concatenate([fold.test for fold in folds])
+    weight = np.concatenate([fold.weight for fold in folds])
+    every = np.concatenate(margins)
+    right, weight = ordered_rightly(measure, every, table.strength[rows], weight)
+    items, ends = np.unique(data.identity[[table.winners[rows], table.losers[rows]]], return_inverse=True)
+    first, second = ends.reshape(2, -1).astype(np.intp)
+    values = item_values(right, weight, first, second, len(items))
+    mean, error = values.mean(axis=0), np.sqrt(2.0) * mean_and_error(values)[1]
+    interval = np.stack(concordance_interval(mean, error, greedy_matching(first, second), CONFIDENCE))
+
+    def scores(k: int) -> Array:
+        total = np.bincount(rows, every[:, k], table.n_rows)
+        times = np.bincount(rows, np.ones(len(rows)), table.n_rows)
+        return ratio(np.asarray(total, dtype=np.float64), times)[:, None]
+
+    return Curve(mean, error, values, interval, scores)
 
 
 def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:

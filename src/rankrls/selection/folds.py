@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse import csgraph
 
+from rankrls._checks import check_word
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
+from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls.numerics.graph import Array, Index
 
 FEW_FOLDS = 5
 """The default number of folds that need refits; iterative solvers hold out one fold of so many."""
+REPETITIONS = 5
+"""How often folds of items are made, with seeds 0, 1, ..."""
+_ENOUGH = 250_000
+"""After so many evaluated preferences folds of items are not made again."""
+_STRATA = 5
+_LARGEST = 0.2
+"""Components that hold a larger share of the preferences are not held out as a whole."""
 INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
 
 
@@ -150,6 +162,144 @@ def whole_queries(folds: list[tuple[Index, Index]], layout: QueryLayout) -> bool
     )
 
 
+def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
+    """The data, with the decision on what is held out of them; None decides by what there is.
+
+    Groups if they are given; single votes if the items themselves are the model; otherwise items, by connected
+    components if none of these holds more than a fifth of the preferences that order something.
+    """
+    if new is not None:
+        check_word("new", new, ("items", "votes", "groups"))
+    table = data.graph
+    if new == "groups" and table.groups is None:
+        raise InputError("new='groups' needs groups, one for each preference.", parameter="groups")
+    if new is None:
+        new = "groups" if table.groups is not None else "votes" if are_identities(data.X) else "items"
+    if new == "groups":
+        return replace(data, new=new)
+    components = _components(data) if new == "items" else None
+    new = new if components is None else "components"
+    return replace(data, graph=replace(table, groups=components), new=new)
+
+
+def are_identities(X: Any) -> bool:
+    """Whether each row has one entry, each in another column: nothing is known of items but which they are."""
+    if isinstance(X, list) or not hasattr(X, "nonzero"):
+        return False
+    m = X.shape[0]
+    if (X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) != m:
+        return False
+    rows, columns = X.nonzero()
+    return len(np.unique(rows)) == m and len(np.unique(columns)) == m
+
+
+def _components(data: PreferredItems) -> Index | None:
+    """The connected component of each preference; None if one holds too many of those that order something."""
+    known, first, second = _compared_items(data)
+    edges = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(known, known))
+    component = csgraph.connected_components(edges, directed=False)[1][first]
+    ordering = np.bincount(component, data.graph.strength != 0.0)
+    if ordering.max() > _LARGEST * ordering.sum():
+        return None
+    return np.unique(component, return_inverse=True)[1].astype(np.intp)
+
+
+def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
+    """How many items have preferences, and the numbers of both items of each preference among these."""
+    table = data.graph
+    ends = data.identity[np.stack((table.winners, table.losers))]
+    items, numbers = np.unique(ends, return_inverse=True)
+    first, second = numbers.reshape(2, -1).astype(np.intp)
+    return len(items), first, second
+
+
+@dataclass(frozen=True, eq=False)
+class ItemFold:
+    """One fold of items.
+
+    Attributes
+    ----------
+    train : ndarray of int
+        Preferences between items outside the fold.
+    test : ndarray of int
+        Preferences between items of the fold that order something.
+    weight : ndarray of shape (test,)
+        What these count: their weight over the probability that a fold holds both of their items, so that each
+        preference counts the same on average.
+    """
+
+    train: Index
+    test: Index
+    weight: Array
+
+
+def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tuple[list[ItemFold], str]:
+    """Folds of items for each seed, until enough preferences are evaluated; and a description.
+
+    Items are dealt out within strata of their share of wins, which mixes times and events.
+    """
+    n, first, second = _compared_items(data)
+    k = _number_of_folds(k, n)
+    table = data.graph
+    count = max(1, min(_STRATA, n // (2 * k)))
+    strata = np.empty(n, dtype=np.intp)
+    strata[np.argsort(_shares_of_wins(table, first, second, n), kind="stable")] = np.arange(n) * count // n
+    ordering = table.strength != 0.0
+    folds, evaluated, repetitions = list[ItemFold](), 0, 0
+    for seed in seeds:
+        fold = np.empty(n, dtype=np.intp)
+        fold[np.lexsort((np.random.default_rng(seed).random(n), strata))] = np.arange(n) % k
+        chance = _chances(strata, fold, count, k)[strata[first], strata[second]]
+        chance[first == second] = 1.0
+        for f in range(k):
+            inside = (fold[first] == f).astype(np.intp) + (fold[second] == f)
+            train = np.flatnonzero(inside == 0)
+            test = np.flatnonzero((inside == 2) & ordering)
+            if len(test) and ordering[train].any():
+                folds.append(ItemFold(train, test, table.weight[test] / chance[test]))
+                evaluated += len(test)
+        repetitions += 1
+        if evaluated >= _ENOUGH:
+            break
+    if not folds:
+        raise InputError(
+            f"None of {k} folds of {n} items holds a preference between its items and leaves others to fit. To hold "
+            "out votes between known items, set new='votes'; or give groups.",
+            parameter="new",
+        )
+    times = f"{repetitions} x " if repetitions > 1 else ""
+    return folds, f"{times}{k} folds of {n} items: new items"
+
+
+def _number_of_folds(k: Any, n: int) -> int:
+    """``cv`` as a number of folds of items, of at least two items each; 5 by default, or fewer."""
+    if n < 4:
+        problem = f"Holding out items needs preferences between at least four; there are {n}."
+        raise InputError(f"{problem} To hold out votes between known items, set new='votes'.", parameter="new")
+    if k is None:
+        return min(FEW_FOLDS, n // 2)
+    if not isinstance(k, Integral) or isinstance(k, bool) or not 2 <= int(k) <= n // 2:
+        raise InputError(f"For new items cv is a number of folds from 2 to {n // 2}; got {k!r}.", parameter="cv")
+    return int(k)
+
+
+def _shares_of_wins(table: PreferenceTable, first: Index, second: Index, n: int) -> Array:
+    """The weight of each item's wins less that of its losses, as a share of all its preferences."""
+    won = table.weight * np.sign(table.strength)
+    net = np.bincount(first, won, n) - np.bincount(second, won, n)
+    return np.asarray(net / (np.bincount(first, table.weight, n) + np.bincount(second, table.weight, n)))
+
+
+def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
+    """The probability that a fold holds both of two items, by their strata, (strata, strata)."""
+    inside = np.zeros((count, k))
+    np.add.at(inside, (strata, fold), 1.0)
+    sizes = inside.sum(axis=1)
+    both = inside @ inside.T / np.outer(sizes, sizes)
+    np.fill_diagonal(both, (inside * (inside - 1.0)).sum(axis=1) / np.maximum(sizes * (sizes - 1.0), 1.0))
+    return both
+
+
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
     what, blocks = named(data), data.graph.blocks()
@@ -162,6 +312,7 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index]
             raise InputError(f"{problem} Use groups for other folds.", parameter="cv")
         blocks = [np.concatenate([blocks[b] for b in test]) for test in numbered_folds(cv, n, what)]
         description = f"{cv} folds of {n} {what}"
+    description += f": {what_is_new(data)}"
     ordering = (block for block in blocks if data.graph.strength[block].any())
     if len(list(islice(ordering, 2))) < 2:
         unit, parameter = ("group", "strength") if cv is None else ("fold", "cv")
@@ -174,4 +325,17 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index]
 
 def named(data: PreferredItems) -> str:
     """What is held out, in words."""
-    return "preferences" if data.graph.groups is None else "groups of preferences"
+    names = {"votes": "preferences", "components": "separate comparisons"}
+    return names.get(data.new, "groups of preferences")
+
+
+def what_is_new(data: PreferredItems) -> str:
+    """What a held-out preference has that the others do not, in words."""
+    groups = data.graph.groups
+    if data.new in ("items", "components"):
+        return "new items"
+    if data.new == "votes" or groups is None:
+        return "new votes, known items"
+    n, first, second = _compared_items(data)
+    items_of_groups = np.unique([np.concatenate((first, second)), np.tile(groups, 2)], axis=1)
+    return "new groups and items" if items_of_groups.shape[1] == n else "new groups, known items"

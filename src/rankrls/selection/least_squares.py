@@ -32,6 +32,8 @@ from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
 from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
+from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
+from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import (
     DualEquations,
@@ -113,6 +115,11 @@ def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
     return bool(X.shape[1] <= min(n_rows, X.shape[0]))
 
 
+def without_offset(X: Any) -> Any:
+    """Items X measured from their mean; sparse items from what a column stores in every row."""
+    return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+
+
 @dataclass(frozen=True, eq=False)
 class Form:
     """How one graph over items X is solved.
@@ -160,6 +167,29 @@ class Form:
             smoother = in_order_of(smoother, graph, np.concatenate(folds))
         return list(hold_out_chunks(smoother, graph, self.features, values, judge, units=units, means=means))
 
+    @cached_property
+    def item_features(self) -> Any:
+        """Features (items, d) in which functions are linear and weigh ``alpha ||v||^2``, without a common offset."""
+        raise NotImplementedError
+
+    @property
+    def rounding(self) -> tuple[Array, Array]:
+        """How margins of :attr:`item_features` are rounded; see :func:`hold_out_items`."""
+        return feature_rounding(self.item_features)
+
+    def weights(self, equations: Equations, values: Array) -> Array:
+        """Weights of :attr:`item_features` for several alphas, (values, d, 1)."""
+        return equations.smoother().path(values)
+
+    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array]:
+        """Margins (preferences, values) of the second preferences of each fold, fitted to the first."""
+        assert isinstance(self.graph, PreferenceGraph)
+
+        def weights(equations: Equations) -> Array:
+            return self.weights(equations, values)[:, :, 0].T
+
+        return hold_out_items(self.item_features, self.graph, folds, weights, self.rounding)
+
     def _in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
         """The graph with the queries of each fold together, and the boundaries of the folds; all queries for None."""
         if folds is None:
@@ -175,6 +205,10 @@ class PrimalForm(Form):
     def equations(self) -> Equations:
         return normal_equations(self.graph, self.features)
 
+    @cached_property
+    def item_features(self) -> Any:
+        return without_offset(self.X)
+
     def read(self, coefficients: Array) -> Scorer:
         return Scorer(moved(coefficients, self.X))
 
@@ -189,7 +223,10 @@ class SignedForm(PrimalForm):
         return self.path(np.array([alpha]))[0]
 
     def path(self, values: Array) -> Array:
-        return signed_path(self.equations, values, self.signs)
+        return self.weights(self.equations, values)
+
+    def weights(self, equations: Equations, values: Array) -> Array:
+        return signed_path(equations, values, self.signs)
 
     def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
         graph, units = self._in_order(folds)
@@ -212,6 +249,14 @@ class BasisForm(PrimalForm):
     def equations(self) -> Equations:
         return normal_equations(self.graph, self.features).whitened(self.basis.whitening)
 
+    @cached_property
+    def item_features(self) -> Any:
+        Z = dense_rows(self.features, slice(None))
+        return Z if self.basis.whitening is None else Z @ self.basis.whitening
+
+    def weights(self, equations: Equations, values: Array) -> Array:
+        return equations.smoother(own=False).path(values)
+
     def read(self, coefficients: Array) -> Scorer:
         return self.basis.scorer(coefficients)
 
@@ -227,6 +272,22 @@ class DualForm(Form):
         if self.kernel.is_linear:
             return DualEquations.of_features(self.X, self.graph)
         return DualEquations.of_kernel(self.kernel(self.X), self.graph)
+
+    @cached_property
+    def moved(self) -> Any:
+        """The items without a common offset, which changes no difference and is not squared then."""
+        return without_offset(self.X) if self.kernel.is_linear else self.X
+
+    @cached_property
+    def item_features(self) -> Any:
+        return kernel_features(self.kernel(self.moved))
+
+    @property
+    def rounding(self) -> tuple[Array, Array]:
+        return kernel_rounding(self.item_features)
+
+    def weights(self, equations: Equations, values: Array) -> Array:
+        return equations.smoother(own=False).path(values)
 
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
@@ -246,13 +307,9 @@ class ItemForm(DualForm):
         assert isinstance(self.graph, PreferenceGraph)
         return ItemSmoother.of_kernel(self.kernel(self.moved), self.graph)
 
-    @cached_property
-    def moved(self) -> Any:
-        """The items without a common offset, which changes no difference and is not squared then."""
-        X = self.X
-        if not self.kernel.is_linear:
-            return X
-        return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
+    @property
+    def item_features(self) -> Any:
+        return self.smoother.features
 
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
@@ -370,6 +427,10 @@ class LeastSquaresProblem:
             for rows, scores in chunks:
                 columns[-1][rows] = scores.transpose(2, 1, 0)
         return _side_by_side(columns)
+
+    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array]:
+        """Margins of held-out preferences; see :meth:`Form.hold_out_items`."""
+        return self.forms[0].hold_out_items(folds, values)
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
         """Evaluate every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -29,18 +29,22 @@ from rankrls.numerics.concordance import (
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
-from rankrls.selection.curves import Curve, evaluated, judged_queries
+from rankrls.selection.curves import Curve, evaluated, judged_queries, of_item_folds
 from rankrls.selection.folds import (
     FEW_FOLDS,
     INSTEAD,
+    REPETITIONS,
+    ItemFold,
     check_folds_leave_something,
     check_two_vary,
     fifth_of_one_ranking,
     given_folds,
+    item_folds,
     named,
     numbered_folds,
     preference_blocks,
     query_blocks,
+    what_is_new,
     whole_queries,
 )
 from rankrls.selection.least_squares import check_positive
@@ -88,6 +92,8 @@ class Plan:
         What is held out without refitting, if the problem can do it: whole queries (groups of preferences) or pairs.
     folds : list of ndarray of int, optional
         Numbers of the queries that are held out together; each alone by default.
+    mutual : bool
+        Whether what is held out also teaches the models by which the rest is evaluated.
     """
 
     measure: Measure
@@ -97,6 +103,7 @@ class Plan:
     extends: bool = True
     exact: str = ""
     folds: list[Index] | None = None
+    mutual: bool = True
 
     @property
     def greater_is_better(self) -> bool:
@@ -139,7 +146,9 @@ def exact_plan(
 def few_folds(cv: Any, measure: Measure, data: Comparisons, regression_weight: float = 0.0) -> Plan:
     """The plan for ``cv``; None is a few folds of queries, of the rows of one ranking, or of preferences."""
     if isinstance(data, PreferredItems):
-        return preference_plan(measure, data, min(FEW_FOLDS, data.graph.n_groups) if cv is None else cv)
+        if cv is None and data.new != "items":
+            cv = min(FEW_FOLDS, data.graph.n_groups)
+        return preference_plan(measure, data, cv, repetitions=1)
     units = data.n_queries if data.n_queries > 1 else data.n_rows
     return folds_plan(min(FEW_FOLDS, units) if cv is None else cv, measure, data, regression_weight)
 
@@ -150,6 +159,8 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
         return few_folds(cv, measure, data, regression_weight)
     if isinstance(data, PreferredItems):
         check_measure_of_preferences(measure)
+        if data.new == "items":
+            return a_fold_of_items(measure, data, rng)
         total, what = len(preference_blocks(data)[0]), named(data)
         codes = np.arange(total) if data.graph.groups is None else data.graph.groups
         usable = np.flatnonzero(np.bincount(codes, data.graph.strength != 0.0))
@@ -165,7 +176,14 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
         check_two_vary(len(usable), total, INSTEAD)
     held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
     block = np.flatnonzero(np.isin(codes, held))
-    return block_plan(measure, data, [block], f"{len(held)} of {total} {what} held out")
+    new = f": {what_is_new(data)}" if isinstance(data, PreferredItems) else ""
+    return block_plan(measure, data, [block], f"{len(held)} of {total} {what} held out{new}")
+
+
+def a_fold_of_items(measure: Measure, data: PreferredItems, rng: Any) -> Plan:
+    """Hold out one of five folds of items."""
+    folds, description = item_folds(data, None, [rng.randint(2**31)])
+    return item_plan(measure, data, folds[:1], f"1 of {description}")
 
 
 def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
@@ -187,9 +205,11 @@ def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight
     return block_plan(measure, data, held, description) if whole else refit_plan(measure, data, splits, description)
 
 
-def preference_plan(measure: Measure, data: PreferredItems, cv: Any) -> Plan:
-    """Leave out each preference or group in turn, or folds of them."""
+def preference_plan(measure: Measure, data: PreferredItems, cv: Any, repetitions: int = REPETITIONS) -> Plan:
+    """Leave out each preference, group or component in turn, or folds of them; or folds of items."""
     check_measure_of_preferences(measure)
+    if data.new == "items":
+        return item_plan(measure, data, *item_folds(data, cv, range(repetitions)))
     return block_plan(measure, data, *preference_blocks(data, cv), each=cv is None)
 
 
@@ -208,10 +228,10 @@ def validation_plan(measure: Measure, items: Comparisons, description: str) -> P
     def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
         return evaluated(measure, items, problem.path(values).scores(items.X))
 
-    return Plan(measure, description, curve, lambda: [Part(None, items.X, items)])
+    return Plan(measure, description, curve, lambda: [Part(None, items.X, items)], mutual=False)
 
 
-def refit_plan(measure: Measure, data: Comparisons, folds: Iterable[tuple[Index, Index]], description: str) -> Plan:
+def refit_plan(measure: Measure, data: Comparisons, folds: list[tuple[Index, Index]], description: str) -> Plan:
     """Fit the training units of each fold, and evaluate with the others."""
 
     def parts() -> list[Part]:
@@ -220,7 +240,7 @@ def refit_plan(measure: Measure, data: Comparisons, folds: Iterable[tuple[Index,
     def curve(data: Comparisons, candidate: Any, problem: Any, values: Array) -> Curve:
         return refit_curve(measure, data, candidate, parts(), values)
 
-    return Plan(measure, description, curve, parts, extends=False)
+    return Plan(measure, description, curve, parts, extends=False, mutual=len(folds) > 1)
 
 
 def refit_curve(measure: Measure, data: Comparisons, candidate: Any, parts: list[Part], values: Array) -> Curve:
@@ -267,7 +287,30 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
 
-    return Plan(measure, description, curve, parts, exact="queries", folds=folds)
+    return Plan(measure, description, curve, parts, exact="queries", folds=folds, mutual=len(blocks) > 1)
+
+
+def item_plan(measure: Measure, data: PreferredItems, folds: list[ItemFold], description: str) -> Plan:
+    """Hold out folds of items: every preference of these items is left out, those between them are evaluated."""
+
+    def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
+        if hasattr(problem, "hold_out_items"):
+            margins = problem.hold_out_items([(fold.train, fold.test) for fold in folds], values)
+        else:
+            scores = (refitted(data, candidate, part, values)[:, :, 0] for part in parts())
+            margins = [part.data.graph.differences(each) for part, each in zip(parts(), scores, strict=True)]
+        return of_item_folds(measure, data, folds, margins)
+
+    def parts() -> list[Any]:
+        return [_part_of(data, fold) for fold in folds]
+
+    return Plan(measure, description, curve, parts, extends=False, mutual=len(folds) > 1)
+
+
+def _part_of(data: PreferredItems, fold: ItemFold) -> Part:
+    """A fold as a part, whose preferences weigh what they count."""
+    items, inside = data.watch(fold.test)
+    return Part(fold.train, items, replace(inside, graph=replace(inside.graph, weight=fold.weight)))
 
 
 def block_queries(data: Comparisons, blocks: list[Any]) -> list[Index]:

@@ -47,8 +47,9 @@ def ends_of_grids(estimator: Any) -> dict[str, str]:
 class Results:
     """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
 
-    ``values`` has the measure of each query or block at every entry of each curve, if it is known. A search adds the
-    best ``candidate``, its ``solutions`` at the chosen value, and the feature that rounding hides.
+    ``mutual`` is that of the plan. ``values`` has the measure of each query or block at every entry of each curve, if
+    it is known. A search adds the best ``candidate``, its ``solutions`` at the chosen value, and the feature that
+    rounding hides.
 
     The rule works inside each curve; between candidates the best value decides, and of equals the first.
     """
@@ -56,6 +57,7 @@ class Results:
     greater_is_better: bool
     rule: str
     parameter: str = "alpha"
+    mutual: bool = False
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     best_index: int = -1
     best_value: float = np.nan
@@ -139,7 +141,7 @@ def search(
     verbose : int
         1 shows a progress bar over the candidates; 0 only on a terminal.
     """
-    results = Results(plan.greater_is_better, rule)
+    results = Results(plan.greater_is_better, rule, mutual=plan.mutual)
     X = getattr(data, "X", ())  # streamed rows are not held
     shape = X.shape if hasattr(X, "shape") else (len(X), len(X))
     with memory_of_device(X):

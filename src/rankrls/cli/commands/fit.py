@@ -151,13 +151,10 @@ def _held_out(found: Study) -> tuple[float, float]:
 
 def _text(found: Study) -> list[str]:
     """What follows the tables: the examination of positions if labels are clicks, and what the printed score is."""
-    known, bias, options = getattr(found.estimator, "propensities_", None), _held_out(found)[1], found.options
+    known, bias = getattr(found.estimator, "propensities_", None), _held_out(found)[1]
     text = [] if known is None else [f"Examination by position\n{known}\n\n"]
     if not np.isnan(bias):
         text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n")
-        if options.event is not None and options.cv != "leave_pair_out":
-            problem = "It can still be too good: items of a held-out event are in other pairs."
-            text.append(f"{problem} cv --nested holds out items.\n")
     return text
 
 
