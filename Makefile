@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick test-processors test-oldest fuzz faults replicate lint types imports docs bench package check clean
+.PHONY: demo test test-quick test-processors test-oldest engines fuzz faults replicate lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/search_documentation.py
@@ -32,6 +32,16 @@ test-oldest: $(BIN)/python
 	$(PYTHON) -m venv build/oldest
 	$(BIN)/uv pip install --quiet --python build/oldest/bin/python --resolution lowest-direct --editable '.[plots,test]'
 	NUMBA_CACHE_DIR=$(CURDIR)/build/oldest-loops build/oldest/bin/python -m pytest -q -n auto --dist worksteal -m "not slow"
+
+# Exports inside real engines, which Maven fetches: Solr and OpenSearch nodes on this machine. Prints what differs.
+ENGINES := solr opensearch
+engines: $(STAMPS)/test $(ENGINES:%=build/engines/%.classpath)
+	$(BIN)/python -m tests.export.engines
+
+build/engines/%.classpath: tests/export/engines/%/pom.xml
+	@{ command -v java && command -v mvn; } > /dev/null || { echo "make engines needs Java 17 and Maven, which are not installed."; exit 1; }
+	@mkdir -p build/engines
+	mvn -q -B -f $< dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
 
 # Every table of the five papers for which DATA, a folder, has the data, beside the papers' figures.
 replicate: $(STAMPS)/test

@@ -24,10 +24,10 @@ from rankrls import (
     export as formats,
 )
 from rankrls.cli._options import ENGINES
-from rankrls.export import positive_offset, to_elasticsearch, to_onnx, to_solr
+from rankrls.export import positive_offset, to_elasticsearch, to_elasticsearch_query, to_onnx, to_solr
 from rankrls.kernels import FORMULAS
-from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
-from tests.export import engines
+from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler
+from tests.export import evaluators
 from tests.refusals import Refusal
 
 NAMES = ["bm25(title)", "attribute(age)", "fieldMatch(body).completeness", "query(intent)", "is_new"]
@@ -66,13 +66,13 @@ def fitted(steps, **parameters):
     return make_pipeline(*steps, ranker) if steps else ranker
 
 
-EXPORTS = {name: getattr(formats, f"to_{name}") for name in engines.SCORERS}
+EXPORTS = {name: getattr(formats, f"to_{name}") for name in evaluators.SCORERS}
 
 
 def engine_scores(engine, exported, X):
     """Scores of X as the engine gives them, with the offset's feature where the file asks for it."""
     values = lambda name: np.ones(len(X)) if name == "rankrls_offset" else X[name].to_numpy()
-    return engines.SCORERS[engine](exported.content, values, [*X.columns, "rankrls_offset"])
+    return evaluators.SCORERS[engine](exported.content, values, [*X.columns, "rankrls_offset"])
 
 
 @pytest.mark.parametrize("engine", EXPORTS)
@@ -82,9 +82,10 @@ def test_engine_scores_are_the_models(engine, steps):
     X, _, _ = data(seed=1)
     expected = model.predict(X.to_numpy())
     exported = EXPORTS[engine](model, feature_names=NAMES, offset=2.5)
-    np.testing.assert_allclose(engine_scores(engine, exported, X), expected + 2.5, rtol=0, atol=2e-5)
+    expected *= exported.factor
+    np.testing.assert_allclose(engine_scores(engine, exported, X), expected + 2.5, rtol=1e-6, atol=2e-5)
     plain = EXPORTS[engine](model, feature_names=NAMES)
-    np.testing.assert_allclose(engine_scores(engine, plain, X), expected, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(engine_scores(engine, plain, X), expected, rtol=1e-6, atol=2e-5)
 
 
 def test_the_model_that_a_search_chose():
@@ -93,8 +94,9 @@ def test_the_model_that_a_search_chose():
     pipeline = make_pipeline(StandardScaler(), RankRLS())
     search = GridSearchCV(pipeline, {"rankrls__alpha": [1.0, 100.0]}, cv=[(rows, rows)]).fit(X, y)
     for name, to_engine in EXPORTS.items():
-        difference = engine_scores(name, to_engine(search), X) - search.best_estimator_.predict(X)
-        assert np.ptp(difference) < 1e-4
+        exported = to_engine(search)
+        wanted = exported.factor * search.best_estimator_.predict(X)
+        np.testing.assert_allclose(engine_scores(name, exported, X), wanted, rtol=1e-5, atol=1e-4)
     scores = onnx_scores(search, X)
     np.testing.assert_allclose(scores, search.predict(X), atol=1e-4)
 
@@ -104,9 +106,31 @@ def test_offset_that_makes_scores_positive():
     X, _, _ = data(seed=2)
     offset = positive_offset(model, X.to_numpy())
     scores = engine_scores("elasticsearch", to_elasticsearch(model, feature_names=NAMES, offset=offset), X)
-    assert scores.min() == pytest.approx(1.0, abs=1e-4)
+    assert scores.min() == pytest.approx(0.01 * np.ptp(scores), rel=1e-3)
     model.steps[-1][1].coef_ *= 0.0
-    assert positive_offset(model, X.to_numpy()) == 1.0
+    assert positive_offset(model, X.to_numpy()) == 0.0
+
+
+@pytest.mark.parametrize("engine", EXPORTS)
+@pytest.mark.parametrize("alpha", [1e-3, 1e3, 1e9])
+def test_no_offset_hides_the_order(engine, alpha):
+    """Weights of 1e-8 beside an offset of 3 would leave one float32 for all scores."""
+    model = fitted([StandardScaler()], alpha=alpha)
+    X, _, _ = data(seed=1, m=800)
+    wanted = model.predict(X.to_numpy())
+    scores = engine_scores(engine, EXPORTS[engine](model, feature_names=NAMES, offset=3.0), X)
+    order = np.argsort(wanted)
+    apart = np.diff(wanted[order]) > 1e-6 * np.ptp(wanted)
+    assert (np.diff(scores[order])[apart] > 0.0).all()
+
+
+def test_the_offset_of_one_target():
+    X, y, _ = data()
+    model = RankRLS().fit(X, np.column_stack((y, -100.0 - y)))
+    with Refusal("2 targets", parameter="target"):
+        positive_offset(model, X)
+    scores = engine_scores("solr", to_solr(model, target=1, offset=positive_offset(model, X, 1)), X)
+    assert 0.0 < scores.min() < 0.02 * np.ptp(scores)
 
 
 def test_features_of_weight_zero_are_left_out():
@@ -124,8 +148,9 @@ def test_features_of_weight_zero_are_left_out():
 def test_one_target_of_several():
     X, y, _ = data()
     model = RankRLS().fit(X, np.column_stack((y, -2 * y)))
-    scores = engine_scores("solr", to_solr(model, target=1), X)
-    np.testing.assert_allclose(scores, model.predict(X)[:, 1], rtol=0, atol=2e-5)
+    exported = to_solr(model, target=1)
+    wanted = exported.factor * model.predict(X)[:, 1]
+    np.testing.assert_allclose(engine_scores("solr", exported, X), wanted, rtol=1e-6, atol=2e-5)
     with Refusal("2 targets", parameter="target"):
         to_solr(model)
     with Refusal("got 2", parameter="target"):
@@ -142,7 +167,7 @@ OWN = {
 
 def onnx_scores(model, X, **options):
     session = onnxruntime.InferenceSession(to_onnx(model, **options).content)
-    (scores,) = session.run(None, {"X": np.asarray(X, dtype=np.float64)})
+    (scores,) = session.run(None, {"X": np.asarray(X, dtype=options.get("input_dtype", "float64"))})
     return scores
 
 
@@ -222,6 +247,48 @@ def test_onnx_of_co_rankrls_is_the_sum_of_its_views(views, is_sparse):
     np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("estimator", [RankRLS(), RankRLS(kernel="rbf"), RankRLS(kernel="laplacian"), RankBoost()])
+def test_onnx_scores_any_number_of_rows_of_either_type(estimator):
+    X, y, qid = data()
+    model = estimator.fit(X.to_numpy(), y, qid=qid)
+    assert onnx_scores(model, np.zeros((0, 5))).shape == (0,)
+    rounded = X.to_numpy(dtype=np.float32)
+    scores = onnx_scores(model, rounded, input_dtype="float32")
+    assert scores.dtype == np.float64
+    np.testing.assert_allclose(scores, model.predict(rounded.astype(float)), rtol=1e-8, atol=1e-8 * np.ptp(scores))
+    with Refusal("float16", parameter="input_dtype"):
+        to_onnx(model, input_dtype="float16")
+
+
+def test_onnx_coefficients_have_two_axes():
+    """Runtimes before 1.21 cannot multiply no rows by a vector."""
+    onnx = pytest.importorskip("onnx")
+    X, y, _ = data()
+    for model in (RankRLS(), RankRLS(kernel="rbf"), RankBoost()):
+        graph = onnx.load_from_string(to_onnx(model.fit(X.to_numpy(), y)).content).graph
+        shapes = {constant.name: len(constant.dims) for constant in graph.initializer}
+        factors = [name for node in graph.node if node.op_type == "MatMul" for name in node.input if name in shapes]
+        assert {shapes[name] for name in factors} == {2}
+
+
+@pytest.mark.parametrize("estimator", [RankRLS(), RankBoost()])
+def test_onnx_of_a_missing_number_is_nan(estimator):
+    X, y, qid = data()
+    model = estimator.fit(X.to_numpy(), y, qid=qid)
+    X.iloc[3, 1] = np.nan
+    missing = np.isnan(onnx_scores(model, X))
+    assert missing.nonzero()[0].tolist() == [3]
+
+
+def test_onnx_takes_logarithms():
+    X, y, qid = data()
+    X = X.to_numpy() * [1.0, -1.0, 1e6, 1.0, 1.0]
+    model = make_pipeline(LogScaler(), RankRLS()).fit(X, y, rankrls__qid=qid)
+    np.testing.assert_allclose(onnx_scores(model, X), model.predict(X), rtol=1e-8, atol=1e-8)
+    with Refusal("logarithm", parameter="model"):
+        to_solr(model, feature_names=NAMES)
+
+
 def test_onnx_stumps_are_strict_at_their_threshold():
     X = np.array([[0.0], [1.0], [2.0], [3.0]])
     model = RankBoost(n_estimators=3).fit(X, [0, 0, 1, 1])
@@ -237,6 +304,8 @@ def test_refusals_say_what_to_do():
     nothing = RankRLS().fit(X.to_numpy(), y)
     nothing.coef_ = 0.0 * nothing.coef_
     given = {"feature_names": NAMES}
+    tiny = StandardScaler().fit(X.to_numpy() * [1e-60, 1.0, 1.0, 1.0, 1.0])
+    huge = StandardScaler().fit(X.to_numpy() + [1e60, 0.0, 0.0, 0.0, 0.0])
     for call, parameter, words in (
         (lambda: to_solr(linear), "feature_names", "data frame"),
         (lambda: to_solr(linear, feature_names=NAMES[:4]), "feature_names", "4 names"),
@@ -249,6 +318,12 @@ def test_refusals_say_what_to_do():
         (lambda: to_solr(scaled(MinMaxScaler(clip=True).fit(X.to_numpy())), **given), "model", "clip"),
         (lambda: to_solr(scaled(PCA().fit(X.to_numpy())), **given), "model", "PCA"),
         (lambda: to_solr(nothing, **given), "model", "weights are 0"),
+        (lambda: to_solr(linear, "", **given), "name", "''"),
+        (lambda: to_elasticsearch(linear, " ", **given), "name", "' '"),
+        (lambda: to_elasticsearch_query(linear, None, **given), "name", "None"),
+        (lambda: to_onnx(linear, ""), "name", "''"),
+        (lambda: to_solr(scaled(tiny), **given), "model", "float32"),
+        (lambda: to_elasticsearch(scaled(huge), **given), "model", "float32"),
         (lambda: to_onnx(RankRLS(kernel="precomputed").fit(np.eye(4), [0, 1, 2, 3])), "model", "matrix"),
         (lambda: to_onnx(RankRLS(kernel=lambda a, b: float(a @ b)).fit(X, y)), "model", "Python function"),
     ):
@@ -257,9 +332,11 @@ def test_refusals_say_what_to_do():
 
 
 def test_every_engine_is_in_the_table():
-    assert set(EXPORTS) == set(ENGINES) - {"onnx", "opensearch"}  # onnxruntime scores the one, the other is the same
+    others = {"onnx", "opensearch", "elasticsearch-query"}  # scored by tests of their own
+    assert set(EXPORTS) == set(ENGINES) - others
     assert formats.to_opensearch is formats.to_elasticsearch
-    assert {f"to_{name}" for name in ENGINES} == {name for name in formats.__all__ if name.startswith("to_")}
+    written = {f"to_{name.replace('-', '_')}" for name in ENGINES}
+    assert written == {name for name in formats.__all__ if name.startswith("to_")}
 
 
 def test_onnx_missing_is_said(monkeypatch):

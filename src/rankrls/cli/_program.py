@@ -24,7 +24,7 @@ from rankrls.cli._report import Report, Result, closed_output, flush_output, say
 
 DEBUG = "RANKRLS_DEBUG"
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
-_OUTPUTS = ("save", "html", "output", "definitions", "out")
+_OUTPUTS = ("save", "html", "output", "out")
 
 
 class LaterModule(ModuleType):
@@ -231,7 +231,6 @@ def compare() -> None:
 @model("NAME", "--store", "Feature store of Solr.")
 @model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores it makes positive.")
 @options.TARGET
-@output("FILE", "--definitions", "Feature definitions; features.json by default.")
 def export() -> None:
     """Write a model for a search engine, or as ONNX.
 

@@ -1,7 +1,15 @@
 """Models in the formats that search engines and other runtimes read."""
 
 from rankrls.export._linear import Exported, positive_offset
-from rankrls.export.engines import to_elasticsearch, to_opensearch, to_solr
+from rankrls.export.engines import to_elasticsearch, to_elasticsearch_query, to_opensearch, to_solr
 from rankrls.export.onnx_graph import to_onnx
 
-__all__ = ["Exported", "positive_offset", "to_elasticsearch", "to_onnx", "to_opensearch", "to_solr"]
+__all__ = [
+    "Exported",
+    "positive_offset",
+    "to_elasticsearch",
+    "to_elasticsearch_query",
+    "to_onnx",
+    "to_opensearch",
+    "to_solr",
+]

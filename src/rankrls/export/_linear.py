@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import math
 import os
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import compress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,21 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
 from rankrls.metrics._scorer import unwrapped
-from rankrls.models._pipelines import fitted_names, fitted_ranker, linear_weights, names_of_features, table_encoder
-from rankrls.models.parameters import number
-from rankrls.preprocessing import EncodedFeature, QueryMinMaxScaler, QueryStandardScaler
+from rankrls.models._pipelines import (
+    check_target,
+    fitted_names,
+    fitted_ranker,
+    linear_weights,
+    names_of_features,
+    table_encoder,
+)
+from rankrls.models.ranker import Ranker
+from rankrls.preprocessing import EncodedFeature, LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 Array = NDArray[np.float64]
-OFFSET_FEATURE = "rankrls_offset"
 _EXPORTED = "Fit with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler of scikit-learn."
-_NEVER = dict.fromkeys(("similarity", "tfidf"), "the engine computes TF-IDF differently")
+TEXT_WEIGHTS = dict.fromkeys(("similarity", "tfidf"), "the engine computes TF-IDF differently")
+"""Kinds of features that depend on the frequencies of words in the training texts, and why engines lack them."""
 
 
 @dataclass(frozen=True)
@@ -38,14 +46,18 @@ class Exported:
         The content of the file or the request; bytes for ONNX.
     notes : tuple of str
         What to know before deployment: what the system cannot express, and what must be defined there.
-    definitions : str or None
-        The content of a second file, which defines the features; for models with a
-        :class:`~rankrls.preprocessing.TableEncoder`, in Solr, Elasticsearch and OpenSearch.
+    factor : float
+        Scores in the system are ``factor * predict``, plus the offset. A power of ten; 1 in formats of float64.
+    files : mapping of str to str
+        The contents of further files by their names: for models with a :class:`~rankrls.preprocessing.TableEncoder`
+        ``features.json``, the definitions of the features in Solr, Elasticsearch and OpenSearch, and ``fields.json``,
+        the fields of the index; for JSON the scorers ``score.py`` and ``score.mjs``.
     """
 
     content: str | bytes
     notes: tuple[str, ...]
-    definitions: str | None = None
+    factor: float = 1.0
+    files: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the content to a file, completely or not at all.
@@ -63,23 +75,22 @@ class Exported:
         with atomic_write(path) as file:
             file.write(data)
 
-    def save_definitions(self, path: str | os.PathLike[str]) -> None:
-        """Write the definitions of the features to a file, completely or not at all.
+    def save_files(self, folder: str | os.PathLike[str]) -> None:
+        """Write the further files to a folder, each completely or not at all.
 
         Parameters
         ----------
-        path : path
+        folder : path
+            A folder that exists.
 
         Raises
         ------
-        ValueError
-            If there are none, because the model has no TableEncoder.
         OSError
             As :meth:`save`.
         """
-        if self.definitions is None:
-            raise InputError("This export has no feature definitions: only pipelines with a TableEncoder have them.")
-        replace(self, content=self.definitions).save(path)
+        for name, text in self.files.items():
+            with atomic_write(Path(folder) / name) as file:
+                file.write(text.encode())
 
     def json(self) -> Any:
         """The content as Python objects, for a client that posts it; only for formats that are JSON."""
@@ -91,150 +102,181 @@ def json_text(value: Any) -> str:
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-Rows = list[tuple[str, float, float, float]]
-"""Name, weight, centre and spread of each feature, of ``score = sum_j weight_j (x_j - centre_j) / spread_j``."""
+@dataclass(frozen=True)
+class Term:
+    """A feature's part of the score, ``weight (x - centre) / spread``; x is the value of the feature."""
+
+    feature: EncodedFeature
+    weight: float
+    centre: float = 0.0
+    spread: float = 1.0
 
 
 @dataclass(frozen=True)
-class Engine:
-    """A search engine whose features are scores of queries, which are never negative.
+class LinearModel:
+    """A fitted model as one sum, ``constant + sum of terms``, which is ``factor`` times ``predict``.
 
     Attributes
     ----------
-    name : str
-    one : mapping
-        The definition of a feature that is always 1, but for its name.
-    conditions : mapping of str to str
-        What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them.
-    refused : callable
-        Why a column or a value cannot be named there; empty if it can.
-    define : callable
-        Definitions of a feature, the rules by its kind: of a number or an age the value itself, or its positive part
-        and that of its negative; of a sine or cosine 1 more than it, and 1 where the date is missing.
+    terms : list of Term
+        Those of weight 0 and of rare categories are left out.
+    constant : float
+        The contribution of a row of rare categories.
+    factor : float
+        A power of ten, see :func:`score_factor`.
+    encoder : TableEncoder or None
+        The pipeline's first step, if it is one. Without it, the columns are the features.
+    left_out : int
+        The number of features of weight 0.
     """
 
-    name: str
-    one: Mapping[str, Any]
-    conditions: Mapping[str, str]
-    refused: Callable[[EncodedFeature], str]
-    define: Callable[[EncodedFeature], list[dict[str, Any]]]
+    terms: list[Term]
+    constant: float
+    factor: float
+    encoder: TableEncoder | None
+    left_out: int
+
+    def notes(self, offset: float | None) -> list[str]:
+        """What float32 and the factor do to the scores, and what is left out."""
+        reach = abs(offset or 0.0) + abs(self.constant) + 10.0 * sum(abs(term.weight) for term in self.terms)
+        exact = reach * (len(self.terms) + 4) * 2.0**-24
+        notes = [
+            f"The engine computes in float32: scores differ from predict's by at most {exact:.1g} while the scaled "
+            "features are between -10 and 10."
+        ]
+        if self.factor != 1.0:
+            times = f"Scores are those of predict times {self.factor:g}"
+            notes.append(f"{times}, so that float32 tells them apart. The ranking is the same.")
+        if self.left_out:
+            named = f"{self.left_out} features have weight 0 and are left out"
+            notes.append(f"{named}: the engine does not need to compute them.")
+        return notes
 
 
-def linear_model(
-    model: Any, engine: Engine, feature_names: Sequence[str] | None, target: int | None, offset: float | None
-) -> tuple[Rows, list[dict[str, Any]] | None, list[str]]:
-    """The model as a sum over an engine's features, the features' definitions, and notes.
-
-    Definitions are None if the model is not behind a TableEncoder. Errors say which part of a pipeline no engine can
-    compute.
-    """
-    number(none=True)("offset", offset)
-    remedy = " Fit a linear model. Kernel models and RankBoost can be exported as ONNX."
-    what = "this format has one weight for each feature."
-    weights = linear_weights(fitted_ranker(model), target, what, remedy).copy()
+def linear_model(model: Any, feature_names: Sequence[str] | None, target: int | None) -> LinearModel:
+    """The model as one sum. Errors say which part of a pipeline no engine can compute."""
+    final = fitted_ranker(model)
+    remedy = " Fit a linear model. Kernel models and RankBoost can be exported as ONNX or JSON."
+    weights = linear_weights(final, target, "this format has one weight for each feature.", remedy)
+    factor = score_factor(final, target)
+    weights = factor * weights
     centres, spreads = affine_steps(model, len(weights))
+    features = table_features(model, feature_names, len(weights))
     encoder = table_encoder(model)
-    constant, encoded = float(offset or 0.0), () if encoder is None else encoder.features_
-    if encoder is None:
-        names = _check_names(model, feature_names, len(weights))
-    elif feature_names is not None:
-        problem = "The TableEncoder names the features, so feature_names cannot be used. Leave it out."
-        raise InputError(problem, parameter="feature_names")
-    else:
-        names = tuple(feature.name for feature in encoded)
-        constant += _without_others(encoded, weights, centres, spreads)
+    constant = _without_others(features, weights, centres, spreads)
     used = weights != 0.0
     if not used.any():
         raise InputError("All weights are 0: there is nothing to export.", parameter="model")
-    left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in encoded)
-    encoded = tuple(compress(encoded, used))
-    rows = list(zip(compress(names, used), *(v[used].tolist() for v in (weights, centres, spreads)), strict=True))
-    notes, definitions = ["The engine computes in float32: scores agree with predict to about seven digits."], None
-    if left_out:
-        notes.append(f"{left_out} features have weight 0 and are left out: the engine does not need to compute them.")
-    if encoded:
-        kinds = {"": encoded[-1], **{feature.kind: feature for feature in encoded}}
-        found = [(kinds[kind], text) for kind, text in engine.conditions.items() if kind in kinds]
-        notes += [text.format(column=f.column, origin=instant(f.origin)) for f, text in found]
-        rows, definitions, constant = _defined(rows, encoded, engine, constant)
-    if offset is not None:
-        if any(name == OFFSET_FEATURE for name, *_ in rows):
-            problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
-            raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
-        rows.append((OFFSET_FEATURE, constant, 0.0, 1.0))
-        one = {"name": OFFSET_FEATURE, **engine.one}
-        if definitions is None:
-            notes.append(f"Define {OFFSET_FEATURE} in the engine: {json.dumps(one)}.")
-        else:
-            definitions.append(one)
-    elif constant != 0.0:
-        problem = f"{engine.name}'s linear model has no intercept: its scores are those of predict"
-        notes.append(f"{problem} {-constant:+.6g}. The ranking is the same.")
-    return rows, definitions, notes
+    numbers = zip(features, weights.tolist(), centres.tolist(), spreads.tolist(), strict=True)
+    terms = [Term(*each) for each in compress(numbers, used)]
+    left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in features)
+    return LinearModel(terms, constant, factor, encoder, left_out)
 
 
-def _defined(
-    rows: Rows, encoded: Sequence[EncodedFeature], engine: Engine, constant: float
-) -> tuple[Rows, list[dict[str, Any]], float]:
-    """The sum over an engine's own features, with the scalers in the weights, their definitions, and the constant."""
-    refused = [(f, why) for f in encoded if (why := _NEVER.get(f.kind) or engine.refused(f))]
-    if refused:
-        named = ((f.column if f.kind in (*_NEVER, "word") else f.name, why) for f, why in refused)
-        listed = "; ".join(dict.fromkeys(f"{name!r} ({why})" for name, why in named))
-        remedy = "Rename the columns, leave them out (ignore), or fit with text_features='matches'."
-        problem, settings = f"{engine.name} cannot compute what the model needs: {listed}", {"text_features": "matches"}
-        raise InputError(f"{problem}. {remedy}", parameter="model", column=refused[0][0].column, settings=settings)
-    out, definitions = [], []
-    for feature, name, (_, scaled, centre, spread) in zip(encoded, engine_names(encoded), rows, strict=True):
-        weight = scaled / spread
-        constant -= weight * (centre + (feature.kind in ("sine", "cosine")))
-        for end, made, sign in zip(("", "_below_0"), engine.define(feature), (1.0, -1.0), strict=False):
-            if sign > 0.0 or feature.kind == "age" or feature.least < 0.0:
-                definitions.append({"name": name + end, **made})
-                out.append((name + end, sign * weight, 0.0, 1.0))
-    return out, definitions, constant
+def score_factor(final: Ranker, target: int | None) -> float:
+    """The power of ten that a linear model's scores are multiplied by for engines which compute in float32.
+
+    Strong regularization shrinks the differences of scores below the resolution of an offset. The norm of the weights
+    is the standard deviation of the scores where features are independent and scaled; it becomes 10 to 100 unless it is
+    between 1 and 100.
+    """
+    if not hasattr(final, "coef_"):
+        return 1.0
+    norm = float(np.linalg.norm(linear_weights(final, target, "")))
+    if norm == 0.0 or 1.0 <= norm <= 100.0:
+        return 1.0
+    return 10.0 ** (1.0 - math.floor(math.log10(norm)))
 
 
-def _without_others(encoded: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
+def table_features(model: Any, feature_names: Sequence[str] | None, n: int) -> Sequence[EncodedFeature]:
+    """What the features are: those of the TableEncoder, or numbers by the names of the columns."""
+    encoder = table_encoder(model)
+    if encoder is None:
+        return [EncodedFeature(name, "number") for name in _check_names(model, feature_names, n)]
+    if feature_names is not None:
+        problem = "The TableEncoder names the features, so feature_names cannot be used. Leave it out."
+        raise InputError(problem, parameter="feature_names")
+    features: Sequence[EncodedFeature] = encoder.features_
+    return features
+
+
+def refuse(system: str, reasons: Iterable[tuple[EncodedFeature, str]]) -> None:
+    """One error about all features that a system cannot compute, and why; those with an empty reason it can."""
+    refused = [(feature, why) for feature, why in reasons if why]
+    if not refused:
+        return
+    named = ((f.column if f.kind in ("word", *TEXT_WEIGHTS) else f.name, why) for f, why in refused)
+    listed = "; ".join(dict.fromkeys(f"{name!r} ({why})" for name, why in named))
+    remedy = "Rename the columns, leave them out (ignore), or fit with text_features='matches'."
+    settings = {"text_features": "matches"}
+    problem = f"{system} cannot compute what the model needs: {listed}. {remedy}"
+    raise InputError(problem, parameter="model", column=refused[0][0].column, settings=settings)
+
+
+def _without_others(features: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
     """Take the features of rare and unseen categories out of the sum, in place; the constant that takes their place.
 
     The features of a column that has one add up to 1, so that no engine has to look for what is none of the others.
     """
     constant = 0.0
-    for other in (j for j, feature in enumerate(encoded) if feature.kind == "other"):
-        column, kinds = encoded[other].column, ("category", "none", "other")
-        family = [j for j, feature in enumerate(encoded) if feature.column == column and feature.kind in kinds]
+    for other in (j for j, feature in enumerate(features) if feature.kind == "other"):
+        column = features[other].column
+        family = [j for j, f in enumerate(features) if f.column == column and f.kind in ("category", "none", "other")]
         weights[family] /= spreads[family]
         constant += float(weights[other] - weights[family] @ centres[family])
         weights[family] -= weights[other]
-        centres[family], spreads[family] = 0.0, 1.0
+        centres[family] = 0.0
+        spreads[family] = 1.0
     return constant
 
 
+@dataclass(frozen=True)
+class Scaling:
+    """One step of a pipeline: ``(x - centre) / spread``, of asinh(x) instead of x after a logarithm."""
+
+    centre: Array
+    spread: Array
+    logarithm: bool = False
+
+
+def scaling_steps(model: Any, n_features: int) -> list[Scaling]:
+    """The scalers of a pipeline, one after another."""
+    return [_scaling(step, n_features) for step in unwrapped(model)[0][table_encoder(model) is not None :]]
+
+
 def affine_steps(model: Any, n_features: int) -> tuple[Array, Array]:
-    """Centres and spreads of all scalers of a pipeline together."""
-    centres, spreads = np.zeros(n_features), np.ones(n_features)
-    for step in unwrapped(model)[0][table_encoder(model) is not None :]:
-        centre, spread = _affine(step)
-        centres += spreads * (0.0 if centre is None else centre)
-        spreads *= 1.0 if spread is None else spread
+    """Centres and spreads of all scalers of a pipeline together; logarithms are refused."""
+    centres = np.zeros(n_features)
+    spreads = np.ones(n_features)
+    for step in scaling_steps(model, n_features):
+        if step.logarithm:
+            problem = f"The engine's normalizers have no logarithm, which the pipeline's LogScaler takes. {_EXPORTED}"
+            raise InputError(problem, parameter="model")
+        centres += spreads * step.centre
+        spreads *= step.spread
     return centres, spreads
 
 
-def _affine(step: Any) -> tuple[Any, Any]:
-    """Centre and spread of a scaler: it makes ``(z - centre) / spread`` of z; None is 0 and 1."""
+def _scaling(step: Any, n_features: int) -> Scaling:
     name = type(step).__name__
+    zeros = np.zeros(n_features)
+    ones = np.ones(n_features)
+    if isinstance(step, LogScaler):
+        inner = _scaling(step.scaler_, n_features)
+        return Scaling(inner.centre, inner.spread, logarithm=True)
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         if step.fitted_with_qid_:
             problem = f"{name} scales within queries, but an engine scores each document on its own."
             raise InputError(f"{problem} {_EXPORTED}", parameter="model")
-        return _affine(step.scaler_)
+        return _scaling(step.scaler_, n_features)
     if isinstance(step, MinMaxScaler) and not step.clip:
-        return step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_
-    if isinstance(step, StandardScaler):
-        return step.mean_ if step.with_mean else None, step.scale_
-    if isinstance(step, RobustScaler | MaxAbsScaler):
-        return getattr(step, "center_", None), step.scale_
+        return Scaling(step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_)
+    if isinstance(step, StandardScaler | RobustScaler | MaxAbsScaler):
+        centre = step.mean_ if isinstance(step, StandardScaler) and step.with_mean else None
+        if isinstance(step, RobustScaler):
+            centre = step.center_
+        spread = step.scale_
+        return Scaling(zeros if centre is None else centre, ones if spread is None else spread)
     clip = "(clip=True)" if isinstance(step, MinMaxScaler) else ""
     raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_EXPORTED}", parameter="model")
 
@@ -253,14 +295,10 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
     return names
 
 
-def engine_names(features: Sequence[EncodedFeature]) -> list[str]:
-    """Unique names of letters, digits and underscores, close to the features' own."""
-    out: list[str] = []
-    for feature in features:
-        plain = re.sub(r"[^A-Za-z0-9]+", "_", feature.name).strip("_") or "feature"
-        plain = f"f_{plain}" if plain[0].isdigit() else plain
-        out.append(next(name for name in (plain, *(f"{plain}_{k}" for k in range(2, len(out) + 3))) if name not in out))
-    return out
+def check_name(name: str) -> None:
+    """Refuse a model's name that is empty or not a text."""
+    if not isinstance(name, str) or not name.strip():
+        raise InputError(f"name must be a text that is not empty; got {name!r}.", parameter="name")
 
 
 def instant(days: float) -> str:
@@ -268,8 +306,8 @@ def instant(days: float) -> str:
     return (datetime(1970, 1, 1) + timedelta(days=days)).isoformat(timespec="milliseconds") + "Z"
 
 
-def positive_offset(model: Any, X: Any) -> float:
-    """The offset that makes the scores of some items positive.
+def positive_offset(model: Any, X: Any, target: int | None = None) -> float:
+    """The offset that makes the scores of some items positive in an engine.
 
     Some engines refuse negative scores. A constant does not change the ranking; its size depends on the items.
 
@@ -278,18 +316,24 @@ def positive_offset(model: Any, X: Any) -> float:
     model : estimator of rankrls, or a Pipeline that ends in one
     X : as for ``predict``
         Representative items, such as the training data.
+    target : int, optional
+        The target, for a model of several.
 
     Returns
     -------
     float
-        ``max(0, 1 - least score)``. New items may have lower scores.
+        With the scores ``s`` in the engine (``predict`` times :attr:`Exported.factor`), ``max(0, (max s - min s) / 100
+        - min s)``. New items may have lower scores.
 
     Examples
     --------
     >>> from rankrls import RankRLS
     >>> from rankrls.export import positive_offset
-    >>> model = RankRLS(alpha=1e-9).fit([[0.0], [1.0], [3.0]], [0, -1, -3])
+    >>> model = RankRLS(alpha=1e-9).fit([[0.0], [1.0], [3.0]], [0, -2, -6])
     >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
-    4.0
+    6.06
     """
-    return max(0.0, 1.0 - float(np.min(model.predict(X))))
+    scores = score_factor(fitted_ranker(model), target) * np.asarray(model.predict(X), dtype=np.float64)
+    if scores.ndim == 2:
+        scores = scores[:, check_target(target, scores.shape[1])]
+    return float(max(0.0, 0.01 * np.ptp(scores) - scores.min()))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankrls.export._linear import Engine, Exported, instant, json_text, linear_model
+from rankrls.export._definitions import Engine, EngineModel, Row, check_float32, conditions, engine_model, instant, uses
+from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, check_name, json_text, linear_model, refuse
+from rankrls.models.parameters import number
 from rankrls.preprocessing import EncodedFeature
 
 _SOLR = "org.apache.solr.ltr"
@@ -16,6 +18,41 @@ _QUERY_TEXT = "query_text"
 """The parameter of the definitions that takes the text of the query."""
 _MS = 86_400_000  # of a day
 _ALL: dict[str, Any] = {"match_all": {}}
+_SUM = """double score = params.constant;
+for (f in params.features) {
+  double x = f.fill;
+  if (doc.containsKey(f.field) && doc[f.field].size() > 0) {
+    def value = doc[f.field].value;
+    if (f.kind == 'number') { x = value; }
+    else if (f.kind == 'missing') { x = 0.0; }
+    else if (f.weights != null) {
+      String key = value.toString();
+      if (f.kind == 'number category') { key = new BigDecimal(key).stripTrailingZeros().toPlainString(); }
+      x = f.weights.containsKey(key) ? f.weights[key] : 0.0;
+    } else {
+      x = (f.origin - value.toInstant().toEpochMilli()) / 86400000.0;
+      if (f.kind == 'sine') { x = Math.sin(f.angle * x); }
+      if (f.kind == 'cosine') { x = Math.cos(f.angle * x); }
+    }
+  }
+  score += f.weight * x;
+}
+return Math.max(0.0, score);"""
+"""The Painless script that adds up all features but words."""
+_LETTER = r"[\p{L}\p{N}_]"
+"""What words consist of, as TableEncoder finds them, in Java's regular expressions."""
+_REPEATED = rf"(?ius)(?<!{_LETTER})({_LETTER}++)(?=(?!{_LETTER}).*(?<!{_LETTER})\1(?!{_LETTER}))"
+"""A word that comes once more."""
+_WORDS, _QUERY_WORDS = "rankrls_words", "rankrls_query_words"
+_EVERY = (
+    "Each field must have the name of its column, and one value. fields.json defines all of them. Index an empty cell "
+    "as no field."
+)
+_NOT_NEGATIVE = (
+    "Queries cannot have negative scores: the offset and all features but the words of texts add up to 0 at least. "
+    "Choose an offset that is large enough."
+)
+_ONE_NAME = "Names of models cannot be used twice: give every new model a new one, such as shop_v2."
 
 
 def to_solr(
@@ -37,22 +74,24 @@ def to_solr(
         The pipeline can have a TableEncoder first, and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
         RobustScaler.
     name : str, default="rankrls"
-        The model's name in Solr.
+        The model's name in Solr, which cannot be used twice. A new version of a model needs a new name.
     feature_names : sequence of str, optional
         The features' names in Solr's feature store, one per column. By default those of the data frame.
     store : str, optional
-        The feature store; Solr's default store if None.
+        The feature store. By default, for a model with a TableEncoder the model's name, because a store keeps its old
+        definitions; else Solr's default store.
     offset : float, optional
-        A constant to add to every score, as the weight of a feature ``rankrls_offset`` that must be defined as the
-        constant 1 (see the notes of the result). See :func:`positive_offset`.
+        A constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
+        defined as the constant 1 (see the notes of the result). See :func:`positive_offset`.
     target : int, optional
         Which target, for a model of several.
 
     Returns
     -------
     Exported
-        JSON to upload to ``/schema/model-store``; for a model with a TableEncoder also ``definitions``, JSON to upload
-        to ``/schema/feature-store`` first.
+        JSON to upload to ``/schema/model-store``. For a model with a TableEncoder the further files are
+        ``fields.json``, commands for ``/schema``, and ``features.json`` for ``/schema/feature-store``, in this order.
+        Scores are ``predict`` times ``factor``, plus the offset.
 
     Raises
     ------
@@ -72,17 +111,28 @@ def to_solr(
     >>> to_solr(model, "toy", feature_names=["bm25_title", "is_new"]).json()["params"]
     {'weights': {'bm25_title': 1.0}}
     """
-    rows, definitions, notes = linear_model(model, SOLR, feature_names, target, offset)
+    check_name(name)
+    linear = linear_model(model, feature_names, target)
+    made = engine_model(linear, SOLR, offset)
+    if store is None and made.definitions is not None:
+        store = name
     place = {} if store is None else {"store": store}
-    features, weights = [], {}
-    for feature, weight, centre, spread in rows:
-        norm = _class("norm.StandardNormalizer", avg=repr(centre), std=repr(spread))
-        features.append({"name": feature, **({} if (centre, spread) == (0.0, 1.0) else {"norm": norm})})
-        weights[feature] = weight
+    features = []
+    for row in made.rows:
+        norm = _class("norm.StandardNormalizer", avg=repr(row.centre), std=repr(row.spread))
+        scaled = (row.centre, row.spread) != (0.0, 1.0)
+        features.append({"name": row.name, **({"norm": norm} if scaled else {})})
+    weights = {row.name: row.weight for row in made.rows}
     head = {"class": f"{_SOLR}.model.LinearModel", "name": name, **place}
     text = json_text({**head, "features": features, "params": {"weights": weights}})
-    made = None if definitions is None else json_text([{**feature, **place} for feature in definitions])
-    return Exported(text, tuple(notes), made)
+    definitions = None if made.definitions is None else [{**feature, **place} for feature in made.definitions]
+    return Exported(text, (*made.notes, _ONE_NAME), linear.factor, _files(definitions, made))
+
+
+def _files(definitions: Any, made: EngineModel) -> dict[str, str]:
+    if definitions is None:
+        return {}
+    return {"features.json": json_text(definitions), "fields.json": json_text(made.fields)}
 
 
 def _class(kind: str, **params: Any) -> dict[str, Any]:
@@ -94,44 +144,71 @@ def _function(text: str) -> dict[str, Any]:
 
 
 def _solr_refuses(feature: EncodedFeature) -> str:
+    if feature.kind in TEXT_WEIGHTS:
+        return TEXT_WEIGHTS[feature.kind]
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", feature.column):
         return "not a valid field name in Solr"
+    if feature.kind in ("age", "sine", "cosine") and re.match(r"NOW|.[0-9]", feature.column):
+        return "Solr's function ms reads the name of this column as a date"
     return "${ marks a parameter in Solr" if "${" in feature.value else ""
 
 
 def _solr_features(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Solr's feature classes and function queries."""
-    column, fill = feature.column, repr(feature.fill)
+    column = feature.column
     age = f"div(ms({instant(feature.origin)},{column}),86400000)"
     match feature.kind:
-        case "number" if not feature.gaps:
-            return [_class("feature.FieldValueFeature", field=column)]
-        case "number" | "age":
-            known = f"def({column},{fill})" if feature.kind == "number" else f"if(exists({column}),{age},{fill})"
+        case "number":
+            return [_class("feature.FieldValueFeature", field=column, defaultValue=feature.fill)]
+        case "age":
+            known = f"if(exists({column}),{age},{feature.fill!r})"
             return [_function(f"max(0,{known})"), _function(f"max(0,sub(0,{known}))")]
         case "sine" | "cosine":
             wave = f"{feature.kind[:3]}(product({age},{2.0 * math.pi / feature.days!r}))"
             return [_function(f"if(exists({column}),sum(1,{wave}),1)")]
         case "missing" | "none":
-            return [_function(f"if(exists({column}),0,1)")]
+            return [_class("feature.SolrFeature", fq=[f"-{column}:[* TO *]"])]
         case "matches":
-            return [_class("feature.SolrFeature", q=f"{{!dismax qf={column} mm=0}}${{{_QUERY_TEXT}}}")]
+            query = f"{{!simple qf={column} q.op=OR q.operators=''}}${{{_QUERY_TEXT}}}"
+            return [_class("feature.SolrFeature", q=query)]
     return [_class("feature.SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"])]
+
+
+def _solr_fields(uses: Mapping[str, str]) -> dict[str, Any]:
+    """Commands of Solr's Schema API, with the names of types that its default configuration has."""
+    types = {"number": "pdouble", "date": "pdate", "category": "string", "boolean": "boolean", "words": _WORDS}
+    once = {"class": "solr.PatternReplaceCharFilterFactory", "pattern": _REPEATED, "replacement": ""}
+    analyzer = {
+        "tokenizer": {"class": "solr.PatternTokenizerFactory", "pattern": f"{_LETTER}+", "group": "0"},
+        "filters": [{"class": "solr.LowerCaseFilterFactory"}],
+    }
+    words = {
+        "name": _WORDS,
+        "class": "solr.TextField",
+        "indexAnalyzer": analyzer,
+        "queryAnalyzer": {"charFilters": [once], **analyzer},
+        "similarity": {"class": "solr.BooleanSimilarityFactory"},
+    }
+    fields = [{"name": name, "type": types[use], "docValues": use != "words"} for name, use in uses.items()]
+    return {**({"add-field-type": words} if "words" in uses.values() else {}), "add-field": fields}
 
 
 SOLR = Engine(
     "Solr",
     _class("feature.ValueFeature", value=1),
     {
-        "": "Each field must have the name of its column. Fields of numbers and dates need docValues.",
-        "number": "If no training row lacks a number, a document without it counts as 0, but predict imputes it.",
-        "category": "Fields of categories must be strings that are not analysed, with the same text as in the table.",
+        "": _EVERY,
+        "number": "Numbers need Solr 8.9 or later, where FieldValueFeature has a defaultValue.",
+        "category": "Fields of categories must be strings, numbers or booleans. Index the table's values, without "
+        "blanks around them.",
         "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
         "matches": f"Send the query's text with each request, efi.{_QUERY_TEXT}='red shoes'. The field {{column!r}} "
-        "needs BooleanSimilarityFactory, so that each matching word counts 1.",
+        f"needs the type {_WORDS} of fields.json, so that each matching word counts 1.",
+        "word": f"The field {{column!r}} needs the type {_WORDS} of fields.json: its words are those of the encoder.",
     },
     _solr_refuses,
     _solr_features,
+    _solr_fields,
 )
 
 
@@ -155,21 +232,21 @@ def to_elasticsearch(
         The pipeline can have a TableEncoder first, and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
         RobustScaler.
     name : str, default="rankrls"
-        The model's name in the engine.
+        The model's name in the engine, which cannot be used twice. A new version of a model needs a new name.
     feature_names : sequence of str, optional
         The features' names in the feature set, one per column. By default those of the data frame.
     offset : float, optional
-        A constant to add to every score, because the engine refuses negative ones: as the weight of a feature
-        ``rankrls_offset`` that must be defined as the constant 1 (see the notes of the result). See
-        :func:`positive_offset`.
+        A constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
+        defined as the constant 1 (see the notes of the result). See :func:`positive_offset`.
     target : int, optional
         Which target, for a model of several.
 
     Returns
     -------
     Exported
-        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``; for a model with a TableEncoder also
-        ``definitions``, JSON to post to ``_ltr/_featureset/<feature set>`` first.
+        JSON to post to ``_ltr/_featureset/<feature set>/_createmodel``. For a model with a TableEncoder the further
+        files are ``fields.json``, the body that creates the index, and ``features.json``, JSON to post to
+        ``_ltr/_featureset/<feature set>`` first. Scores are ``predict`` times ``factor``, plus the offset.
 
     Raises
     ------
@@ -188,75 +265,237 @@ def to_elasticsearch(
     >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
-    rows, made, notes = linear_model(model, ELASTICSEARCH, feature_names, target, offset)
-    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *notes]
+    check_name(name)
+    linear = linear_model(model, feature_names, target)
+    made = engine_model(linear, ELASTICSEARCH, offset)
+    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *made.notes, _ONE_NAME]
     if offset is None:
-        notes.append("The engine needs scores of at least 0. Add an offset to make them positive.")
-    weights, normalizers = {}, {}
-    for feature, weight, centre, spread in rows:
-        weights[feature] = weight
-        if (centre, spread) != (0.0, 1.0):
-            normalizers[feature] = {"standard": {"mean": centre, "standard_deviation": spread}}
+        notes.append("An offset that makes scores positive is recommended: parts of the engine refuse negative ones.")
+    normalizers = {
+        row.name: {"standard": {"mean": row.centre, "standard_deviation": row.spread}}
+        for row in made.rows
+        if (row.centre, row.spread) != (0.0, 1.0)
+    }
+    weights = {row.name: row.weight for row in made.rows}
     inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
     if normalizers:
         inner["feature_normalizers"] = normalizers
     text = json_text({"model": {"name": name, "model": inner}})
-    return Exported(text, tuple(notes), None if made is None else json_text({"featureset": {"features": made}}))
+    definitions = None if made.definitions is None else {"featureset": {"features": made.definitions}}
+    return Exported(text, tuple(notes), linear.factor, _files(definitions, made))
 
 
 to_opensearch = to_elasticsearch
 
 
-def _query(template: dict[str, Any], *parameters: str) -> dict[str, Any]:
-    return {"params": [*parameters], "template_language": "mustache", "template": template}
+def to_elasticsearch_query(
+    model: Any,
+    name: str = "rankrls",
+    *,
+    feature_names: Sequence[str] | None = None,
+    offset: float | None = None,
+    target: int | None = None,
+) -> Exported:
+    """Export a linear model as a rescoring query for Elasticsearch and OpenSearch, which needs no plugin.
+
+    A ``function_score`` query adds up filters for words, and a Painless script for all other features, in float64; the
+    sum is rounded to float32.
+
+    Parameters
+    ----------
+    model : fitted linear estimator of rankrls, or a Pipeline that ends in one
+        As for :func:`to_elasticsearch`. Without a TableEncoder, each feature is a field with numbers.
+    name : str, default="rankrls"
+        The name of the query, which responses list in ``matched_queries``.
+    feature_names : sequence of str, optional
+        The names of the fields, one per column. By default those of the data frame.
+    offset : float, optional
+        A constant to add to every score after the factor. The engine refuses negative scores, so a negative sum of all
+        features but words counts as 0. See :func:`positive_offset`, and add a margin for words.
+    target : int, optional
+        The target, for a model of several.
+
+    Returns
+    -------
+    Exported
+        JSON with the key ``rescore``, to merge into the body of a search; ``fields.json`` is the body that creates the
+        index. Scores are ``predict`` times ``factor``, plus the offset.
+
+    Raises
+    ------
+    ValueError
+        As :func:`to_elasticsearch`; and for a negative weight of the number of matching words, which no query can
+        subtract.
+
+    References
+    ----------
+    Elasticsearch reference: Function score query; Rescore filtered search results.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import to_elasticsearch_query
+    >>> model = RankRLS(alpha=2.0).fit([[0.0, 1.0], [2.0, 1.0]], [0, 4])
+    >>> exported = to_elasticsearch_query(model, "toy", feature_names=["clicks", "is_new"], offset=10.0)
+    >>> query = exported.json()["rescore"]["query"]["rescore_query"]["function_score"]
+    >>> query["score_mode"], query["functions"][0]["script_score"]["script"]["params"]
+    ('sum', {'constant': 10.0, 'features': [{'kind': 'number', 'field': 'clicks', 'weight': 1.0, 'fill': 0.0}]})
+    """
+    check_name(name)
+    number(none=True)("offset", offset)
+    linear = linear_model(model, feature_names, target)
+    refuse("A query", ((term.feature, _query_refuses(term)) for term in linear.terms))
+    rows = [Row(term.feature.name, term.weight / term.spread) for term in linear.terms]
+    check_float32(rows)
+    constant = linear.constant + (offset or 0.0)
+    held = uses(linear.terms, linear.encoder) if linear.encoder is not None else {}
+    features = list[dict[str, Any]]()
+    categories: dict[str, dict[str, float]] = {}
+    filters = list[dict[str, Any]]()
+    matches = list[dict[str, Any]]()
+    for term, row in zip(linear.terms, rows, strict=True):
+        feature = term.feature
+        constant -= row.weight * term.centre
+        if feature.kind == "category":
+            categories.setdefault(feature.column, {})[feature.value] = row.weight
+        elif feature.kind == "matches":
+            matches.append({"match": {feature.column: {"query": f"{{{{{_QUERY_TEXT}}}}}", "boost": row.weight}}})
+        elif feature.kind == "word":
+            condition = _condition(feature)
+            if row.weight < 0.0:  # functions cannot have negative weights
+                constant += row.weight
+                condition = {"bool": {"must_not": [condition]}}
+            filters.append({"filter": condition, "weight": abs(row.weight)})
+        else:
+            features.append(_summand(feature, row.weight))
+    for column, weights in categories.items():
+        kind = "number category" if held[column] == "number" else "category"
+        features.append({"kind": kind, "field": column, "weight": 1.0, "fill": 0.0, "weights": weights})
+    script = {"lang": "painless", "source": _SUM, "params": {"constant": constant, "features": features}}
+    body = {
+        "query": {"bool": {"filter": [_ALL], "should": matches}} if matches else _ALL,
+        "functions": [{"script_score": {"script": script}}, *filters],
+        "score_mode": "sum",
+        "boost_mode": "sum" if matches else "replace",
+        "_name": name,
+    }
+    query = {"rescore_query": {"function_score": body}, "query_weight": 0.0, "rescore_query_weight": 1.0}
+    notes = [_NOT_NEGATIVE, *linear.notes(offset)]
+    if filters:
+        margin = sum(each["weight"] for each in filters)
+        notes.append(f"The weights of words need {margin:.3g} more than the offset of positive_offset.")
+    files = {}
+    if linear.encoder is None:
+        notes.append("Each feature is a field with numbers. In a document without the field it counts as 0.")
+    else:
+        notes += conditions(linear.terms, ELASTICSEARCH.conditions)
+        files["fields.json"] = json_text(_elasticsearch_fields(uses(linear.terms, linear.encoder)))
+    text = json_text({"rescore": {"window_size": 100, "query": query}})
+    return Exported(text, tuple(notes), linear.factor, files)
 
 
-def _filter(condition: dict[str, Any]) -> dict[str, Any]:
-    return _query({"constant_score": {"filter": condition}})
+def _query_refuses(term: Term) -> str:
+    if term.feature.kind == "matches" and term.weight < 0.0:
+        return "its weight is negative, and a query cannot subtract the score of another"
+    return _elasticsearch_refuses(term.feature)
 
 
-def _script(feature: EncodedFeature, source: str) -> dict[str, Any]:
-    params = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
-    script = {"lang": "painless", "source": source, "params": params}
-    return _query({"function_score": {"query": _ALL, "script_score": {"script": script}}})
+def _template(query: dict[str, Any], *parameters: str) -> dict[str, Any]:
+    return {"params": [*parameters], "template_language": "mustache", "template": query}
 
 
 def _elasticsearch_refuses(feature: EncodedFeature) -> str:
+    if feature.kind in TEXT_WEIGHTS:
+        return TEXT_WEIGHTS[feature.kind]
     return "{{ marks a parameter in the engine" if "{{" in feature.value or "{{" in feature.column else ""
 
 
-def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
-    """Queries whose scores are features, with Painless scripts."""
+def _condition(feature: EncodedFeature) -> dict[str, Any]:
+    """The filter of a feature that is 1 or 0."""
+    if feature.kind in ("missing", "none"):
+        return {"bool": {"must_not": [{"exists": {"field": feature.column}}]}}
+    return {"term": {feature.column: feature.value}}
+
+
+def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
+    """A number, a date or a missing cell for the script that adds them up."""
+    kind = "missing" if feature.kind == "none" else feature.kind
+    fill = {"number": feature.fill, "age": feature.fill, "missing": 1.0}.get(kind, 0.0)
+    date = {"origin": round(feature.origin * _MS)} if kind in ("age", "sine", "cosine") else {}
+    wave = {"angle": 2.0 * math.pi / feature.days} if feature.days else {}
+    return {"kind": kind, "field": feature.column, "weight": weight, "fill": fill, **date, **wave}
+
+
+def _scored(condition: dict[str, Any], **value: Any) -> dict[str, Any]:
+    """A query whose scores are a value of the documents that meet a condition."""
+    return {"function_score": {"query": condition, **value, "boost_mode": "replace"}}
+
+
+def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
+    """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
     column = feature.column
+    unknown = "!doc.containsKey(params.field) || doc[params.field].size() == 0"
     age = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+
+    def script(source: str) -> dict[str, Any]:
+        params = {"field": column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
+        return _scored(_ALL, script_score={"script": {"lang": "painless", "source": source, "params": params}})
+
     match feature.kind:
-        case "number" if feature.least >= 0.0:
-            factor = {"field": column, "missing": feature.fill}
-            return [_query({"function_score": {"query": _ALL, "field_value_factor": factor}})]
-        case "number" | "age":
-            known = "doc[params.field].value" if feature.kind == "number" else age
-            known = f"doc[params.field].size() == 0 ? params.fill : {known}"
-            return [_script(feature, f"Math.max(0.0, {value})") for value in (known, f"-({known})")]
+        case "number":
+            negative = {"range": {column: {"lt": 0}}}
+            value = {"field": column, "missing": max(feature.fill, 0.0)}
+            above = _scored({"bool": {"must_not": [negative]}}, field_value_factor=value)
+            below = _scored(negative, field_value_factor={"field": column, "factor": -1.0})
+            if feature.fill < 0.0:
+                missing = {"bool": {"must_not": [{"exists": {"field": column}}]}}
+                below = {"bool": {"should": [below, {"constant_score": {"filter": missing, "boost": -feature.fill}}]}}
+            return [above, below]
+        case "age":
+            known = f"{unknown} ? params.fill : {age}"
+            return [script(f"Math.max(0.0, {known})"), script(f"Math.max(0.0, -({known}))")]
         case "sine" | "cosine":
             wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({age}))"
-            return [_script(feature, f"doc[params.field].size() == 0 ? 1.0 : {wave}")]
-        case "missing" | "none":
-            return [_filter({"bool": {"must_not": {"exists": {"field": column}}}})]
-        case "matches":
-            return [_query({"match": {column: f"{{{{{_QUERY_TEXT}}}}}"}}, _QUERY_TEXT)]
-    return [_filter({"term": {column: feature.value}})]
+            return [script(f"{unknown} ? 1.0 : {wave}")]
+    return [{"constant_score": {"filter": _condition(feature)}}]
+
+
+def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
+    """Queries whose scores are the parts of a feature."""
+    if feature.kind == "matches":
+        return [_template({"match": {feature.column: f"{{{{{_QUERY_TEXT}}}}}"}}, _QUERY_TEXT)]
+    return [_template(query) for query in _parts(feature)]
+
+
+def _elasticsearch_fields(uses: Mapping[str, str]) -> dict[str, Any]:
+    """The body that creates an index."""
+    types = {"number": "double", "date": "date", "category": "keyword", "boolean": "boolean", "words": "text"}
+    words = {"analyzer": _WORDS, "search_analyzer": _QUERY_WORDS, "similarity": "boolean"}
+    properties = {name: {"type": types[use], **(words if use == "words" else {})} for name, use in uses.items()}
+    body: dict[str, Any] = {"mappings": {"properties": properties}}
+    if "words" in uses.values():
+        found = {"type": "custom", "tokenizer": _WORDS, "filter": ["lowercase"]}
+        analysis = {
+            "tokenizer": {_WORDS: {"type": "pattern", "pattern": f"({_LETTER}+)", "group": 1}},
+            "analyzer": {_WORDS: found, _QUERY_WORDS: {**found, "filter": ["lowercase", "unique"]}},
+        }
+        body = {"settings": {"analysis": analysis}, **body}
+    return body
 
 
 ELASTICSEARCH = Engine(
     "Elasticsearch",
-    _query(_ALL),
+    _template(_ALL),
     {
-        "": "Each field must have the name of its column.",
-        "category": "Fields of categories must have the type keyword, with the same text as in the table.",
+        "": _EVERY,
+        "category": "Fields of categories must be keywords, numbers or booleans. Index the table's values, without "
+        "blanks around them.",
         "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
-        "matches": f"Send the query's text with each request, as the parameter {_QUERY_TEXT}. The field {{column!r}} "
-        'needs "similarity": "boolean", so that each matching word counts 1.',
+        "matches": f"Send the query's text with each request, as {_QUERY_TEXT}. The field {{column!r}} "
+        "needs the analyzers and the similarity of fields.json, so that each matching word counts 1.",
+        "word": "The field {column!r} needs the analyzer of fields.json: its words are those of the encoder.",
     },
     _elasticsearch_refuses,
     _elasticsearch_queries,
+    _elasticsearch_fields,
 )

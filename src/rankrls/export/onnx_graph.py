@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._checks import check_word
 from rankrls._errors import InputError, needed
-from rankrls.export._linear import Exported, affine_steps
+from rankrls.export._linear import Exported, check_name, scaling_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 from rankrls.models.parameters import number
 
 OPSET, IR_VERSION = 18, 8
+_NOTES = (
+    "Triton needs batches: describe the output of one target as dims: [1] with reshape: { shape: [ ] }.",
+    "TensorRT has no float64: use the provider for CPUs or for CUDA.",
+)
 
 
-def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -> Exported:
+def to_onnx(
+    model: Any,
+    name: str = "rankrls",
+    *,
+    offset: float | None = None,
+    input_dtype: Literal["float64", "float32"] = "float64",
+) -> Exported:
     """Export a model as an ONNX graph from features to scores.
 
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
         Models with a named kernel, CoRankingPursuit and CoRankRLS with such views, and RankBoost. Scalers can be
-        scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler. If the pipeline starts with a
-        TableEncoder, export the rest, ``model[1:]``; its inputs are the encoded features.
+        LogScaler and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler. If the pipeline starts
+        with a TableEncoder, export the rest, ``model[1:]``; its inputs are the encoded features.
     name : str, default="rankrls"
         The graph's name.
     offset : float, optional
         A constant to add to every score.
+    input_dtype : {"float64", "float32"}, default="float64"
+        The type of the input, for callers that have float32 only.
 
     Returns
     -------
     Exported
-        The bytes of the model. Its input ``X`` is float64 of shape (rows, n), its output ``scores`` float64 of shape
-        (rows,) or (rows, targets).
+        The bytes of the model. Its input ``X`` has the shape (rows, n), its output ``scores`` is float64 of shape
+        (rows,) or (rows, targets). A row with a NaN has the score NaN.
 
     Raises
     ------
@@ -47,9 +60,9 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
 
     Notes
     -----
-    The graph computes in float64, including input and output, because in float32 scores with a large constant would
-    have few different values. A kernel model holds its training items; kernels of inner products and squared distances
-    cost O(rows x items x n) by one matrix product, laplacian holds rows x items x n numbers.
+    The graph computes in float64, because in float32 scores with a large constant would have few different values. A
+    kernel model holds its training items; kernels of inner products and squared distances cost O(rows x items x n) by
+    one matrix product, laplacian holds rows x items x n numbers.
 
     Examples
     --------
@@ -61,28 +74,37 @@ def to_onnx(model: Any, name: str = "rankrls", *, offset: float | None = None) -
     """
     onnx = needed("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
     final = fitted_ranker(model)
+    check_name(name)
+    check_word("input_dtype", input_dtype, ("float64", "float32"))
     number(none=True)("offset", offset)
-    n, graph = int(final.n_features_in_), _Graph(onnx)
+    n = int(final.n_features_in_)
+    graph = _Graph(onnx)
     value_info = onnx.helper.make_tensor_value_info
     if table_encoder(model) is not None:
         problem = "ONNX cannot encode a table. Export the steps behind the TableEncoder: to_onnx(model[1:])."
         raise InputError(problem, parameter="model")
-    centres, spreads = affine_steps(model, n)
-    x = graph.add("Div", graph.add("Sub", "X", graph.constant(centres)), graph.constant(spreads))
-    scores = [_scores(graph, final, x), graph.constant(float(offset or 0.0))]
-    graph.nodes.append(onnx.helper.make_node("Add", scores, ["scores"]))
-    shape = ["rows"] if final._one_target else ["rows", "targets"]
+    x = graph.add("Cast", "X", to=onnx.TensorProto.DOUBLE)
+    for step in scaling_steps(model, n):
+        x = _asinh(graph, x) if step.logarithm else x
+        x = graph.add("Div", graph.add("Sub", x, graph.constant(step.centre)), graph.constant(step.spread))
+    scores = graph.add("Add", _scores(graph, final, x), graph.constant(float(offset or 0.0)))
+    if final._one_target:
+        shape = ["rows"]
+        graph.nodes.append(onnx.helper.make_node("Squeeze", [scores, graph.constant([1])], ["scores"]))
+    else:
+        shape = ["rows", "targets"]
+        graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
     proto = onnx.helper.make_graph(
         graph.nodes,
         name,
-        [value_info("X", onnx.TensorProto.DOUBLE, ["rows", n])],
+        [value_info("X", onnx.TensorProto.DOUBLE if input_dtype == "float64" else onnx.TensorProto.FLOAT, ["rows", n])],
         [value_info("scores", onnx.TensorProto.DOUBLE, shape)],
         graph.constants,
     )
     opsets = [onnx.helper.make_opsetid("", OPSET)]
     out = onnx.helper.make_model(proto, opset_imports=opsets, ir_version=IR_VERSION, producer_name="rankrls")
     onnx.checker.check_model(out, full_check=True)
-    return Exported(out.SerializeToString(), ("Numbers are float64, in the input and in the output.",))
+    return Exported(out.SerializeToString(), (f"The input is {input_dtype}, the output float64.", *_NOTES))
 
 
 @dataclass
@@ -108,9 +130,11 @@ class _Graph:
 
 
 def _scores(graph: _Graph, final: Any, x: str) -> str:
-    """The scores' name."""
+    """The name of the scores, (rows, targets). Coefficients have two axes: older runtimes cannot multiply none of the
+    rows by a vector.
+    """
     if hasattr(final, "coef_"):
-        return graph.add("MatMul", x, graph.constant(final.coef_.T))
+        return graph.add("MatMul", x, graph.constant(np.atleast_2d(final.coef_).T))
     if hasattr(final, "thresholds_"):
         return _stumps(graph, final, x)
     if hasattr(final, "_expansions"):
@@ -128,7 +152,12 @@ def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDA
         problem = f"The model cannot be exported: its kernel is {what}. Kernels with a formula can."
         raise InputError(problem, parameter="model")
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
-    return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(coefficients))
+    return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(_columns(coefficients)))
+
+
+def _columns(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Coefficients of one target as one column."""
+    return coefficients.reshape(len(coefficients), -1)
 
 
 def _sum_of_views(graph: _Graph, final: Any, x: str) -> str:
@@ -138,16 +167,24 @@ def _sum_of_views(graph: _Graph, final: Any, x: str) -> str:
         own = x if features is None else graph.add("Gather", x, graph.constant(features), axis=1)
         parts.append(_expansion(graph, kernel, own, items, coefficients))
     if not parts:
-        return graph.add("MatMul", x, graph.constant(np.zeros(final.n_features_in_)))
+        return graph.add("MatMul", x, graph.constant(np.zeros((final.n_features_in_, 1))))
     return graph.add("Sum", *parts)
 
 
 def _stumps(graph: _Graph, final: Any, x: str) -> str:
-    """``sum_t weight_t [x_feature_t > threshold_t]``."""
+    """``sum_t weight_t [x_feature_t > threshold_t]``; NaN if a feature is NaN, which would count as small otherwise."""
     values = graph.add("Gather", x, graph.constant(final.features_), axis=1)
     above = graph.add("Greater", values, graph.constant(final.thresholds_))
     steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
-    return graph.add("MatMul", steps, graph.constant(final.weights_))
+    known = graph.add("MatMul", x, graph.constant(np.zeros((final.n_features_in_, 1))))
+    return graph.add("Add", graph.add("MatMul", steps, graph.constant(_columns(final.weights_))), known)
+
+
+def _asinh(graph: _Graph, x: str) -> str:
+    """``sign(x) log(|x| + sqrt(x^2 + 1))``: the operator Asinh has no float64 in older runtimes."""
+    squares = graph.add("Add", graph.add("Mul", x, x), graph.constant(1.0))
+    sums = graph.add("Add", graph.add("Abs", x), graph.add("Sqrt", squares))
+    return graph.add("Mul", graph.add("Sign", x), graph.add("Log", sums))
 
 
 def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> str:

@@ -96,6 +96,14 @@ _SCALES: dict[str, Callable[[Any], Any]] = {
 """Scalers for given features."""
 
 
+def _exports(tried: _Tried) -> str:
+    """To what a candidate can be exported: search engines have no logarithms, and nothing has ranks."""
+    found = _FAMILIES[tried.family].exports
+    if tried.scale == "ranks":
+        return "no"
+    return "onnx" if tried.scale == "log" and found == "all" else found
+
+
 @dataclass(frozen=True, eq=False)
 class _Tried:
     """A family on features of one scale, fitted: an estimator or a pipeline, and what its search found."""
@@ -365,7 +373,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
             one.described(one.results.best_choices, one.results.best_value)
             | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
             | {"behind": behind, "behind_error": error, "seconds": one.seconds}
-            | {"export": _FAMILIES[one.family].exports if one.scale in ("raw", "standard") else "no"}
+            | {"export": _exports(one)}
             for one, behind, error in zip(tried, *entries.behind(), strict=True)
         ]
         self.results_ = _columns(rows) | {"chosen": np.arange(len(tried)) == k}

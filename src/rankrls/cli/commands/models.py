@@ -48,7 +48,7 @@ def explain(options: Options, report: Report) -> Result:
 
 def export(options: Options, report: Report) -> Result:
     """Write a model in another format."""
-    function = getattr(engines, f"to_{options.engine}")
+    function = getattr(engines, f"to_{options.engine.replace('-', '_')}")
     names = None if options.names is None else read_names(options.names)
     arguments = given({"feature_names": names, "target": options.target, "store": options.store})
     for name in arguments:
@@ -56,22 +56,18 @@ def export(options: Options, report: Report) -> Result:
             raise InputError(f"--{name.removeprefix('feature_')} cannot be used for {options.engine}.", parameter=name)
     stored = load_model(options.model, report)
     exported = function(stored.whole, options.name, offset=_offset(options, stored, report), **arguments)
-    if exported.definitions is None and options.definitions is not None:
-        raise InputError(
-            "--definitions cannot be used: the model has no features that need a definition.", parameter="definitions"
-        )
-    definitions = options.definitions or (Path(options.out).parent / "features.json" if options.out != "-" else None)
-    if exported.definitions is not None and definitions is not None:
-        if definitions.resolve() == Path(options.out).resolve():
-            problem = f"{definitions} is also the file of the model. Name another file (definitions)."
-            raise InputError(problem, parameter="definitions")
-        exported.save_definitions(definitions)
-        report.note(f"the features are defined in {definitions}: upload that first.")
     for note in exported.notes:
         report.note(note)
     if options.out == "-":
         return Result(text=(exported.content,))
-    exported.save(options.out)
+    out = Path(options.out)
+    if out.name in exported.files:
+        problem = f"{out.name} is the name of a further file of this format. Give the model another name (out)."
+        raise InputError(problem, parameter="out")
+    exported.save(out)
+    exported.save_files(out.parent)
+    if exported.files:
+        report.note(f"the folder of {out} has {' and '.join(exported.files)} too.")
     return Result()
 
 
@@ -81,7 +77,7 @@ def _offset(options: Options, stored: StoredModel, report: Report) -> float | No
         return None
     if options.offset.exists():
         table = read(options.offset, options.reading(), report, stored)
-        return engines.positive_offset(stored.model, table.X)
+        return engines.positive_offset(stored.model, table.X, options.target)
     try:
         value = float(str(options.offset))
     except ValueError:
