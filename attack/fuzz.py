@@ -16,6 +16,7 @@ TARGETS = {
     "tables": "attack.tables:TARGET",
     "models": "attack.models:TARGET",
     "numerics": "attack.numerics:TARGET",
+    "clicks": "attack.clicks:TARGET",
 }
 
 

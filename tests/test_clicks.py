@@ -1,5 +1,8 @@
 """Examination by position against simulated clicks whose examination is known."""
 
+import json
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -99,13 +102,55 @@ def test_gaps_and_late_positions():
     assert "3 with fewer than 50 impressions" in str(found)
 
 
+@pytest.mark.parametrize("decade", range(9))
+def test_eight_decades_of_click_rates_are_one(decade):
+    X, clicks, position, qid, shown, theta, _ = clicked(queries=150, sessions=100)
+    expected = estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    assert np.abs(expected.examination - theta).max() < 0.1
+    fewer = estimate_propensities(X, clicks / 10.0**decade, position, qid=qid, impressions=shown)
+    longer = estimate_propensities(X, clicks, position, qid=qid, impressions=shown * 10.0**decade)
+    for found in (fewer, longer):
+        np.testing.assert_allclose(found.examination, expected.examination, rtol=0.0, atol=1e-9)
+        np.testing.assert_allclose(found.standard_error, expected.standard_error, rtol=0.0, atol=1e-9)
+
+
 def test_no_clicks_at_the_first_position():
     X, clicks, position, qid, shown, *_ = clicked(queries=100)
     for some in (np.zeros(len(X)), np.where(position == 1, 0, clicks)):
-        found = estimate_propensities(X, some, position, qid=qid, impressions=shown)
-        assert found.examination[0] == 1.0
-        assert np.isfinite(found.examination).all()
-        assert np.isfinite(found.standard_error).all()
+        with Refusal("no click", parameter="clicks"):
+            estimate_propensities(X, some, position, qid=qid, impressions=shown)
+    one = np.where((position == 1) & (qid > 0), 0, clicks)  # samples without its query say nothing
+    found = estimate_propensities(X, one, position, qid=qid, impressions=shown)
+    assert np.isfinite(found.standard_error).all()
+
+
+def test_one_query_has_no_interval():
+    X, clicks, position, _, shown, *_ = clicked(queries=100)
+    found = estimate_propensities(X, clicks, position, qid=np.zeros(len(X)), impressions=shown)
+    assert np.isfinite(found.examination).all()
+    assert found.standard_error[0] == 0.0
+    assert np.isnan(found.standard_error[1:]).all()
+    assert str(found).count("unknown") == LENGTH - 1
+
+
+@pytest.mark.parametrize("by_query", [True, False])
+def test_standard_errors_do_not_depend_on_the_order_of_rows(by_query):
+    X, clicks, position, qid, shown, *_ = clicked(queries=100)
+    order = np.random.default_rng(0).permutation(len(X))
+    one, other = (
+        estimate_propensities(
+            X[rows], clicks[rows], position[rows], qid=qid[rows] if by_query else None, impressions=shown[rows]
+        )
+        for rows in (slice(None), order)
+    )
+    np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=0.0, atol=1e-9)
+
+
+def test_that_rows_count_as_shown_is_said():
+    X, clicks, position, qid, shown, *_ = clicked(queries=100, sessions=1)
+    assert "every row counts as shown once" in str(estimate_propensities(X, clicks, position, qid=qid))
+    known = estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    assert "every row" not in str(known)
 
 
 def test_a_position_that_was_never_shown_shares_the_value_before_it():
@@ -146,6 +191,16 @@ def test_sparse_features_and_many_of_them():
     np.testing.assert_allclose(many.examination, one.examination, atol=0.02)
     constant = estimate_propensities(np.zeros((len(X), 1)), clicks, position, qid=qid, impressions=shown)
     assert np.abs(many.examination - theta).max() < 0.5 * np.abs(constant.examination - theta).max()
+
+
+def test_a_million_sparse_features_take_little_memory():
+    X, clicks, position, qid, shown, *_ = clicked(queries=100)
+    wide = sparse.csr_array((X.ravel(), 199_999 * np.arange(X.size) % 1_000_000, 5 * np.arange(len(X) + 1)))
+    wide.resize(len(X), 1_000_000)
+    tracemalloc.start()
+    estimate_propensities(wide, clicks, position, qid=qid, impressions=shown)
+    assert tracemalloc.get_traced_memory()[1] < 60_000_000
+    tracemalloc.stop()
 
 
 def test_positions_that_the_features_determine_are_warned_of():
@@ -190,6 +245,24 @@ def test_known_propensities():
     with pytest.raises(InputError) as raised:
         Propensities.known({1: 0.0})
     assert raised.value.parameter == "propensities"
+    from_json = Propensities.known(json.loads(json.dumps({1: 1.0, 2: 0.6, 10: 0.1})))
+    assert from_json.of([10, 2, 1]).tolist() == [0.1, 0.6, 1.0]
+    assert Propensities.known({1.0: 1.0, np.float32(2.0): 0.5}).positions.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({1.0: 1.0, 1.5: 0.5}, "1.5"),
+        ({1: 1.0, "1": 0.5}, "twice"),
+        ({"top": 1.0}, "'top'"),
+        ({None: 1.0}, "None"),
+        ({float("inf"): 1.0}, "inf"),
+    ],
+)
+def test_positions_of_known_propensities_that_are_refused(given, word):
+    with Refusal(word, parameter="propensities"):
+        Propensities.known(given)
 
 
 @pytest.mark.parametrize(

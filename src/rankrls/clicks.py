@@ -8,6 +8,7 @@ fitted on clicks as they are repeats the old ranking.
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,13 +19,13 @@ from scipy import linalg, sparse
 from rankrls._checks import check_finite, numbers_of, refuse_where, vector_of
 from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
-from rankrls._rows import check_finite_features
+from rankrls._rows import check_finite_features, row_slices
 from rankrls._shown import Shown, table_text
 
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
 
 LEAST_EXAMINATION = 0.01
-"""Floor of the examination of a position and of the predicted relevance."""
+"""Floor of the examination of a position and of the predicted relevance, in parts of those of the first position."""
 ENOUGH = 50
 """Impressions that a position needs for an examination of its own."""
 CONFOUNDED = 0.75
@@ -32,8 +33,9 @@ CONFOUNDED = 0.75
 errors grow from about 0.75 on; with one feature and results sorted by it (0.8) the corrected ranking is sometimes
 reversed."""
 
-_ROUNDS, _SETTLED = 100, 1e-5
+_ROUNDS, _SETTLED = 100, 1e-11
 _MOST_FEATURES = 200
+_BLOCK_COLUMNS = 4096
 _BOOTSTRAP, _BOOTSTRAP_ROWS = 30, 100_000
 
 Array = NDArray[np.float64]
@@ -50,12 +52,15 @@ class Propensities(Shown):
     examination : ndarray of shape (k,)
         The share of sessions that examine the position; 1 for the first.
     standard_error : ndarray of shape (k,)
-        Over bootstrap samples of the queries; 0 for the first position, and for propensities that were given.
+        Over bootstrap samples of the queries; 0 for the first position, and for propensities that were given. NaN if
+        there is only one query.
     impressions : ndarray of shape (k,)
         0 for propensities that were given.
     pooled : int
         The number of positions with few impressions, which share the value of the last position with enough
         impressions.
+    assumed_shown : bool
+        Whether no impressions were given, so that every row counts as shown once.
 
     Examples
     --------
@@ -70,11 +75,20 @@ class Propensities(Shown):
     standard_error: Array
     impressions: Array
     pooled: int = 0
+    assumed_shown: bool = False
 
     @classmethod
     def known(cls, examination: Any) -> Propensities:
-        """Propensities from a mapping of each position to a number above 0, such as those of an intervention."""
-        given = dict(examination)
+        """Propensities from a mapping of each position to a number above 0, such as those of an intervention.
+
+        Positions are whole numbers, or their texts, which are the keys of JSON.
+        """
+        given: dict[int, float] = {}
+        for key, value in dict(examination).items():
+            position = _whole_number(key)
+            if position in given:
+                raise InputError(f"The propensity of position {position} is given twice.", parameter="propensities")
+            given[position] = value
         positions = np.array(sorted(given), dtype=np.int64)
         values = np.array([given[k] for k in positions.tolist()], dtype=np.float64)
 
@@ -107,10 +121,16 @@ class Propensities(Shown):
 
     def __str__(self) -> str:
         lines = zip(self.positions, self.examination, *self.interval, self.impressions, strict=True)
-        rows = [[f"{k}", f"{theta:.3f}", f"{low:.3f} to {high:.3f}", f"{n:.0f}"] for k, theta, low, high, n in lines]
+        rows = [
+            [f"{k}", f"{theta:.3f}", "unknown" if np.isnan(low) else f"{low:.3f} to {high:.3f}", f"{n:.0f}"]
+            for k, theta, low, high, n in lines
+        ]
         text = table_text(["position", "examination", "95 % interval", "impressions"], rows)
-        note = f"\n{self.pooled} with fewer than {ENOUGH} impressions are pooled with the position before them."
-        return text + note * (self.pooled > 0)
+        if self.pooled:
+            text += f"\n{self.pooled} with fewer than {ENOUGH} impressions are pooled with the position before them."
+        if self.assumed_shown:
+            text += "\nWithout impressions every row counts as shown once, also results that users did not reach."
+        return text
 
 
 def estimate_propensities(
@@ -134,7 +154,8 @@ def estimate_propensities(
     qid : array-like of shape (m,), optional
         Query ids. The bootstrap draws queries; without them it draws rows.
     impressions : array-like of shape (m,), optional
-        How often the row was shown; once by default. Rows that were never shown are left out.
+        How often the row was shown; once by default. Rows that were never shown are left out. Without impressions
+        they count as shown and not clicked, which makes the examination of late positions too small.
     random_state : int, default=0
         Seed of the bootstrap.
 
@@ -146,7 +167,7 @@ def estimate_propensities(
     ------
     InputError
         For a position that is missing or not a whole number, clicks that are negative or exceed the impressions, both
-        with the row; and if the first position has fewer than 50 impressions.
+        with the row; and if the first position has fewer than 50 impressions or no click.
 
     Warns
     -----
@@ -180,7 +201,8 @@ def estimate_propensities(
     array([1. , 0.5, 0.3, 0.2, 0.2])
     """
     rates, n, rows = _checked(clicks, impressions, position)
-    features, m = _features(X), len(rates)
+    features = _features(X)
+    m = len(rates)
     if len(features) != m:
         raise InputError(f"X has {len(features)} rows, but there are {m} clicks.", parameter="X")
     positions, codes = np.unique(rows, return_inverse=True)
@@ -190,11 +212,22 @@ def estimate_propensities(
         raise InputError(problem, parameter="position")
     group = np.cumsum(shown >= ENOUGH) - 1
     codes = group[codes]
+    first = codes == 0
+    top_rate = n[first] @ rates[first] / n[first].sum()
+    if not top_rate > 0.0:
+        problem = f"Position {positions[0]}, the first, has no click, and examination is measured against it."
+        raise InputError(problem, parameter="clicks")
+    rates = rates / top_rate  # floors are parts of it
     _warn_if_confounded(features, codes, n)
     theta = _alternate(features, codes, rates, n, np.ones(group[-1] + 1))
-    query = np.arange(m) if qid is None else query_layout(qid, m).codes
+    if qid is None:  # bootstrap samples do not depend on the order of rows
+        query = np.argsort(np.lexsort([*features.T, rates, n, codes]))
+    else:
+        layout = query_layout(qid, m)
+        query = np.argsort(layout.by_id)[layout.codes]
     error = _bootstrap(features, codes, rates, n, theta, query, random_state)
-    return Propensities(positions, theta[group], error[group], shown, len(positions) - len(theta))
+    pooled = len(positions) - len(theta)
+    return Propensities(positions, theta[group], error[group], shown, pooled, impressions is None)
 
 
 def corrected_clicks(
@@ -243,13 +276,31 @@ def _features(X: Any) -> Array:
         raise InputError(f"X must have shape (m, n), one row per click; got {values.shape}.", parameter="X")
     check_finite_features(values, None, products=True)
     if values.shape[1] > _MOST_FEATURES:
-        directions = np.random.default_rng(0).standard_normal((values.shape[1], _MOST_FEATURES // 2))
-        values = values @ directions
+        values = _projected(values)
     dense = values.toarray() if sparse.issparse(values) else values
     scale = dense.std(axis=0)
     dense = (dense - dense.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
     squares = dense**2
     return np.hstack([np.ones((len(dense), 1)), dense, squares - squares.mean(axis=0)])
+
+
+def _projected(X: Any) -> Array:
+    """Features in random directions, of which a block of the features' is in memory at a time."""
+    rng = np.random.default_rng(0)
+    columns = sparse.csc_array(X) if sparse.issparse(X) else X
+    out = np.zeros((X.shape[0], _MOST_FEATURES // 2))
+    for block in row_slices(0, X.shape[1], _BLOCK_COLUMNS):
+        directions = rng.standard_normal((block.stop - block.start, out.shape[1]))
+        out += columns[:, block] @ directions
+    return out
+
+
+def _whole_number(key: Any) -> int:
+    """The position that a key of propensities stands for."""
+    with suppress(TypeError, ValueError):
+        if float(key).is_integer():
+            return int(float(key))
+    raise InputError(f"Positions of propensities are whole numbers; got {key!r}.", parameter="propensities")
 
 
 def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array) -> Array:
@@ -269,8 +320,9 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
         new = np.bincount(codes, n * rates * g, len(theta)) / np.bincount(codes, n * g * g, len(theta))
         new = np.maximum(new, LEAST_EXAMINATION)
         new = np.maximum(new / new[0], LEAST_EXAMINATION)
-        moved, theta = np.abs(new - theta).max(), new
-        if moved < _SETTLED:
+        settled = np.abs(new - theta).max() <= _SETTLED * new.max()
+        theta = new
+        if settled:
             break
     return theta
 
@@ -278,7 +330,10 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
 def _bootstrap(
     Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array, query: NDArray[np.intp], seed: int
 ) -> Array:
-    """Standard errors over samples of queries; of large data a part of the queries is drawn, and the error scaled."""
+    """Standard errors over samples of queries; of large data a part of the queries is drawn, and the error scaled.
+
+    They are NaN where there are not two samples with a click at the first position.
+    """
     rng = np.random.default_rng(seed)
     queries = int(query.max()) + 1
     drawn = max(int(queries * min(1.0, _BOOTSTRAP_ROWS / len(n))), 1)
@@ -286,9 +341,13 @@ def _bootstrap(
     for _ in range(_BOOTSTRAP):
         times = np.bincount(rng.integers(queries, size=drawn), minlength=queries)[query]
         rows = np.flatnonzero(times)
-        sample = codes[rows], rates[rows], n[rows] * times[rows]
-        if (np.bincount(sample[0], sample[2], len(theta)) > 0.0).all():
-            samples.append(_alternate(Z[rows], *sample, theta))
+        weights = n[rows] * times[rows]
+        shown = np.bincount(codes[rows], weights, len(theta))
+        top_clicks = weights[codes[rows] == 0] @ rates[rows][codes[rows] == 0]
+        if (shown > 0.0).all() and top_clicks > 0.0:
+            samples.append(_alternate(Z[rows], codes[rows], rates[rows], weights, theta))
+    if queries < 2 or len(samples) < 2:
+        return np.where(np.arange(len(theta)) == 0, 0.0, np.nan)
     return np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries)
 
 

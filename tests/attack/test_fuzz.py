@@ -9,7 +9,7 @@ from attack.fuzz import TARGETS
 
 from tests.processes import processes
 
-CASES = {"letor": 60, "tables": 100, "numerics": 25, "commands": 25}
+CASES = {"letor": 60, "tables": 100, "numerics": 25, "commands": 25, "clicks": 40}
 CORPUS = ROOT / "attack" / "corpus"
 
 
