@@ -5,6 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,8 +20,10 @@ import rankrls._compiled as threads_module
 from rankrls import RankRLS, RankRLSCV
 from rankrls._compiled import (
     compiled,
+    limited_threads,
     map_threads,
     n_threads,
+    one_blas_thread,
 )
 from tests.refusals import Refusal
 
@@ -120,6 +124,63 @@ def test_an_interruption_stops_between_blocks(no_limits):
 
 def blas_threads():
     return [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+
+
+def overlapping(first, second):
+    """What BLAS has while two threads of the caller limit it, the first one to come being the first one to go."""
+    inside, seen = threading.Barrier(2, timeout=60.0), {}
+
+    def outer():
+        with limited_threads(first):
+            inside.wait()
+            inside.wait()
+
+    thread = threading.Thread(target=outer)
+    thread.start()
+    inside.wait()
+    with limited_threads(second):
+        seen["both"] = set(blas_threads())
+        inside.wait()
+        thread.join()
+        seen["one"] = set(blas_threads())
+    return seen
+
+
+@pytest.mark.parametrize(("first", "second"), [(2, 2), (1, 2), (2, 1), (1, 1)])
+def test_overlapping_limits_restore_what_there_was(first, second):
+    before = blas_threads()
+    assert overlapping(first, second) == {"both": {min(first, second)}, "one": {second}}
+    assert blas_threads() == before
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+def test_a_child_forked_inside_a_limit_is_not_limited():
+    before = blas_threads()
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    with one_blas_thread():
+        child = context.Process(target=lambda: sender.send(blas_threads()))
+        child.start()
+        assert receiver.poll(60)
+        assert receiver.recv() == before
+        child.join(60)
+    assert blas_threads() == before
+
+
+def test_limits_hold_for_the_blas_of_scipy_whenever_it_is_loaded():
+    program = """
+import threadpoolctl
+from rankrls._compiled import one_blas_thread
+with one_blas_thread():
+    pass
+import scipy.linalg
+with one_blas_thread():
+    print({pool["num_threads"] for pool in threadpoolctl.threadpool_info() if pool["user_api"] == "blas"})
+"""
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "3", "OMP_NUM_THREADS": "3"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "{1}\n"
 
 
 def some_data(m=600, n=12):

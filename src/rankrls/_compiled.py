@@ -24,7 +24,7 @@ import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
 from numpy.typing import NDArray
-from threadpoolctl import OpenBLASController, ThreadpoolController, threadpool_limits
+from threadpoolctl import OpenBLASController, ThreadpoolController
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -140,33 +140,46 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
     return list(pairwise(edges.tolist()))
 
 
-class _BlasLimit:
-    """Holds BLAS at one thread while anybody is inside; the last one out restores what the first one found.
+class _BlasLimits:
+    """The limits of BLAS threads that hold: the smallest counts, and the last one to go restores what the first found.
 
     threadpoolctl alone lets overlapping users in several threads restore each other's limit.
     """
 
     def __init__(self) -> None:
-        self.reset()
+        self.lock = threading.Lock()
+        self.limits: list[int] = []
+        self.libraries: list[Any] = []
+        self.found: list[int] = []
 
-    def reset(self) -> None:
-        self.lock, self.inside = threading.Lock(), 0
-        self.controller: Any = None
-
-    def enter(self) -> None:
+    def add(self, threads: int) -> None:
         with self.lock:
-            if self.inside == 0:
-                self.controller = self.controller or ThreadpoolController()  # which takes milliseconds to look around
-                self.limiter = self.controller.limit(limits=1, user_api="blas")
-                _give_up_control()
-            self.inside += 1
+            if not self.libraries:
+                import scipy.linalg.blas  # noqa: F401  (its BLAS must be there before it can be limited)
 
-    def leave(self) -> None:
+                self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+            if not self.limits:
+                self.found = [library.num_threads for library in self.libraries]
+            self.limits.append(threads)
+            self._set()
+
+    def remove(self, threads: int) -> None:
         with self.lock:
-            self.inside -= 1
-            if self.inside == 0:
-                self.limiter.restore_original_limits()
-                _give_up_control()
+            if threads in self.limits:  # not in a child that was forked inside
+                self.limits.remove(threads)
+                self._set()
+
+    def begin_child(self) -> None:
+        """In a forked child, nobody limits anything, and no thread of the parent holds the lock."""
+        self.lock = threading.Lock()
+        if self.limits:
+            self.limits = []
+            self._set()
+
+    def _set(self) -> None:
+        for library, found in zip(self.libraries, self.found, strict=True):
+            library.set_num_threads(min(self.limits, default=found))
+        _give_up_control()
 
 
 def _give_up_control() -> None:
@@ -174,19 +187,25 @@ def _give_up_control() -> None:
     getattr(OpenBLASController, "clear_controlling_thread", lambda: None)()
 
 
-_BLAS = _BlasLimit()
-if hasattr(os, "register_at_fork"):  # a child forked while a thread of the parent held the lock must not inherit it
-    os.register_at_fork(after_in_child=_BLAS.reset)
+_BLAS = _BlasLimits()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_BLAS.begin_child)
+
+
+@contextmanager
+def _limited_blas(threads: int) -> Iterator[None]:
+    _BLAS.add(threads)
+    try:
+        yield
+    finally:
+        _BLAS.remove(threads)
 
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """Inside, every BLAS call uses one thread, because the caller already runs one call a thread."""
-    _BLAS.enter()
-    try:
+    with _limited_blas(1):
         yield
-    finally:
-        _BLAS.leave()
 
 
 @contextmanager
@@ -195,11 +214,9 @@ def limited_threads(threads: int | None) -> Iterator[None]:
     if threads is None:
         yield
         return
-    import scipy.linalg.blas  # noqa: F401  (its BLAS must be there before it can be limited)
-
     token = _LIMIT.set(threads)
     try:
-        with one_blas_thread() if threads == 1 else threadpool_limits(threads, user_api="blas"):
+        with _limited_blas(threads):
             yield
     finally:
         _LIMIT.reset(token)
