@@ -39,7 +39,7 @@ def test_held_out_queries_are_scored_as_by_refits(case, seed):
     equations = normal_equations(graph, case.X)
     alphas = np.array([1.0, 1e-3, 1e-5]) * max(float(np.trace(equations.gram)), 1.0)
     found = hold_out_signed(equations, graph, case.X, alphas, signs, means=True)
-    held = graph.restore((found.scores + found.levels)[0])
+    held = graph.restore(found[0])
     for query in set(case.q):
         out = case.q == query
         G, b = (a.astype(float) for a in pairwise_equations(case.X[~out], case.y[~out], case.laplacian(~out)))
@@ -58,7 +58,7 @@ def test_what_only_a_held_out_query_determines_gets_no_weight():
         graph = LabelledGraph.build(y, q)
         equations = normal_equations(graph, X)
         found = hold_out_signed(equations, graph, X, np.array([1e-9]), np.ones(3, dtype=np.int8), means=True)
-        held = graph.restore((found.scores + found.levels)[0])[0, alone]
+        held = graph.restore(found[0])[0, alone]
         np.testing.assert_allclose(held, X[alone, 0], atol=1e-6)
 
 

@@ -94,7 +94,7 @@ def transduce(
     known = replace(smoother, right=rest.Z.T @ t)
     held = replace(hidden, y=np.zeros_like(hidden.y))
     found = hold_out(known, held, X, np.array([alpha]), units=np.array([0, n_hidden]), means=True)
-    supervised = (found.scores + found.levels)[:, 0].T
+    supervised = found[:, 0].T
 
     def errors(labels: Array) -> Array:
         """``R_V y_V``."""

@@ -1,8 +1,4 @@
-"""The compiled loops behind the measures: walks down a ranking, and counts of the pairs in the wrong order.
-
-In the loops over pairs, row i with score s_i and tolerance t_i stands for the interval from ``low = s - t`` to
-``high = s + t``: two rows are tied if their intervals meet.
-"""
+"""The compiled loops behind the measures: walks down a ranking, and counts of the pairs in the wrong order."""
 
 from __future__ import annotations
 
@@ -25,12 +21,10 @@ weight 1 are counted in whole numbers, several at once."""
 
 
 @compiled
-def walk_down(kind, ties, scores, order, tolerance, norms, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
+def walk_down(kind, ties, scores, order, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
     """Fill ``out[q, column]``, walking down each column of each query to the query's depth.
 
-    ``order`` lists the rows of each query from the highest score down, and changes. ``tolerance[row] * norms[column]``
-    is what each score may be off: a run of scores that differ from the first of them by no more than both may be off
-    together is tied.
+    ``order`` lists the rows of each query from the highest score down, equal ones in their own order.
     """
     one = np.uint64(1)
     for q in range(len(starts) - 1):
@@ -38,18 +32,14 @@ def walk_down(kind, ties, scores, order, tolerance, norms, values, discounts, de
         n = np.uint64(starts[q + 1]) - a
         cut = min(n, np.uint64(depths[q]))
         for column in range(scores.shape[0]):
-            own, rows, norm = scores[column, a : a + n], order[column, a : a + n], norms[column]
+            own, rows = scores[column, a : a + n], order[column, a : a + n]
             result, hits, reached = 0.0, 0.0, 1.0
             start = run = np.uint64(0)
             while start < cut:
                 if start == run:  # the next run of tied rows begins here
-                    head = rows[start]
                     run += one
-                    while run < n and own[head] - own[rows[run]] <= norm * (
-                        tolerance[a + head] + tolerance[a + rows[run]]
-                    ):
+                    while run < n and own[rows[run]] == own[rows[start]]:
                         run += one
-                    _sort(rows[start:run])  # back into their own order
                 stop = start + one if ties == ROW else run
                 inside = 0.0
                 for i in range(start, stop):
@@ -72,21 +62,7 @@ def walk_down(kind, ties, scores, order, tolerance, norms, values, discounts, de
 
 
 @compiled
-def _sort(rows):  # type: ignore[no-untyped-def]
-    """Sort by Shell's method; numpy's takes seconds to compile, and the rows of nearly all runs are sorted already."""
-    gap = len(rows) // 2
-    while gap > 0:
-        for i in range(gap, len(rows)):
-            row, j = rows[i], i
-            while j >= gap and rows[j - gap] > row:
-                rows[j] = rows[j - gap]
-                j -= gap
-            rows[j] = row
-        gap //= 2
-
-
-@compiled
-def compare_pairs(low, high, y, w, unit, same, starts, longest, out):  # type: ignore[no-untyped-def]
+def compare_pairs(scores, y, w, unit, same, starts, longest, out):  # type: ignore[no-untyped-def]
     """Fill ``out[q, column] = above, not below, apart`` for the queries of up to ``longest`` rows.
 
     The weights of the pairs whose lower label has a score above the other's, and one above or equal to it; and with
@@ -94,29 +70,29 @@ def compare_pairs(low, high, y, w, unit, same, starts, longest, out):  # type: i
     """
     for q in range(len(starts) - 1):
         a, n = starts[q], starts[q + 1] - starts[q]
-        for k in range(low.shape[0] if n <= longest else 0):
-            lo, hi = low[k, a : a + n], high[k, a : a + n]
+        for k in range(len(scores) if n <= longest else 0):
+            own = scores[k, a : a + n]
             above, not_below, apart, first = 0.0, 0.0, 0.0, 0
             for i in range(n):
                 if i > 0 and y[a + i] != y[a + i - 1]:
                     first = i
-                top, bottom = hi[i], lo[i]
+                score = own[i]
                 if unit:
                     strict, weak = np.int64(0), np.int64(0)
                     for j in range(np.uint64(first)):
-                        strict += lo[j] > top
-                        weak += hi[j] >= bottom
+                        strict += own[j] > score
+                        weak += own[j] >= score
                     above += strict
                     not_below += weak
                 else:
                     x, z = 0.0, 0.0
                     for j in range(np.uint64(first)):
-                        x += w[a + j] * (lo[j] > top)
-                        z += w[a + j] * (hi[j] >= bottom)
+                        x += w[a + j] * (own[j] > score)
+                        z += w[a + j] * (own[j] >= score)
                     above += w[a + i] * x
                     not_below += w[a + i] * z
                 for j in range(first, i if same else first):
-                    apart += w[a + i] * w[a + j] * ((lo[j] > top) | (hi[j] < bottom))
+                    apart += w[a + i] * w[a + j] * (own[j] != score)
             out[q, k, 0], out[q, k, 1], out[q, k, 2] = above, not_below, apart
 
 
@@ -138,19 +114,20 @@ def weigh_pairs(y, w, starts, out):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def _sweep(keys, by_key, levels, by_level, label, w, weak, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[i]`` with the weight of the rows j whose key is above row i's level: of lower labels; of its own.
+def _sweep(scores, order, label, w, weak, out):  # type: ignore[no-untyped-def]
+    """Fill ``out[i]`` with the weight of the rows j whose score is above row i's: of lower labels; of its own label.
 
-    Rows are swept from the highest level down, with the weight swept of each label in a Fenwick tree.
+    With ``weak`` of those that are equal too. Rows are swept from the highest score down, with the weight swept of each
+    label in a Fenwick tree.
     """
     n = len(w)
     tree, own = np.zeros(label[n - 1] + 2), np.zeros(label[n - 1] + 1)
     done = n
     for at in range(n - 1, -1, -1):
-        i = by_level[at]
-        while done > 0 and (keys[by_key[done - 1]] > levels[i] or (weak and keys[by_key[done - 1]] == levels[i])):
+        i = order[at]
+        while done > 0 and (scores[order[done - 1]] > scores[i] or (weak and scores[order[done - 1]] == scores[i])):
             done -= 1
-            j = by_key[done]
+            j = order[done]
             own[label[j]] += w[j]
             c = label[j] + 1
             while c < len(tree):
@@ -163,17 +140,16 @@ def _sweep(keys, by_key, levels, by_level, label, w, weak, out):  # type: ignore
             c &= c - 1
 
 
-def count_by_rows(low: Array, high: Array, label: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
+def count_by_rows(scores: Array, label: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
     """Of each row of one ranking: the weight of what should be below it and is above, is not below, and is apart.
 
     ``label`` holds 0, 1, ... in ascending order. "Apart" is the weight of rows of the same label with a higher score.
     O(m log m).
     """
     strict, weak = np.zeros((2, len(w), 2))
-    by_low = np.argsort(low)
-    by_high = by_low if high is low else np.argsort(high)
-    _sweep(low, by_low, high, by_high, label, w, False, strict)
-    _sweep(high, by_high, low, by_low, label, w, True, weak)
+    order = np.argsort(scores)
+    _sweep(scores, order, label, w, False, strict)
+    _sweep(scores, order, label, w, True, weak)
     return strict[:, 0], weak[:, 0], strict[:, 1]
 
 
@@ -195,25 +171,20 @@ class PairCounts(NamedTuple):
 def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
     """Count the pairs of each query of a chunk; ``same`` asks for pairs with equal labels too.
 
-    O(u^2) for a query of u rows where that is fastest, else O(u log u), for each column. Two scores are tied if they
-    differ by no more than both may be off.
+    O(u^2) for a query of u rows where that is fastest, else O(u log u), for each column.
     """
     chunk = chunk.in_order(chunk.y)
     y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape
     w = np.ones(m) if chunk.weights is None else chunk.weights
-    low = high = np.ascontiguousarray(chunk.scores)
-    if chunk.sizes is not None:
-        off = chunk.norms[:, None] * chunk.sizes
-        low, high = low - off, high + off
+    scores = np.ascontiguousarray(chunk.scores)
     counts, unit = np.zeros((chunk.n_queries, columns, 3)), bool((w == 1.0).all())
     longest, pairs = LONGEST if unit else LONGEST_WEIGHTED, np.zeros((2, chunk.n_queries))
     weigh_pairs(y, w, starts, pairs)
-    compare_pairs(low, high, y, w, unit, same, starts, longest, counts)
+    compare_pairs(scores, y, w, unit, same, starts, longest, counts)
     for q in np.flatnonzero(np.diff(starts) > longest):
         rows = slice(starts[q], starts[q + 1])
         label = np.cumsum(np.diff(y[rows], prepend=y[rows.start]) != 0)
         for k in range(columns):
-            bottom, top = low[k, rows], high[k, rows]
-            counts[q, k] = [w[rows] @ c for c in count_by_rows(bottom, bottom if low is high else top, label, w[rows])]
+            counts[q, k] = [w[rows] @ c for c in count_by_rows(scores[k, rows], label, w[rows])]
     counts[..., 2] *= same
     return PairCounts(*pairs, *np.moveaxis(counts, -1, 0))

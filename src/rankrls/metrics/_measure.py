@@ -18,7 +18,6 @@ from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Array, Chunk, 
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
-_TIED = 64.0 * float(np.finfo(np.float64).eps)
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 
 
@@ -226,8 +225,6 @@ class Measure:
         *,
         weights: Array | None = None,
         places: NDArray[Any] | None = None,
-        sizes: Array | None = None,
-        norms: Array | None = None,
     ) -> Array:
         """The measure of each query of a chunk, for many columns of scores at once; nothing is validated.
 
@@ -244,23 +241,16 @@ class Measure:
         places : ndarray of shape (rows,), optional
             In which order rows with equal scores come, such as the row numbers before rows were sorted; as they are by
             default.
-        sizes : ndarray of shape (rows,), optional
-            The size of each computed score, such as ``||x_i - mean||``: two scores are tied if they differ by at most
-            64 eps times both sizes and the column's norm. Without it, if they are equal.
-        norms : ndarray of shape (columns,), optional
-            What the sizes are multiplied by in each column, such as ``||w||``; 1 by default.
 
         Returns
         -------
         ndarray of shape (queries, columns)
             NaN for a query that has no value.
         """
-        norms = np.ones(len(scores)) if norms is None else norms
-        tolerance = np.zeros(len(scores)) if sizes is None else _TIED * norms
         if self.choices.single_scores and not self._definition.over_pairs:
             with np.errstate(over="ignore"):
                 scores = scores.astype(np.float32).astype(np.float64)
-        chunk = Chunk(scores, y, weights, starts, sizes, tolerance, self.k, self.choices)
+        chunk = Chunk(scores, y, weights, starts, self.k, self.choices)
         return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
 
     def judge(
@@ -270,26 +260,21 @@ class Measure:
         layout: QueryLayout,
         weights: Array | None = None,
         docno: Any = None,
-        *,
-        rounded: bool = False,
     ) -> Array:
         """Each query's values (q, columns), for scores (m, columns) of rows in any order.
 
-        Document ids order equal scores if the convention says so. If scores are computed ones (``rounded``), those that
-        differ by at most 64 eps of the column's largest are tied. On all threads.
+        Document ids order equal scores if the convention says so. On all threads.
         """
         order = layout.order if docno is None or self.choices.ties != "docno" else docno_order(docno, layout)
         y, weights = y[order], None if weights is None else weights[order]
         columns, starts = np.ascontiguousarray(scores[order].T), layout.starts
-        sizes, norms = (np.ones(len(y)), np.abs(columns).max(axis=1, initial=0.0)) if rounded else (None, None)
 
         def run(block: tuple[int, int]) -> Array:
             queries = starts[block[0] : block[1] + 1]
             rows = slice(queries[0], queries[-1])
             own = None if weights is None else weights[rows]
             given = np.ascontiguousarray(columns[:, rows])
-            size = None if sizes is None else sizes[rows]
-            return self.values(given, y[rows], queries - queries[0], weights=own, sizes=size, norms=norms)
+            return self.values(given, y[rows], queries - queries[0], weights=own)
 
         blocks = balanced_blocks(starts, 4 * n_threads())
         return np.concatenate([np.empty((0, len(columns))), *map_threads(run, blocks)])

@@ -95,9 +95,6 @@ class Chunk:
     y, weights : ndarray of shape (rows,)
     starts : ndarray of shape (queries + 1,)
         The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
-    sizes : ndarray of shape (rows,), or None
-        By how much each score may be off, for a column of norm 1.
-    norms : ndarray of shape (columns,)
     k : int or None
     choices : namespace
         Every choice of :data:`~rankrls.metrics._table.CHOICES`.
@@ -107,8 +104,6 @@ class Chunk:
     y: Array
     weights: Array | None
     starts: NDArray[np.intp]
-    sizes: Array | None
-    norms: Array
     k: int | None
     choices: Any
 
@@ -129,7 +124,6 @@ class Chunk:
             scores=np.ascontiguousarray(self.scores[:, order]),
             y=self.y[order],
             weights=None if self.weights is None else self.weights[order],
-            sizes=None if self.sizes is None else self.sizes[order],
         )
 
     def sums(self, values: Array) -> Array:
@@ -149,17 +143,16 @@ class Chunk:
         depths = np.full(self.n_queries, self.depth) if depths is None else depths.astype(np.intp)
         by = np.ones(max(self.depth, int(depths.max(initial=0)))) if discounts is None else discounts
         ties = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(self.choices.ties, loops.ROW)
-        off = np.zeros(len(self.y)) if self.sizes is None else self.sizes
         starts, order = self.starts.astype(np.intp), np.empty(self.scores.shape, dtype=np.uint64)
         for a, b in pairwise(starts.tolist()):
             order[:, a:b] = np.argsort(-self.scores[:, a:b], axis=1, kind="stable")
         choices = getattr(loops, kind), ties
-        loops.walk_down(*choices, self.scores, order, off, self.norms, values, by, depths, starts, out)
+        loops.walk_down(*choices, self.scores, order, values, by, depths, starts, out)
         return out
 
     def ideal(self, values: Array, discounts: Array) -> Array:
         """The largest sum of discounted values of each query, (queries,)."""
-        best = replace(self, scores=values[None], sizes=None, norms=np.zeros(1), choices=SimpleNamespace(ties="row"))
+        best = replace(self, scores=values[None], choices=SimpleNamespace(ties="row"))
         return best.walk("SUM", values, discounts)[:, 0]
 
     @property

@@ -14,7 +14,7 @@ from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Items
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
-from rankrls._queries import query_layout
+from rankrls._queries import QueryLayout, query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
@@ -22,6 +22,7 @@ from rankrls.metrics._values import mean_and_error
 from rankrls.models import fitting
 from rankrls.models.parameters import ChoiceParameters, KernelParameters, check_parameters, estimator, flag, parameter
 from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.curves import Curve
 from rankrls.selection.search import Results
@@ -193,8 +194,16 @@ def check_items(items: Any) -> Items:
 
 def _each_query(measure: Measure, Y: Array, scores: Array) -> Array:
     """The measure of each row of Y, NaN if it has none."""
-    layout = query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)
-    return measure.judge(Y.ravel(), scores.reshape(-1, 1), layout, rounded=True)[:, 0]
+    return measure.judge(Y.ravel(), scores.reshape(-1, 1), _rows_as_queries(Y))[:, 0]
+
+
+def _tied(scores: Array) -> Array:
+    """Scores (q, d) in which those of a row that differ by rounding only are equal."""
+    return tied(scores.reshape(-1, 1), _rows_as_queries(scores)).reshape(scores.shape)
+
+
+def _rows_as_queries(Y: Array) -> QueryLayout:
+    return query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)
 
 
 @estimator
@@ -354,11 +363,11 @@ class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
             )
         alphas = fitting.alphas_of(self, positive=True)
         alphas = problem.grid() if alphas is None else alphas
-        held = (problem.without_each_query(float(alpha)) for alpha in alphas)
+        held = (_tied(problem.without_each_query(float(alpha))) for alpha in alphas)
         values = np.column_stack([_each_query(measure, problem.Y, scores) for scores in held])
         results = Results(measure.greater_is_better, self.rule, mutual=True)
         results.add({}, alphas, Curve(*mean_and_error(values), values))
         self._keep(problem, X, results.best_value)
         fitting.publish(self, results, f"leave-query-out over {self.n_queries_} queries")
-        self.held_out_scores_ = problem.without_each_query(self.alpha_)
+        self.held_out_scores_ = _tied(problem.without_each_query(self.alpha_))
         return self

@@ -16,12 +16,14 @@ from rankrls._arrays import check_together, in_place, moved, to_host
 from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
+from rankrls._queries import query_layout
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import labelled_rows
 from rankrls.models import fitting
 from rankrls.models.parameters import SelectionParameters, check_parameters
 from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.folds import with_new
 from rankrls.selection.plans import Plan, few_folds
@@ -123,9 +125,10 @@ class Ranker(RegressorMixin, BaseEstimator):
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
         """1 - disagreement error: the share of pairs with different labels that are ordered correctly.
 
-        Predicted ties count half. Queries have the same weight; those without two different labels are left out.
-        Several targets are averaged. Estimators that are fitted on unlabelled rows too are evaluated on the labelled
-        ones.
+        Predicted ties count half; scores that differ by rounding only are tied, which is up to 2e-10 of the largest
+        difference of a score from the mean of its query. Queries have the same weight; those without two different
+        labels are left out. Several targets are averaged. Estimators that are fitted on unlabelled rows too are
+        evaluated on the labelled ones.
 
         Parameters
         ----------
@@ -145,6 +148,7 @@ class Ranker(RegressorMixin, BaseEstimator):
         if labels.shape[1:] != scores.shape[1:]:
             problem = f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}."
             raise InputError(problem, parameter="y")
+        scores = tied(scores, query_layout(qid, len(scores)))
         measure, columns = Measure("disagreement"), zip(labels.T, scores.T, strict=True)
         errors = [measure(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
         return 1.0 - float(np.mean(errors))

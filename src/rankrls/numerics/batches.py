@@ -12,28 +12,31 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._arrays import chunk_values, device_of, moved, namespace, on_device, taken, to_host
+from rankrls._arrays import chunk_values, device_of, joined, moved, namespace, on_device, taken, to_host
+from rankrls.numerics.eigen import unit_of_rounding
 from rankrls.numerics.graph import Array, Index
+from rankrls.numerics.ties import ROUNDED
 from rankrls.numerics.units import GOAL, LARGE, ROUNDS, solve, without_own
 
 
 def predictions(
     Z: Any, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Any, Index] | None
-) -> tuple[Array, Array]:
-    """``F f`` of every unit by the model without it, (alphas, rows), and the scores of the means of the rows' queries.
+) -> tuple[Array, Array, Array]:
+    """``F f`` of every unit by the model without it, (alphas, rows), how far it may be off, and the scores of means.
 
     As :func:`rankrls.numerics.units.predictions`, with Z and the means on a device and all else on the host.
     """
     n, mT = Z.shape[1], namespace(Z).matrix_transpose
-    out = np.empty((D.shape[1], len(t)))
+    out, off = np.empty((D.shape[1], len(t))), np.empty((D.shape[1], len(t)))
     levels, inner = np.empty_like(out), (moved(D.T, Z), moved((D * right[:, None]).T, Z), moved(right, Z))
     for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
         own, labels = _rows(Z, at, real), np.where(real, t[at], 0.0)
         here = moved(labels, Z)[:, None, :]
         if at.shape[1] > max(8 * n, 512):
             P, still = np.empty((len(at), D.shape[1], at.shape[1])), np.ones((len(at), D.shape[1]), dtype=bool)
+            terms = np.zeros(still.shape)
         else:
-            found, still = _iterate(own, here, *inner)
+            found, still, terms = _iterate(own, here, *inner)
             P = np.array(to_host(found))
         for k in np.flatnonzero(still.any(axis=0)):
             late = np.flatnonzero(still[:, k])
@@ -42,11 +45,18 @@ def predictions(
         large = np.flatnonzero(bound > LARGE)
         P[large] = without_own(P[large], to_host(taken(own, large)), labels[large], D, right, inverse)
         out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
+        uncertain = 4.0 * least_residual(Z) * (terms + np.linalg.norm(P, axis=2))
+        off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
         if means is not None:
             w = ((moved(P, Z) - here) @ own + inner[2]) * inner[0]
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
-    return out, levels
+    return out, off, levels
+
+
+def least_residual(Z: Any) -> float:
+    """Where conjugate gradients end, relative to the scores, in the precision of Z."""
+    return max(GOAL, 4.0 * unit_of_rounding(Z))
 
 
 def dual_predictions(
@@ -59,25 +69,32 @@ def dual_predictions(
     right: Array,
     large: Any,
     means: tuple[Any, Index] | None,
-) -> tuple[Array, Array]:
+) -> tuple[Array, Array, Array]:
     """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``; and scores of means.
 
-    Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``.
+    Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``: V is rounded, and so is the
+    small matrix, whose inverse amplifies that.
     """
     mT, out = namespace(V).matrix_transpose, np.empty((t.shape[1], D.shape[1], len(t)))
+    off, unit = np.zeros_like(out), ROUNDED * unit_of_rounding(V)
     levels, more = np.zeros_like(out), 0 if means is None else D.size
     for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V), exact=not on_device(V)):
         own, labels = _rows(V, at, real), np.where(real[..., None], t[at], 0.0)
         others = moved(right, V) - mT(own) @ moved(labels, V)
+        identity = moved(np.eye(at.shape[1]) * real[:, None, :], V)
         filled = moved(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
         for k in range(D.shape[1]):
             half = own * moved(np.sqrt(np.abs(rest[:, k])), V)
             A = half @ mT(half if rest[:, k].min() >= 0.0 else half * moved(np.sign(rest[:, k]), V)) + filled
             if large[k]:
-                found = _solved(A, own @ (moved((values * D[:, k])[:, None], V) * others))
+                asked = moved((values * D[:, k])[:, None], V) * others
             else:
-                found = labels - _solved(A, own @ moved(rest[:, k, None] * right, V))
-            out[:, k, at[real]] = found[real].T
+                asked = moved(rest[:, k, None] * right, V)
+            solved = _solved(A, joined([own @ asked, identity], axis=2))
+            found, inverse = solved[..., : t.shape[1]], solved[..., t.shape[1] :]
+            amplified = np.linalg.norm(inverse, axis=2, keepdims=True) * np.linalg.norm(found, axis=1, keepdims=True)
+            off[:, k, at[real]] = unit * amplified[real].T
+            out[:, k, at[real]] = (found if large[k] else labels - found)[real].T
         if means is None:
             continue
         for k in range(t.shape[1]):
@@ -85,7 +102,7 @@ def dual_predictions(
             w = (moved(right[:, k], V) - moved(error, V) @ own) * moved(D.T, V)
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[k][:, at[real]] = found.transpose(1, 0, 2)[:, real]
-    return out, levels
+    return out, off, levels
 
 
 def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = False) -> Iterator[tuple[Index, Any]]:
@@ -110,8 +127,8 @@ def _rows(Z: Any, at: Index, real: Any) -> Any:
     return own if real.all() else own * moved(real.astype(np.float64)[..., None], Z)
 
 
-def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any]:
-    """All units and alphas by conjugate gradients, (units, alphas, rows), and which have not settled, on the host.
+def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any, Array]:
+    """All units and alphas by conjugate gradients, (units, alphas, rows); which have not settled, and their terms.
 
     Alphas fall, and larger ones settle first: these are dropped from the front.
     """
@@ -120,9 +137,9 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any]:
     R = _smoothed(P - t, Z, Dt)
     P = P + R
     trace = xp.sum(Z * Z, axis=1) @ xp.matrix_transpose(Dt)
-    least = max(GOAL, 4.0 * float(xp.finfo(Z.dtype).eps))
+    terms = _inner(P, P) + _inner(R, R)
     # near an influence of 1 an error is larger than its residual
-    goal = (least * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * (_inner(P, P) + _inner(R, R))
+    goal = (least_residual(Z) * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * terms
     R = _smoothed(R, Z, Dt)
     p, x, rr, settled = R, xp.zeros_like(R), _inner(R, R), []
     for _ in range(ROUNDS):
@@ -141,7 +158,8 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any]:
         p = R + xp.where(rr > 0.0, new / xp.where(rr > 0.0, rr, 1.0), 0.0)[..., None] * p
         rr = new
     still = to_host(rr > goal)
-    return P + xp.concat([*settled, x], axis=1), np.pad(still, ((0, 0), (P.shape[1] - still.shape[1], 0)))
+    still = np.pad(still, ((0, 0), (P.shape[1] - still.shape[1], 0)))
+    return P + xp.concat([*settled, x], axis=1), still, np.sqrt(to_host(terms))
 
 
 def _smoothed(v: Any, Z: Any, Dt: Any) -> Any:

@@ -35,11 +35,12 @@ def symmetric_eigen(S: Any, size: int) -> tuple[Array, Any]:
         # its transpose is in LAPACK's order of a matrix
         with blas_threads_for(float(n) ** 3):
             values, vectors = linalg.eigh(S.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
-    values[np.abs(values) <= max(size, n) * _eps(S) * np.abs(values).max(initial=0.0)] = 0.0
+    values[np.abs(values) <= max(size, n) * unit_of_rounding(S) * np.abs(values).max(initial=0.0)] = 0.0
     return values, vectors
 
 
-def _eps(S: Any) -> float:
+def unit_of_rounding(S: Any) -> float:
+    """The spacing of numbers around 1 in the precision of an array."""
     return float(namespace(S).finfo(S.dtype).eps)
 
 
@@ -124,7 +125,7 @@ def _device_solution(S: Any, B: Any, alpha: float) -> Array | None:
     The array API has no triangular solve: only whether there is a Cholesky factor is used.
     """
     xp, n = namespace(S), S.shape[0]
-    if not n or not alpha > max(1e-9, 1e2 * _eps(S)) * float(xp.linalg.trace(S)) / n:
+    if not n or not alpha > max(1e-9, 1e2 * unit_of_rounding(S)) * float(xp.linalg.trace(S)) / n:
         return None
     A = S + alpha * xp.eye(n, dtype=S.dtype, device=device_of(S))
     try:

@@ -9,8 +9,8 @@ In the dual, ``I - H`` on the unit is ``V diag(alpha / (lambda + alpha)) V'``: n
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -26,9 +26,11 @@ from rankrls._arrays import (
 from rankrls._compiled import stream_threads
 from rankrls.numerics import batches
 from rankrls.numerics.chunks import chunks, map_chunks
+from rankrls.numerics.eigen import unit_of_rounding
 from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_means
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother, centred_items, regresses
+from rankrls.numerics.ties import ROUNDED, tie
 from rankrls.numerics.units import predictions
 
 R = TypeVar("R")
@@ -42,26 +44,19 @@ _ROUNDED = 0.05
 """Of the root of the largest eigenvalue: in the dual, smaller scores are rounded as scores of items of this size."""
 
 
-@dataclass(frozen=True, eq=False)
-class HeldOut:
-    """Held-out scores, and how exact they are.
+class Rounding(NamedTuple):
+    """What held-out scores are rounded with: ``sizes`` of the rows and ``norms`` (targets, alphas) of the functions.
 
-    Attributes
-    ----------
-    scores : ndarray of shape (targets, alphas, rows)
-        Of items, measured from the mean of their query; or margins of preferences.
-    sizes : ndarray of shape (rows,)
-    norms : ndarray of shape (targets, alphas)
-        ``||x_i||`` from where scores are measured and ``||w||``: a score is exact up to some units of rounding of the
-        product of both, so that scores which differ by less are tied.
-    levels : ndarray of shape (targets, alphas, rows), or 0
-        Scores of the queries' means, if they were asked for: the model's scores are the sum of both.
+    They are ``||x_i||`` from where scores are measured, and ``||w||``: a score is exact up to some units of rounding of
+    the product of both.
     """
 
-    scores: Array
     sizes: Array
     norms: Array
-    levels: Any = 0.0
+
+    def off(self, unit: float) -> Array:
+        """By how much each score may be off, (targets, alphas, rows)."""
+        return ROUNDED * unit * self.norms[..., None] * self.sizes
 
 
 def hold_out(
@@ -73,8 +68,9 @@ def hold_out(
     units: Index | None = None,
     means: bool = False,
     rotated: bool = False,
-) -> HeldOut:
-    """Scores of each unit's rows by the model of all other units.
+    rounding: Rounding | None = None,
+) -> Array:
+    """Scores of each unit's rows by the model of all other units; tied ones are equal (:mod:`rankrls.numerics.ties`).
 
     Parameters
     ----------
@@ -89,14 +85,16 @@ def hold_out(
     units : ndarray of shape (units + 1,), optional
         Unit k consists of the queries ``units[k]`` to ``units[k + 1] - 1`` of the part. By default each query.
     means : bool
-        Whether the scores of the queries' means are found too.
+        Whether scores are those of the model itself, and not measured from the means of their queries.
     rotated : bool
         Whether X is already multiplied by the smoother's directions.
+    rounding : Rounding, optional
+        What scores are rounded with, if it is known already.
 
     Returns
     -------
-    HeldOut
-        In the order of the part's rows.
+    ndarray of shape (targets, alphas, rows)
+        Scores of items, or margins of preferences, in the order of the part's rows.
 
     Notes
     -----
@@ -108,29 +106,67 @@ def hold_out(
         return _hold_out_dual(smoother, graph, alphas, bounds, means)
     deviations, centres = graph.read(X)
     predict = batches.predictions if on_device(deviations) else predictions
-    D, inverse, out, levels = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0], [], []
-    Z = whole = deviations if rotated else deviations @ smoother.directions
-    norms, means_of_features = np.sqrt((smoother.right**2).T @ D**2), centres
+    D, inverse = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0]
+    Z = deviations if rotated else deviations @ smoother.directions
+    means_of_features = centres
     if centres is not None:
         centres = centres @ smoother.directions
-    spreads = None if rotated else smoother.spreads
-    if spreads is not None:
-        whole, norms = deviations / moved(spreads, deviations), _norms(smoother, spreads, alphas)
-    if centres is not None and regresses(graph):
-        level = centres if spreads is None else means_of_features / moved(spreads, deviations)
-        whole = whole + repeated(level, np.diff(graph.starts))
-    sizes = _with_levels(np.sqrt(squared_lengths(whole, axis=1)), graph)
+    if rounding is None:
+        rounding = _rounding(smoother, graph, alphas, (deviations, means_of_features), (Z, centres))
     deviations = np.array(to_host(taken(Z, np.flatnonzero(graph.unseen))))
     graph.factor(Z, centres)
     places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     asked = (centres, places) if means and centres is not None else None
-    for target, right in zip(graph.target.T, smoother.right.T, strict=True):
-        P, level = predict(Z, target, bounds, D, right, inverse, asked)
-        scores = graph.unfactor(P)
-        _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
-        out.append(scores)
-        levels.append(level)
-    return HeldOut(np.stack(out), sizes, norms, np.stack(levels) if asked else 0.0)
+    off = rounding.off(unit_of_rounding(Z))
+    out = np.empty_like(off)
+    levels = np.zeros_like(off)
+    for k, (target, right) in enumerate(zip(graph.target.T, smoother.right.T, strict=True)):
+        P, uncertain, level = predict(Z, target, bounds, D, right, inverse, asked)
+        out[k] = graph.unfactor(P)
+        _add_unseen(out[k], graph, bounds, deviations, Z, target - P, D, right)
+        off[k] += _unfactored(uncertain, graph)
+        if asked:
+            levels[k] = level
+    make_ties(out, graph, off, levels)
+    return out
+
+
+def make_ties(scores: Array, graph: Graph, off: Array, levels: Array) -> None:
+    """Make scores (targets, alphas, rows) equal that differ by no more than they may be off, and add levels to them.
+
+    A margin that may be 0 is 0.
+    """
+    if isinstance(graph, PreferenceGraph):
+        scores[np.abs(scores) <= off] = 0.0
+        return
+    columns = (-1, graph.n_rows)
+    tie(scores.reshape(columns), graph.starts, off.reshape(columns), levels.reshape(columns))
+
+
+def _unfactored(off: Array, graph: Graph) -> Array:
+    """By how much scores may be off, given it of ``F f``."""
+    scale = np.where(graph.unseen, np.inf, graph.scale)
+    heaviest = graph.scale.max(initial=0.0)
+    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
+    inverse[graph.unseen] = 1.0 / heaviest if heaviest > 0.0 else 0.0
+    return np.asarray(off * _with_levels(inverse, graph))
+
+
+def _rounding(
+    smoother: Smoother, graph: Graph, alphas: Array, rows: tuple[Any, Any], turned: tuple[Any, Any]
+) -> Rounding:
+    """Of deviations and means of queries, in the features and in the coordinates of the smoother."""
+    spreads = smoother.spreads
+    if spreads is None:
+        whole, level = turned
+        norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)
+    else:
+        units = moved(spreads, rows[0])
+        whole, level = rows[0] / units, None if rows[1] is None else rows[1] / units
+        norms = _norms(smoother, spreads, alphas)
+    if level is not None and regresses(graph):
+        whole = whole + repeated(level, np.diff(graph.starts))
+    return Rounding(_with_levels(np.sqrt(squared_lengths(whole, axis=1)), graph), norms)
 
 
 def _norms(smoother: Smoother, spreads: Array, alphas: Array) -> Array:
@@ -160,12 +196,12 @@ def hold_out_chunks(
     graph: Graph,
     X: Any,
     alphas: Array,
-    judge: Callable[[Graph, HeldOut], R],
+    judge: Callable[[Graph, Array], R],
     *,
     units: Index | None = None,
     means: bool = False,
 ) -> Iterator[R]:
-    """``judge(part, held_out)`` of each chunk of units, in their order, on all threads; see :func:`hold_out`.
+    """``judge(part, scores)`` of each chunk of units, in their order, on all threads; see :func:`hold_out`.
 
     Scores of all data never exist together.
     """
@@ -185,16 +221,18 @@ def hold_out_chunks(
         if isinstance(smoother, ItemSmoother):
             size, norms = smoother.rounding(alphas)
         size, X = size[graph.winners] + size[graph.losers], items
+        norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)[0] if norms is None else norms
 
     def run(chunk: tuple[int, int]) -> R:
         own = bounds[chunk[0] : chunk[1] + 1]
         part = graph.part(int(own[0]), int(own[-1]))
-        held = hold_out(smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated)
-        if rotated:
-            held = replace(held, sizes=size[part.first_row : part.first_row + part.n_rows])
+        rounding = None
         if norms is not None:
-            held = replace(held, norms=norms[None])
-        return judge(part, held)
+            rounding = Rounding(size[part.first_row : part.first_row + part.n_rows], norms[None])
+        scores = hold_out(
+            smoother, part, X, alphas, units=own - own[0], means=means, rotated=rotated, rounding=rounding
+        )
+        return judge(part, scores)
 
     if device:  # a chunk is judged while the next one is computed
         return stream_threads(run, chunks(graph.starts[bounds], rows), threads=2)
@@ -223,7 +261,7 @@ def _add_unseen(
         scores[:, places[inside]] = w @ deviations[inside].T
 
 
-def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> HeldOut:
+def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> Array:
     """:func:`hold_out` in the dual: the error ``e = t_U - P`` solves ``(I - H)_UU e = (t - H t)_U``.
 
     For a large alpha scores are far smaller than the labels: then P itself solves the same equations with
@@ -235,7 +273,7 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     large = alphas > _LARGE_ALPHA * s.top
     query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     centres = None if s.means is None or not means else (s.means[graph.first_query :, ...], query)
-    P, levels = batches.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large, centres)
+    P, uncertain, levels = batches.dual_predictions(V, t, bounds, s.values, rest, D, s.right, large, centres)
     unseen = graph.unseen
     first = int(np.count_nonzero(s.graph.unseen[: graph.first_row]))
     deviations = to_host(s.unseen[first : first + int(unseen.sum()), ...])
@@ -250,4 +288,6 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and multiplied by coefficients that grow as alpha falls
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
-    return HeldOut(out, sizes, norms, levels)
+    off = Rounding(sizes, norms).off(unit_of_rounding(V)) + _unfactored(uncertain, graph)
+    make_ties(out, graph, off, levels)
+    return out

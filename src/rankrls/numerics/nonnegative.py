@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls.numerics.graph import Array, Graph, Index
-from rankrls.numerics.holdout import HeldOut
+from rankrls.numerics.holdout import make_ties
 from rankrls.numerics.smoother import Equations
 
 Signs = NDArray[np.int8]
+_OFF = 1e-12
+"""By how much held-out scores may be off, relative to the products of items' and weights' lengths."""
 
 
 def signed_path(equations: Equations, alphas: Array, signs: Signs) -> Array:
@@ -100,7 +102,7 @@ def hold_out_signed(
     *,
     units: Index | None = None,
     means: bool = False,
-) -> HeldOut:
+) -> Array:
     """Scores of each unit of a part by the model of all other units, under constraints; as of ``hold_out``.
 
     Without the rows U the normal equations are less by theirs, since no pair is in two queries: the constrained problem
@@ -108,15 +110,16 @@ def hold_out_signed(
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
     deviations, centres = graph.read(X)
-    scores, levels = np.empty((2, equations.right.shape[1], len(alphas), len(deviations)))
+    full = np.linalg.norm(signed_path(equations, alphas, signs), axis=1)
+    scores, levels, off = np.zeros((3, equations.right.shape[1], len(alphas), len(deviations)))
     for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         unit, rows = graph.part(a, b), slice(graph.starts[a], graph.starts[b])
         w = signed_path(equations - Equations.of(unit, X), alphas, signs)
         scores[..., rows] = np.einsum("ij,ajt->tai", deviations[rows], w, optimize=True)
+        norms = np.maximum(np.linalg.norm(w, axis=1), full).T
+        off[..., rows] = _OFF * norms[..., None] * np.linalg.norm(deviations[rows], axis=1)
         if means and centres is not None:
             of_query = np.einsum("ij,ajt->tai", centres[a:b], w, optimize=True)
             levels[..., rows] = np.repeat(of_query, np.diff(unit.starts), axis=-1)
-    full = signed_path(equations, alphas, signs)
-    norms = np.sqrt(np.einsum("anj,anj->ja", full, full))
-    sizes = np.sqrt(np.einsum("ij,ij->i", deviations, deviations))
-    return HeldOut(scores, sizes, norms, levels if means and centres is not None else 0.0)
+    make_ties(scores, graph, off, levels)
+    return scores

@@ -25,6 +25,8 @@ from rankrls.numerics.graph import Array, Index
 
 GOAL = 1e-12
 """Residuals of conjugate gradients, relative to the scores."""
+OFF = 4.0 * GOAL
+"""By how much predictions may be off, relative to what they are the sum of."""
 ROUNDS = 14
 _FEW = 4
 _BATCH = 1 << 21
@@ -37,37 +39,42 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def predictions(
     Z: Array, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Array, Index] | None
-) -> tuple[Array, Array]:
-    """``F f`` of every unit by the model without it, (alphas, rows). ``inverse`` is 1 / lambda.
+) -> tuple[Array, Array, Array]:
+    """``F f`` of every unit by the model without it, (alphas, rows), and by how much it may be off.
 
     And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
+    ``inverse`` is 1 / lambda.
     """
     n, Dt, full = Z.shape[1], np.ascontiguousarray(D.T), D * right[:, None]
-    out, sizes, most = np.empty((D.shape[1], len(Z))), np.diff(bounds), D.max(axis=1)
+    out, off = np.empty((2, D.shape[1], len(Z)))
+    sizes, most = np.diff(bounds), D.max(axis=1)
     for u in np.unique(sizes[sizes <= _FEW]):
         same, count = np.flatnonzero(sizes == u), max(1, _BATCH // (u * n + n * D.shape[1]))
         for some in (same[k : k + count] for k in range(0, len(same), count)):
             at = bounds[some, None] + np.arange(u)
             own, labels = Z[at], t[at]
-            P = _few_rows(own, labels, D, full)
+            P, uncertain = _few_rows(own, labels, D, full)
             large = np.flatnonzero(np.einsum("kun,kun->kn", own, own) @ most > LARGE)
             if len(large):
                 P[large] = without_own(P[large], own[large], labels[large], D, right, inverse)
             out[:, at] = P.transpose(1, 0, 2)
+            off[:, at] = uncertain.T[:, :, None]
     long = sizes > max(8 * n, 512)
     some = np.flatnonzero((sizes > _FEW) & ~long)
     traces, still = np.zeros(len(sizes)), np.zeros((len(sizes), D.shape[1]), dtype=bool)
-    _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, traces, still)
+    _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
         if len(late := np.flatnonzero(still[k] | long[k])):
             out[late, r] = _direct(Z[r], t[r], D[:, late], right)
         if long[k] or traces[k] > LARGE:
             out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
+        if long[k]:
+            off[:, r] = OFF * np.linalg.norm(out[:, r], axis=1, keepdims=True)
     levels = np.empty_like(out)
     if means is not None:
         _score_means(Z, t, bounds, Dt, right, *means, out, levels)
-    return out, levels
+    return out, off, levels
 
 
 def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: Array) -> Array:
@@ -94,8 +101,11 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
     return P
 
 
-def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> Array:
-    """Units of at most 4 rows: every product of two rows for all alphas in one multiplication, then small solves."""
+def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> tuple[Array, Array]:
+    """Units of at most 4 rows: every product of two rows for all alphas in one multiplication, then small solves.
+
+    Returns predictions (units, alphas, rows), and by how much those of a unit may be off, (units, alphas).
+    """
     k, u, n = Z.shape
     i, j = np.tril_indices(u)
     P = (Z @ full).transpose(0, 2, 1)
@@ -105,17 +115,21 @@ def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> Array:
     S[..., j, i] = products
     rest = P - np.einsum("kauv,kv->kau", S, t)
     A = np.eye(u) - S
+    terms = np.linalg.norm(P, axis=2) + np.linalg.norm(rest, axis=2)
     if u == 1:
-        return np.divide(rest, A[..., 0], out=np.zeros_like(rest), where=A[..., 0] != 0.0)
-    try:
-        return np.asarray(np.linalg.solve(A, rest[..., None])[..., 0])
-    except np.linalg.LinAlgError:  # an alpha is lost in rounding
-        return np.asarray((np.linalg.pinv(A, hermitian=True) @ rest[..., None])[..., 0])
+        P = np.divide(rest, A[..., 0], out=np.zeros_like(rest), where=A[..., 0] != 0.0)
+    else:
+        try:
+            P = np.linalg.solve(A, rest[..., None])[..., 0]
+        except np.linalg.LinAlgError:  # an alpha is lost in rounding
+            P = (np.linalg.pinv(A, hermitian=True) @ rest[..., None])[..., 0]
+    return P, OFF * (terms + np.linalg.norm(P, axis=2))
 
 
 @compiled
-def _iterate(Z, t, bounds, some, Dt, full, out, traces, still):  # type: ignore[no-untyped-def]
-    """Some units, each with all alphas: predictions ``out``, traces, and which alphas have not settled.
+def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ignore[no-untyped-def]
+    """Some units, each with all alphas: predictions ``out`` and how far they are ``off``, traces, and which alphas
+    have not settled.
 
     Compiled, for queries are small: between their products numpy takes as long as the products.
     """
@@ -144,8 +158,11 @@ def _iterate(Z, t, bounds, some, Dt, full, out, traces, still):  # type: ignore[
             goal[a] = ((1.0 if trace < 0.5 else 0.01) * GOAL) ** 2 * size[a]
         _conjugate_gradients(_smoothed(R, own, Dt), own, Dt, goal, P, still[k])
         for a in range(len(P)):
+            total = 0.0
             for r in range(len(own)):
                 out[a, bounds[k] + r] = P[a, r]
+                total += P[a, r] ** 2
+            off[a, bounds[k] : bounds[k + 1]] = OFF * (np.sqrt(size[a]) + np.sqrt(total))
 
 
 @compiled

@@ -20,13 +20,11 @@ from rankrls.metrics._evaluate import right_order
 from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
 from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greedy_matching, item_values
 from rankrls.numerics.graph import Array, Index
-from rankrls.numerics.holdout import HeldOut
+from rankrls.numerics.ties import tied
 from rankrls.selection.folds import ItemFold
 from rankrls.selection.rules import scale_of
 
 _PAIR_ROWS = 4096
-_TIED = 64.0 * float(np.finfo(np.float64).eps)
-"""Two scores are tied if they differ by at most this share of the sum of their sizes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,13 +69,15 @@ class Curve:
 def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
     """Evaluate scores (items, values, targets) of the items of ``data``.
 
-    Scores of a query that differ by rounding only are ties. Several targets are averaged query by query. Preferences
-    are one block, or one for each new item.
+    Of computed scores, those of a query that differ by rounding only are made equal, in ``scores`` itself. Several
+    targets are averaged query by query. Preferences are one block, or one for each new item.
     """
     if isinstance(data, PreferredItems):
         return _share_of_preferences(measure, data, np.ascontiguousarray(scores[:, :, 0]))
+    for t in range(scores.shape[2]):
+        scores[:, :, t] = tied(scores[:, :, t], data.layout)
     targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
-    found = [measure.judge(y, given, data.layout, data.weights, rounded=True) for y, given in targets]
+    found = [measure.judge(y, given, data.layout, data.weights) for y, given in targets]
     values, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
     return Curve(mean, mean_and_error(values)[1], values)
 
@@ -108,18 +108,16 @@ def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: A
     return (right if measure.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
 
 
-def judge_queries(measure: Measure, part: Any, held: HeldOut) -> Array:
-    """The measure of held-out queries, a chunk of a graph, (targets, queries, values)."""
-    given = {"weights": part.weights, "places": part.rows, "sizes": held.sizes}
-    targets = zip(held.scores, part.y.T, held.norms, strict=True)
-    return np.stack([measure.values(f, y, part.starts, norms=norm, **given) for f, y, norm in targets])
+def judge_queries(measure: Measure, part: Any, scores: Array) -> Array:
+    """The measure of held-out scores (targets, values, rows) of a chunk of a graph, (targets, queries, values)."""
+    given = {"weights": part.weights, "places": part.rows}
+    targets = zip(scores, part.y.T, strict=True)
+    return np.stack([measure.values(f, y, part.starts, **given) for f, y in targets])
 
 
-def judge_preferences(measure: Measure, part: Any, held: HeldOut) -> tuple[Array, Array]:
+def judge_preferences(measure: Measure, part: Any, margins: Array) -> tuple[Array, Array]:
     """The measure of held-out preferences, (preferences, values), and their weights."""
-    margins = held.scores[0].T.copy()
-    margins[np.abs(margins) <= _TIED * held.sizes[:, None] * held.norms[0]] = 0.0
-    return ordered_rightly(measure, margins, part.strength, part.weights)
+    return ordered_rightly(measure, np.ascontiguousarray(margins[0].T), part.strength, part.weights)
 
 
 def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:

@@ -30,7 +30,7 @@ from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
-from rankrls.numerics.holdout import HeldOut, hold_out_chunks, in_order_of
+from rankrls.numerics.holdout import hold_out_chunks, in_order_of
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
 from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
 from rankrls.numerics.runs import dense_rows
@@ -46,7 +46,7 @@ from rankrls.selection.curves import Curve, judge_preferences, judge_queries, me
 
 _UNRESOLVED = 1e-11
 """An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""
-Judge = Callable[[Any, HeldOut], Any]
+Judge = Callable[[Any, Array], Any]
 """Is given a chunk of a graph and its held-out scores."""
 
 
@@ -404,7 +404,7 @@ class LeastSquaresProblem:
             Numbers of the queries (groups of preferences) that are held out together, each at most once. By default
             each query by itself.
         means : bool
-            Whether the scores of the queries' means are found too.
+            Whether scores are those of the model itself, and not measured from the means of their queries.
         """
         check_positive(values)
         return [form.hold_out(values, judge, folds, means) for form in self.forms]
@@ -412,8 +412,8 @@ class LeastSquaresProblem:
     def held_out_scores(self, values: Array, folds: Sequence[Index] | None = None) -> Array:
         """Held-out scores of items (margins of preferences), (rows, values, targets); NaN for rows not held out."""
 
-        def kept(part: Graph, held: HeldOut) -> tuple[Index, Array]:
-            return part.rows, held.scores + held.levels
+        def kept(part: Graph, scores: Array) -> tuple[Index, Array]:
+            return part.rows, scores
 
         out = self._in_rows(self.hold_out(values, kept, folds, means=True))
         out[:, self.unresolved(values)] = np.nan
@@ -444,11 +444,11 @@ class LeastSquaresProblem:
         room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
         keeps = 8 * rows * len(values) * sum(form.graph.target.shape[1] for form in self.forms) <= room
 
-        def judge(part: Any, held: HeldOut) -> tuple[Array, Any]:
-            return judge_queries(measure, part, held), (part.rows, held.scores + held.levels) if keeps else None
+        def judge(part: Any, scores: Array) -> tuple[Array, Any]:
+            return judge_queries(measure, part, scores), (part.rows, scores) if keeps else None
 
         found, kept = [], []
-        for chunks in self.hold_out(values, judge, folds, means=keeps):
+        for chunks in self.hold_out(values, judge, folds, means=keeps or callable(measure.name)):
             judged, scores_of_chunks = zip(*chunks, strict=True)
             kept.append(scores_of_chunks)
             of_targets = np.concatenate(judged, axis=1)

@@ -280,7 +280,9 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
             for part in parts():
                 scores[part.watched] = refitted(data, candidate, part, values)
         rows = np.sort(np.concatenate([everything[block] for block in blocks]))
-        found = evaluated(measure, data.take(rows, items=False), scores[rows])
+        held = scores[rows]
+        found = evaluated(measure, data.take(rows, items=False), held)
+        scores[rows] = held
         if hasattr(problem, "unresolved"):
             found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((data.n_queries, len(values)), np.nan)

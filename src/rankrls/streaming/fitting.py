@@ -21,7 +21,7 @@ from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.chunks import left_fold
 from rankrls.numerics.graph import Array, Index, LabelledGraph
-from rankrls.numerics.holdout import HeldOut, hold_out_chunks
+from rankrls.numerics.holdout import hold_out_chunks
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from rankrls.selection.curves import judge_queries
@@ -176,8 +176,8 @@ def _held_out(model: Model, measure: Measure, basis: Basis | None, part: Any) ->
     if not len(rows.y):
         return np.empty((0, len(model.alphas)))
 
-    def judge(chunk: Any, held: HeldOut) -> Array:
-        return judge_queries(measure, chunk, held)[0]
+    def judge(chunk: Any, scores: Array) -> Array:
+        return judge_queries(measure, chunk, scores)[0]
 
     graph, X = rows.graph(model.setting), _features(rows.X, basis)
     return np.concatenate(list(hold_out_chunks(model.smoother, graph, X, model.alphas, judge)))
