@@ -10,13 +10,24 @@ from typing import Any
 import numpy as np
 from numpy.random import Generator
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from tests.models.oracles import GRAPHS, laplacian, query_rows
 from tests.oracles import ridge
 
 from attack.campaign import Refused, Target, Wrong
 from attack.cases import chance, choice
-from rankrls import CGRankRLS, InputError, RankRLS, SparseRankRLS
+from rankrls import (
+    CGRankRLS,
+    GreedyRankRLS,
+    InputError,
+    RankRLS,
+    RankRLSCV,
+    RankSVMCV,
+    SparseRankRLS,
+    SparseRankRLSCV,
+)
+from rankrls.metrics import evaluate
 from rankrls.model_selection import leave_query_out
 
 _EPSILON = float(np.finfo(float).eps)
@@ -99,7 +110,59 @@ def _held_out(p: Problem) -> None:
             p.same(f"{solver} scores held out", got, expected, factor=1e4 * size, least=1e-8 * size)
 
 
-ROUTES: dict[str, Callable[[Problem], None]] = {"solvers": _solvers, "held out": _held_out}
+def _order(p: Problem) -> None:
+    """Choice and value on a few different rows, in two orders; and the value is that of the stored scores."""
+    if len(np.unique(p.qid)) == 1:  # folds of rows are drawn
+        raise Refused
+    X = np.digitize(p.X, np.median(p.X, axis=0).max(initial=0.0) * np.array([0.0, 1.0])).astype(float)
+    X = X[p.rng.integers(0, len(X), len(X))]
+    y = np.round(2.0 * p.y)
+    parameters = choice(p.rng, [{}, {"solver": "dual"}, {"solver": "primal"}, {"kernel": "rbf", "gamma": 0.1}])
+    found = []
+    for rows in (np.arange(len(y)), p.rng.permutation(len(y))):
+        model = RankRLSCV((10.0, 1.0, 0.1, 0.01, 1e-3), **p.graph, **parameters)
+        model.fit(X[rows], y[rows], qid=p.qid[rows], sample_weight=p.w[rows])
+        if model.held_out_scores_ is not None:
+            given = {"qid": p.qid[rows], "sample_weight": p.w[rows], "measures": ["disagreement"]}
+            value = evaluate(y[rows], model.held_out_scores_, **given)["disagreement"]
+            if not abs(value - model.best_score_) <= 1e-9:
+                raise Wrong(f"best_score_ is {model.best_score_}, but that of held_out_scores_ {value}")
+        found.append(model)
+    one, other = (model.cv_results_["mean_score"] for model in found)
+    if found[0].alpha_ != found[1].alpha_ or not np.abs(one - other).max() <= 1e-9:
+        raise Wrong(f"in another order of rows {other} are {one}")
+
+
+def _magnitudes(p: Problem) -> None:
+    """Features, labels and weights times a constant: the same choice, or a refusal by name; never NaN."""
+    sizes = {name: 4.0 ** int(p.rng.integers(-266, 258)) for name in ("X", "y", "sample_weight")}  # 1e-160 to 1e155
+    sizes = {name: size if chance(p.rng, 0.5) else 1.0 for name, size in sizes.items()}
+    invariant = RankRLSCV(balance=p.graph["balance"], ties=p.graph["ties"])
+    others = [RankRLSCV(kernel="rbf"), SparseRankRLSCV(n_basis=5, kernel="linear"), CGRankRLS(), RankSVMCV()]
+    model = choice(p.rng, [invariant, *others, GreedyRankRLS(n_features_to_select=1)])
+    before = clone(model)
+    try:
+        before.fit(p.X, p.y, qid=p.qid, sample_weight=p.w)
+    except InputError:
+        raise Refused from None
+    try:
+        model.fit(p.X * sizes["X"], p.y * sizes["y"], qid=p.qid, sample_weight=p.w * sizes["sample_weight"])
+    except InputError as error:
+        if error.parameter in sizes and not 1e-30 < sizes[error.parameter] < 1e30:
+            raise Refused from None
+        raise Wrong(f"{model} of {sizes} refused {error.parameter}: {error}") from error
+    if not np.isfinite(model.predict(p.new * sizes["X"])).all():
+        raise Wrong(f"{model} of {sizes} gives scores that are not finite")
+    if model is invariant and not abs(model.best_score_ - before.best_score_) <= 1e-9:
+        raise Wrong(f"best_score_ is {model.best_score_} for {sizes}, and {before.best_score_} otherwise")
+
+
+ROUTES: dict[str, Callable[[Problem], None]] = {
+    "solvers": _solvers,
+    "held out": _held_out,
+    "order": _order,
+    "magnitudes": _magnitudes,
+}
 
 
 def judge(case: bytes) -> None:

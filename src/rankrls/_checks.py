@@ -17,6 +17,8 @@ from rankrls._missing import unmasked
 P = ParamSpec("P")
 T = TypeVar("T")
 
+LARGEST, LEAST = 1e40, 1e-40
+"""Of numbers whose largest absolute value is 0 or between these, the products that a fit makes are numbers too."""
 _TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
@@ -63,6 +65,19 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
     where = f"row {row}" if number is None else f"row {row}, column {number}"
     problem = f"{name} holds {values[row, *column]} in {where}: every {what} must be a finite number."
     raise InputError(problem, parameter=name, row=row, column=number)
+
+
+def check_magnitude(name: str, values: NDArray[np.float64]) -> None:
+    """Refuse numbers whose products with those of other parameters overflow or vanish; NaN is left out."""
+    sizes = np.abs(values)
+    largest = float(np.nanmax(sizes, initial=0.0))
+    if largest != 0.0 and not LEAST <= largest <= LARGEST:
+        row = int(np.argwhere(sizes == largest)[0, 0])
+        problem = (
+            f"The largest absolute value of {name} is {largest:.3g}, in row {row}: its products overflow or vanish."
+        )
+        remedy = f"Multiply {name} by a constant; it may be from {LEAST:g} to {LARGEST:g}."
+        raise InputError(f"{problem} {remedy}", parameter=name, row=row)
 
 
 def refuse_where(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:

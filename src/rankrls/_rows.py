@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import on_device, taken
+from rankrls._checks import LARGEST, LEAST
 from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
 
@@ -45,7 +46,7 @@ def mirror(block: NDArray[np.float64]) -> None:
 
 
 def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool = False, first_row: int = 0) -> None:
-    """Refuse NaN and infinity, and values too large to be multiplied where ``products``; name the first one's place.
+    """Refuse NaN and infinity, and numbers too large or small for ``products``; name the first one's place.
 
     ``first_row`` is the number of X's first row in what the user gave.
     """
@@ -54,15 +55,17 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
         flat = values.ravel(order="K")
         with blas_threads_for(_READ * flat.size):
-            if np.isfinite(np.vdot(flat, flat)):  # and no inner product of rows or columns is larger than this one
+            square = np.vdot(flat, flat)  # no inner product of rows or columns is larger
+            if np.isfinite(square) and not (products and not LEAST**2 <= square <= LARGEST**2):
                 return
         if not products and np.isfinite(values.sum(dtype=np.float64)):
             return
     good = np.isfinite(values)
     if good.all():
-        if not products:
+        largest = np.abs(values).max(initial=0.0)
+        if not products or largest == 0.0 or LEAST <= largest <= LARGEST:
             return
-        good = np.abs(values) < np.abs(values).max()
+        good = np.abs(values) < largest
     if sparse.issparse(X):
         position = int(np.argmin(good))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
@@ -73,7 +76,8 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     row += first_row
     where = f"row {row}, column {column}{'' if names is None else f' ({names[column]!r})'}"
     if np.isfinite(value):
-        problem = f"Input {what} holds values whose products overflow, such as {value:g}: {where}. Scale the features."
+        problem = f"Input {what} holds values whose products overflow or vanish, such as {value:g}: {where}."
+        problem += " Scale the features."
     else:
         word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
         problem = f"Input {what} contains {word}: {where}. Remove or impute such values before fitting."

@@ -42,6 +42,11 @@ BAD_DATA = [
         Refusal("products overflow", parameter="X", row=4, column=2),
     ),
     ({"X": holey(1e200)}, Refusal("overflow", parameter="X", row=1, column=0)),
+    ({"X": 1e-100 * with_entry(X, (4, 2), 9.0)}, Refusal("vanish", "Scale", parameter="X", row=4, column=2)),
+    ({"X": 1e80 * with_entry(X, (4, 2), 9.0)}, Refusal("overflow", parameter="X", row=4, column=2)),
+    ({"y": 1e155 * with_entry(Y, 2, 9.0)}, Refusal("9e+155", "Multiply", parameter="y", row=2)),
+    ({"sample_weight": np.full(M, 1e155)}, Refusal("1e+155", "Multiply", parameter="sample_weight", row=0)),
+    ({"sample_weight": np.full(M, 1e-160)}, Refusal("1e-160", "Multiply", parameter="sample_weight", row=0)),
     ({"X": np.full(X.shape, "red", dtype=object)}, Refusal("'red'", parameter="X", row=0, column=0)),
     ({"y": Y[:-1]}, Refusal(f"{M} items", f"{M - 1} labels", parameter="y")),
     ({"y": None}, Refusal("requires", parameter="y")),
@@ -142,10 +147,10 @@ def test_bad_selections(change, refusal):
 
 
 def test_values_too_large_to_multiply():
-    """Only who multiplies them minds, and only in fit; squares just inside the range are no error."""
+    """Only who multiplies them minds, and only in fit; what is just inside the range is no error."""
     RankBoost(n_estimators=2).fit(1e200 * X, Y, qid=QID)
-    model = RankRLS().fit(1e150 * X, Y, qid=QID)
-    np.testing.assert_allclose(model.predict(1e150 * X), RankRLS(0.0).fit(X, Y, qid=QID).predict(X), atol=1e-8)
+    model = RankRLS().fit(1e39 * X, Y, qid=QID)
+    np.testing.assert_allclose(model.predict(1e39 * X), RankRLS(0.0).fit(X, Y, qid=QID).predict(X), atol=1e-8)
     assert np.isfinite(RankRLS().fit(X, Y, qid=QID).predict(1e200 * X)).all()
 
 
@@ -244,3 +249,22 @@ def test_text_is_named_with_its_place():
     model = RankRLS().fit([[1.0, 0.0], [2.0, 1.0], [3.0, 1.0]], [1, 2, 3])
     with Refusal("'x'", parameter="X", row=0, column=1):
         model.predict([["1", "x"]])
+
+
+@pytest.mark.parametrize("name", ["X", "y", "sample_weight"])
+@pytest.mark.parametrize("factor", [4.0**-60, 4.0**60])
+def test_no_choice_depends_on_the_units_of_the_data(name, factor):
+    """Within what is not refused, 1e-36 to 1e36."""
+    data = GOOD | {"sample_weight": np.arange(1.0, M + 1.0)}
+    before = RankRLSCV().fit(**data)
+    after = RankRLSCV().fit(**data | {name: data[name] * factor})
+    np.testing.assert_allclose(after.cv_results_["mean_score"], before.cv_results_["mean_score"], atol=1e-12)
+    assert np.isfinite(after.coef_).all()
+
+
+@pytest.mark.parametrize("factor", [1e155, 1e-160])
+def test_weights_and_strengths_of_preferences_are_refused_by_name(factor):
+    with Refusal("Multiply", parameter="weight", row=0):
+        RankRLSCV().fit_pairs(X, [0, 1, 2], [3, 4, 5], weight=np.full(3, factor))
+    with Refusal("Multiply", parameter="strength", row=0):
+        RankRLSCV().fit_pairs(X, [0, 1, 2], [3, 4, 5], strength=np.full(3, factor))

@@ -21,7 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from rankrls._arrays import host_only, in_place, moved, namespace, on_device, to_host
-from rankrls._checks import numbers_of
+from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._missing import unmasked
@@ -121,6 +121,8 @@ def preferred(
     if not kept.any():
         name = "weight" if len(kept) else "winners"
         raise InputError("There are no preferences, or all of them have weight zero.", parameter=name)
+    check_magnitude("strength", given.strength)
+    check_magnitude("weight", given.weight)
     given = given if kept.all() else given.take(kept)
     if not given.strength.any():
         raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
@@ -225,7 +227,7 @@ def _check_on_device(model: Any, X: Any, *, reset: bool, products: bool) -> Any:
     checked = validate_data(model, X, reset=reset, dtype=dtypes, ensure_all_finite=False)
     with np.errstate(over="ignore"):
         size = float(xp.linalg.vector_norm(checked))  # which squares, as products do
-    if not np.isfinite(size):
+    if not LEAST <= size <= LARGEST:
         check_finite_features(to_host(checked), getattr(model, "feature_names_in_", None), products=products)
     return checked
 
@@ -260,6 +262,7 @@ def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
         value = "NaN" if np.isnan(Y[row, *target]) else "infinity"
         where = f"row {row}{f', target {target[0]}' if target else ''}"
         raise InputError(f"Input y contains {value} in {where}: every label must be finite.", parameter="y", row=row)
+    check_magnitude("y", Y)
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 
@@ -270,6 +273,8 @@ def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     if weights is not None and not weights.any():
         problem = "All values of sample_weight are zero: at least one must be positive."
         raise InputError(problem, parameter="sample_weight")
+    if weights is not None:
+        check_magnitude("sample_weight", weights)
     return weights
 
 

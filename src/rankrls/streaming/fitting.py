@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._checks import check_magnitude
 from rankrls._comparisons import Setting
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features
@@ -58,6 +59,7 @@ class LabelledRows:
         table = part.read()
         y, weights = np.asarray(table.y, dtype=np.float64), table.sample_weight
         _check(part, np.isfinite(y), y, "y", "every row needs a finite label")
+        check_magnitude("y", y)
         check_finite_features(table.X, None, products=True, first_row=part.first_row)
         queries = query_numbers(table.qid)
         if weights is None:
@@ -65,6 +67,7 @@ class LabelledRows:
         weights = np.asarray(weights, dtype=np.float64)
         good = np.isfinite(weights) & (weights >= 0.0)
         _check(part, good, weights, "sample_weight", "weights must be finite and not negative")
+        check_magnitude("sample_weight", weights)
         kept = np.flatnonzero(weights)
         X = table.X if len(kept) == len(y) else table.X[kept]
         return cls(X, y[kept], query_numbers(queries[kept]), weights[kept])
