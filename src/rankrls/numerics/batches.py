@@ -21,14 +21,15 @@ from rankrls.numerics.units import GOAL, LARGE, ROUNDS, solve, without_own
 
 def predictions(
     Z: Any, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Any, Index] | None
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array | None]:
     """``F f`` of every unit by the model without it, (alphas, rows), how far it may be off, and the scores of means.
 
     As :func:`rankrls.numerics.units.predictions`, with Z and the means on a device and all else on the host.
     """
     n, mT = Z.shape[1], namespace(Z).matrix_transpose
     out, off = np.empty((D.shape[1], len(t))), np.empty((D.shape[1], len(t)))
-    levels, inner = np.empty_like(out), (moved(D.T, Z), moved((D * right[:, None]).T, Z), moved(right, Z))
+    levels = None if means is None else np.empty_like(out)
+    inner = (moved(D.T, Z), moved((D * right[:, None]).T, Z), moved(right, Z))
     for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
         own, labels = _rows(Z, at, real), np.where(real, t[at], 0.0)
         here = moved(labels, Z)[:, None, :]
@@ -47,7 +48,7 @@ def predictions(
         out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
         uncertain = 4.0 * least_residual(Z) * (terms + np.linalg.norm(P, axis=2))
         off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
-        if means is not None:
+        if means is not None and levels is not None:
             w = ((moved(P, Z) - here) @ own + inner[2]) * inner[0]
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
@@ -69,7 +70,7 @@ def dual_predictions(
     right: Array,
     large: Any,
     means: tuple[Any, Index] | None,
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array | None]:
     """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``; and scores of means.
 
     Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``: V is rounded, and so is the
@@ -77,7 +78,8 @@ def dual_predictions(
     """
     mT, out = namespace(V).matrix_transpose, np.empty((t.shape[1], D.shape[1], len(t)))
     off, unit = np.zeros_like(out), ROUNDED * unit_of_rounding(V)
-    levels, more = np.zeros_like(out), 0 if means is None else D.size
+    levels = None if means is None else np.zeros_like(out)
+    more = 0 if means is None else D.size
     for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V), exact=not on_device(V)):
         own, labels = _rows(V, at, real), np.where(real[..., None], t[at], 0.0)
         others = moved(right, V) - mT(own) @ moved(labels, V)
@@ -95,7 +97,7 @@ def dual_predictions(
             amplified = np.linalg.norm(inverse, axis=2, keepdims=True) * np.linalg.norm(found, axis=1, keepdims=True)
             off[:, k, at[real]] = unit * amplified[real].T
             out[:, k, at[real]] = (found if large[k] else labels - found)[real].T
-        if means is None:
+        if means is None or levels is None:
             continue
         for k in range(t.shape[1]):
             error = np.where(real[:, None, :], labels[:, None, :, k] - out[k][:, at].transpose(1, 0, 2), 0.0)

@@ -117,21 +117,22 @@ def hold_out(
     graph.factor(Z, centres)
     places = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
     asked = (centres, places) if means and centres is not None else None
-    off = rounding.off(unit_of_rounding(Z))
-    out = np.empty_like(off)
-    levels = np.zeros_like(off)
-    for k, (target, right) in enumerate(zip(graph.target.T, smoother.right.T, strict=True)):
+
+    def one_target(target: Array, right: Array) -> tuple[Array, Array, Array | None]:
         P, uncertain, level = predict(Z, target, bounds, D, right, inverse, asked)
-        out[k] = graph.unfactor(P)
-        _add_unseen(out[k], graph, bounds, deviations, Z, target - P, D, right)
-        off[k] += _unfactored(uncertain, graph)
-        if asked:
-            levels[k] = level
-    make_ties(out, graph, off, levels)
-    return out
+        scores = graph.unfactor(P)
+        _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
+        uncertain *= _unscaled(graph)
+        return scores, uncertain, level
+
+    targets = zip(graph.target.T, smoother.right.T, strict=True)
+    out, off, levels = zip(*(one_target(*target) for target in targets), strict=True)
+    scores = np.stack(out)
+    make_ties(scores, graph, np.stack(off) + rounding.off(unit_of_rounding(Z)), np.stack(levels) if asked else None)
+    return scores
 
 
-def make_ties(scores: Array, graph: Graph, off: Array, levels: Array) -> None:
+def make_ties(scores: Array, graph: Graph, off: Array, levels: Array | None) -> None:
     """Make scores (targets, alphas, rows) equal that differ by no more than they may be off, and add levels to them.
 
     A margin that may be 0 is 0.
@@ -140,16 +141,17 @@ def make_ties(scores: Array, graph: Graph, off: Array, levels: Array) -> None:
         scores[np.abs(scores) <= off] = 0.0
         return
     columns = (-1, graph.n_rows)
-    tie(scores.reshape(columns), graph.starts, off.reshape(columns), levels.reshape(columns))
+    added = None if levels is None else levels.reshape(columns)
+    tie(scores.reshape(columns), graph.starts, off.reshape(columns), added)
 
 
-def _unfactored(off: Array, graph: Graph) -> Array:
-    """By how much scores may be off, given it of ``F f``."""
+def _unscaled(graph: Graph) -> Array:
+    """By how much scores may be off, (rows,), where ``F f`` may be off by 1."""
     scale = np.where(graph.unseen, np.inf, graph.scale)
     heaviest = graph.scale.max(initial=0.0)
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
     inverse[graph.unseen] = 1.0 / heaviest if heaviest > 0.0 else 0.0
-    return np.asarray(off * _with_levels(inverse, graph))
+    return _with_levels(inverse, graph)
 
 
 def _rounding(
@@ -288,6 +290,6 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and multiplied by coefficients that grow as alpha falls
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
-    off = Rounding(sizes, norms).off(unit_of_rounding(V)) + _unfactored(uncertain, graph)
+    off = Rounding(sizes, norms).off(unit_of_rounding(V)) + uncertain * _unscaled(graph)
     make_ties(out, graph, off, levels)
     return out

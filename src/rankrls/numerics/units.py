@@ -39,7 +39,7 @@ _EPS = float(np.finfo(np.float64).eps)
 
 def predictions(
     Z: Array, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Array, Index] | None
-) -> tuple[Array, Array, Array]:
+) -> tuple[Array, Array, Array | None]:
     """``F f`` of every unit by the model without it, (alphas, rows), and by how much it may be off.
 
     And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
@@ -71,9 +71,10 @@ def predictions(
             out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
         if long[k]:
             off[:, r] = OFF * np.linalg.norm(out[:, r], axis=1, keepdims=True)
+    if means is None:
+        return out, off, None
     levels = np.empty_like(out)
-    if means is not None:
-        _score_means(Z, t, bounds, Dt, right, *means, out, levels)
+    _score_means(Z, t, bounds, Dt, right, *means, out, levels)
     return out, off, levels
 
 
@@ -110,20 +111,30 @@ def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> tuple[Array, Array]:
     i, j = np.tril_indices(u)
     P = (Z @ full).transpose(0, 2, 1)
     S = np.empty((k, D.shape[1], u, u))
-    products = ((Z[:, i] * Z[:, j]).reshape(-1, n) @ D).reshape(k, len(i), -1).transpose(0, 2, 1)
-    S[..., i, j] = products
-    S[..., j, i] = products
-    rest = P - np.einsum("kauv,kv->kau", S, t)
-    A = np.eye(u) - S
-    terms = np.linalg.norm(P, axis=2) + np.linalg.norm(rest, axis=2)
+    S[..., i, j] = ((Z[:, i] * Z[:, j]).reshape(-1, n) @ D).reshape(k, len(i), -1).transpose(0, 2, 1)
+    S[..., j, i] = S[..., i, j]
+    rest = np.einsum("kauv,kv->kau", S, t)
+    np.subtract(P, rest, out=rest)
+    terms = _lengths(P)
+    terms += _lengths(rest)
+    S *= -1.0
+    S += np.eye(u)
     if u == 1:
-        P = np.divide(rest, A[..., 0], out=np.zeros_like(rest), where=A[..., 0] != 0.0)
+        P = np.divide(rest, S[..., 0], out=np.zeros_like(rest), where=S[..., 0] != 0.0)
     else:
         try:
-            P = np.linalg.solve(A, rest[..., None])[..., 0]
+            P = np.linalg.solve(S, rest[..., None])[..., 0]
         except np.linalg.LinAlgError:  # an alpha is lost in rounding
-            P = (np.linalg.pinv(A, hermitian=True) @ rest[..., None])[..., 0]
-    return P, OFF * (terms + np.linalg.norm(P, axis=2))
+            P = (np.linalg.pinv(S, hermitian=True) @ rest[..., None])[..., 0]
+    terms += _lengths(P)
+    terms *= OFF
+    return P, terms
+
+
+def _lengths(P: Array) -> Array:
+    """Lengths of vectors along the last axis."""
+    squares = np.einsum("...u,...u->...", P, P)
+    return np.asarray(np.sqrt(squares, out=squares))
 
 
 @compiled
