@@ -398,7 +398,8 @@ def test_held_out_preferences_are_not_tied_by_a_feature_that_varies_far_more_tha
     X, (i, j) = rng.normal(size=(20, 4)), rng.integers(0, 20, (2, 200))
     i, j = i[i != j], j[i != j]
     X[:, 1] *= 1e15
-    found = RankRLSCV((1e4, 1.0), scoring="pair_accuracy").fit_pairs(X, i, j).cv_results_["mean_score"]
+    model = RankRLSCV((1e4, 1.0), scoring="pair_accuracy").fit_pairs(X, i, j, new="votes")
+    found = model.cv_results_["mean_score"]
     expected = (leave_preference_out(RankRLS(), X, i, j, alphas=[1e4, 1.0]) > 0).mean(axis=0)
     np.testing.assert_allclose(found, expected)
 

@@ -395,7 +395,7 @@ class ItemSmoother(Smoother):
         return cls(s.values, s.directions, s.right, s.size, graph=graph, features=features, basis=U)
 
     def rounding(self, alphas: Array) -> tuple[Array, Array]:
-        """Sizes of the items and norms of the functions that held-out scores are rounded with, see ``HeldOut``.
+        """Sizes of the items and norms of the functions that held-out scores are rounded with.
 
         Features are eigenvectors of a rounded kernel matrix: their rounding is that of its largest eigenvalue, and is
         multiplied by the items' coefficients.
