@@ -202,6 +202,21 @@ def test_censored_times(patients, works, refused):
     refused("fit", *given[:4], "none", "-m", "m.rankrls", Refusal("none", kind=Exception))
 
 
+def test_patients_are_held_out_by_their_ids(patients, works, refused):
+    given = ("twice.csv", "--label", "time", "--event", "event", "--global", "--alphas", "1", "--id", "patient")
+    pd.concat([patients, patients]).assign(patient=[f"p{k}" for k in [*range(60), *range(60)]]).to_csv(
+        given[0], index=False
+    )
+    found = works("fit", *given, "-m", "m.rankrls")
+    assert "Chosen by 5 x 5 folds of 58 items: new items" in found.out
+    nested = works("cv", *given, "--nested", "--json").json["nested"]
+    assert nested["protocol"] == "5 folds of 60 items"
+    assert "new votes, known items" in works("cv", *given, "--new", "votes").out
+    assert "pairs for each kernel and alpha" in works("cv", *given[:-2], "--cv", "leave_pair_out").err
+    words = ("fit", "patients.csv", "--label", "time", "--global", "--new", "items", "-m", "m.rankrls")
+    refused(*words, Refusal("preferences", parameter="new"))
+
+
 def test_one_small_ranking_by_leave_pair_out(patients, works):
     given = ("patients.csv", "--label", "time", "--ignore", "event", "--global", "--alphas", "1,10")
     result = works("cv", *given, "--cv", "leave_pair_out")

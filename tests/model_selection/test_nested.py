@@ -144,3 +144,17 @@ def test_an_estimator_that_needs_validation_data_is_refused():
     X, y, qid = study()
     with Refusal("RankBoost", "chooses by held-out rows", parameter="estimator"):
         nested_estimate(RankBoost(), X, y, qid=qid)
+
+
+def test_rows_of_one_patient_are_in_one_fold():
+    """Each patient has two almost equal rows: a model that has seen one knows the other."""
+    rng = np.random.default_rng(1)
+    X, time = np.repeat(rng.normal(size=(40, 200)), 2, axis=0), np.repeat(rng.exponential(size=40), 2)
+    patient = np.repeat(np.arange(40), 2)
+    found = nested_estimate(RankRLSCV((1.0,)), X, time, event=np.ones(80), item_id=patient)
+    assert all(len({*found.fold[patient == each]}) == 1 for each in range(40))
+    assert found.protocol == "5 folds of 40 items"
+    assert abs(found.score - 0.5) < 0.1
+    assert nested_estimate(RankRLSCV((1.0,)), X, time, event=np.ones(80)).score > 0.7
+    with Refusal("for censored times", parameter="item_id"):
+        nested_estimate(RankRLSCV((1.0,)), X, time, item_id=patient)

@@ -346,3 +346,16 @@ def test_data_that_cannot_be_judged():
     with Refusal("least two"):
         CGRankRLS().fit_pairs(X, [0], [1], new="votes")
     assert CGRankRLS((1.0,), selection="tikhonov").fit_pairs(X, [0], [1]).selection_ == "nothing held out"
+
+
+@pytest.mark.parametrize("cv", [None, 5])
+def test_the_measure_of_the_choice_and_its_bias_are_one_half_on_noise(cv):
+    honest = []
+    for seed in range(25):
+        rng = np.random.default_rng(seed)
+        rows, labels, qid = rng.normal(size=(120, 50)), rng.normal(size=120), np.repeat(np.arange(20), 6)
+        model = CGRankRLS(cv=cv).fit(rows, labels, qid=qid)
+        honest.append((model.best_score_, model.best_score_ + model.optimism_))
+    score, corrected = np.mean(honest, axis=0)
+    assert score < 0.485
+    assert corrected == pytest.approx(0.5, abs=0.03)

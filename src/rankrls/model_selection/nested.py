@@ -69,6 +69,7 @@ def nested_estimate(
     *,
     event: Any = None,
     qid: Any = None,
+    item_id: Any = None,
     cv: int = 5,
     random_state: int = 0,
 ) -> NestedEstimate:
@@ -86,8 +87,10 @@ def nested_estimate(
         within their fold, because scores of different models cannot be compared.
     event : array-like of shape (m,), optional
         1 if the event was observed; y then holds right-censored times. The estimator is fitted on the pairs of
-        :func:`~rankrls.survival_pairs`, with items held out, and the measure is the C-index.
-        Folds are of rows, and only rows with the same ``qid`` are compared.
+        :func:`~rankrls.survival_pairs`, with items held out, and the measure is the C-index. Folds are of items, and
+        only rows with the same ``qid`` are compared.
+    item_id : array-like of shape (m,), optional
+        With ``event``: rows with equal ids are the same item (patient), in one fold. By default each row is an item.
     cv : int, default=5
         Number of folds.
     random_state : int, default=0
@@ -126,7 +129,10 @@ def nested_estimate(
     check_consistent_length(X, y, event)
     event, layout = None if event is None else np.asarray(event), query_layout(qid, len(y))
     ids = None if qid is None else layout.ids[layout.codes]
-    fold, protocol = _folds(y, event, ids, cv, random_state)
+    items = query_layout(np.arange(len(y)) if item_id is None else item_id, len(y), name="item_id").codes
+    if item_id is not None and event is None:
+        raise InputError("item_id is for censored times (event). Of labels, queries are held out.", parameter="item_id")
+    fold, protocol = _folds(y, event, ids, items, cv, random_state)
     scores, values, choices = np.empty(len(y)), np.full(cv, np.nan), []
     for each in range(cv):
         train, test = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
@@ -137,7 +143,7 @@ def nested_estimate(
             model.fit(X_train, y_train, qid=own)
         else:
             winners, losers = survival_pairs(y_train, event[train], qid=own)
-            model.fit_pairs(X_train, winners, losers)
+            model.fit_pairs(X_train, winners, losers, item_id=items[train])
         scores[test] = model.predict(_safe_split(model, X, y, test, train)[0])
         choices.append(dict(model.best_params_))
         if event is not None:
@@ -164,20 +170,26 @@ def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
     return clone(estimator), resolve_measure(estimator.scoring)
 
 
-def _folds(y: Any, event: Any, qid: Any, k: int, seed: int) -> tuple[Index, str]:
+def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tuple[Index, str]:
     """The fold of each row, and how the folds are made."""
     rng = np.random.default_rng(seed)
     by_query = qid is not None and event is None
-    layout = query_layout(qid if by_query else None, len(y))
-    n, what = (layout.n_queries, "queries") if by_query else (len(y), "rows")
+    layout = query_layout(qid if by_query else items, len(y))
+    n = layout.n_queries
+    what = "queries" if by_query else "rows" if n == len(y) else "items"
     if k > n:
         raise InputError(f"cv must be at most {n}, the number of {what}; got {k}.", parameter="cv")
     # every k units in the order of their labels go to different folds
-    order = layout.by_id if by_query else np.lexsort((rng.random(n), y, np.zeros(n) if event is None else event))
-    drawn = rng.permutation(n) % k if by_query else np.concatenate([rng.permutation(k) for _ in range(0, n, k)])[:n]
+    first = np.unique(layout.codes, return_index=True)[1]
     fold = np.empty(n, dtype=np.intp)
+    if by_query:
+        order = layout.by_id
+        drawn = rng.permutation(n) % k
+    else:
+        order = np.lexsort((rng.random(n), y[first], np.zeros(n) if event is None else event[first]))
+        drawn = np.concatenate([rng.permutation(k) for _ in range(0, n, k)])[:n]
     fold[order] = drawn
-    return fold[layout.codes] if by_query else fold, f"{k} folds of {n} {what}"
+    return fold[layout.codes], f"{k} folds of {n} {what}"
 
 
 def _concordance(scores: Any, time: Any, event: Any, qid: Any) -> float:

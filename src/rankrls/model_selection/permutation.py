@@ -72,6 +72,7 @@ def permutation_test(
     n_permutations: int = 1000,
     event: Any = None,
     qid: Any = None,
+    item_id: Any = None,
     sample_weight: Any = None,
     random_state: int = 0,
 ) -> PermutationTest:
@@ -89,6 +90,8 @@ def permutation_test(
     event : array-like of shape (m,), optional
         1 if the event was observed; y then holds right-censored times, which are permuted with their events. The
         estimator is fitted on the pairs of :func:`~rankrls.survival_pairs`, with items held out.
+    item_id : array-like of shape (m,), optional
+        With ``event``: rows with equal ids are the same item, as in :func:`nested_estimate`.
     random_state : int, default=0
 
     Returns
@@ -137,7 +140,7 @@ def permutation_test(
         if event is None:
             return model.fit(X, y[order], qid=qid, sample_weight=sample_weight)
         winners, losers = survival_pairs(y[order], np.asarray(event)[order], qid=qid)
-        return model.fit_pairs(X, winners, losers)
+        return model.fit_pairs(X, winners, losers, item_id=item_id)
 
     fitted(slice(None))
     score, protocol = held_out_score(model), model.selection_

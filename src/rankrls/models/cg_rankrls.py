@@ -95,6 +95,8 @@ class CGRankRLS(Chooses, GraphParameters):
         no positive curvature, because of rounding or an indefinite kernel), "stagnated" (converged up to rounding).
     iterations_ : ndarray of shape (alphas,)
         Iterations of each alpha until then.
+    optimism_ : float
+        As in :class:`RankRLSCV`, of the choice of alpha and iteration. NaN for fewer than three held-out queries.
     best_score_, best_score_error_ : float
         The measure of the choice and its standard error; NaN if nothing was held out.
     best_params_ : dict
@@ -228,6 +230,7 @@ class CGRankRLS(Chooses, GraphParameters):
         self.validation_surface_ = surface.table()
         self.status_, self.iterations_ = surface.status(), surface.iterations()
         self.best_score_, self.best_score_error_ = surface.at_best()
+        self.optimism_ = surface.optimism(self.rule)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
         self.cv_results_ = surface.readings()
         ends = (surface.alphas.min(), surface.alphas.max())

@@ -18,8 +18,12 @@ from rankrls.numerics.graph import Array, Index, LabelledGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import FeatureProducts, LaplacianProduct
 from rankrls.selection.curves import Curve
+from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
 from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches, scale_of
 from rankrls.selection.search import check_evaluated, progress
+
+_BLOCKS = 200
+"""Values of the surface are kept of so many blocks; of more, the means of runs of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,6 +132,7 @@ class Surface:
         self.sign = 1.0 if self.greater_is_better else -1.0
         # of each alpha after each iteration: the measure, its standard error, and the scale of its rounding
         self._means, self._errors, self._sizes = list[Array](), list[Array](), list[Array]()
+        self._values = list[Array]()  # of each block and alpha
         self._best_goodness, self._row = -np.inf, 0
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
@@ -170,6 +175,21 @@ class Surface:
                 for run in self.final:
                     self.cg.step(run)
         self._choose(k)
+
+    def optimism(self, rule: str) -> float:
+        """By how much the measure of the choice is too good; see :func:`bias_of_choice`."""
+        if not self._values:
+            return np.nan
+        order = np.argsort(-self.alphas, kind="stable")
+        kept = self._values if self.every_iteration else self._values[-1:]
+        values = np.stack(kept, axis=2)[:, order]
+        place = int(np.flatnonzero(order == self.best[0])[0])
+        own = place * len(kept) + (self._row if self.every_iteration else 0)
+
+        def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
+            return RULES[rule](mean, error, np.abs(mean))
+
+        return bias_of_choice(self.sign * values.reshape(len(values), -1), own, choose, mutual=len(self.parts) > 1)
 
     def at_best(self) -> tuple[float, float]:
         """The measure of the choice and its standard error."""
@@ -214,9 +234,10 @@ class Surface:
     def _record(self, curves: list[Curve]) -> None:
         """Record the present measures, and mark the best point so far."""
         mean, error, size = curves[0].mean.copy(), curves[0].error.copy(), curves[0].size
+        values = np.vstack([curve.values for curve in curves if curve.values is not None])
         if len(curves) > 1:
-            values = np.vstack([curve.values for curve in curves if curve.values is not None])
             (mean, error), size = mean_and_error(values), scale_of(values)
+        self._values.append(runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS))
         check_evaluated(mean)
         goodness = self.sign * mean
         for known, new in ((self._means, mean), (self._errors, error), (self._sizes, size)):

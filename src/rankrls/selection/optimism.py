@@ -17,7 +17,7 @@ _AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
 """How many standard errors of their difference a simpler model may be behind the best one, by rule."""
 _BLOCKS = 5000
-"""More blocks than twice as many are drawn in runs of them: means vary as much."""
+"""More blocks than twice as many are drawn in runs of them."""
 
 
 _TAUGHT = 1.15
@@ -54,9 +54,7 @@ def bias_of_choice(
     """
     if values is None or len(values) < 3:
         return float("nan")
-    size = len(values) // _BLOCKS
-    if size > 1:
-        values = values[: len(values) // size * size].reshape(-1, size, values.shape[1]).mean(axis=1)
+    values = runs_of_blocks(values, _BLOCKS)
     n, rng, reached = len(values), np.random.default_rng(0), []
     for _ in range(_DRAWS // _AT_A_TIME):
         drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
@@ -69,6 +67,14 @@ def bias_of_choice(
                 reached.append(float(values[left, choose(values, counts, mean, error)].mean()))
     bias = max(float(values[:, own].mean() - np.mean(reached)), 0.0)
     return _TAUGHT * bias if mutual else bias
+
+
+def runs_of_blocks(values: Array, most: int) -> Array:
+    """The values of blocks, or the means of runs of them if they are more than twice ``most``: they vary as much."""
+    size = len(values) // most
+    if size < 2:
+        return values
+    return np.asarray(values[: len(values) // size * size].reshape(-1, size, values.shape[1]).mean(axis=1))
 
 
 def search_bias(results: Results) -> float:

@@ -97,7 +97,9 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
         problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
         raise InputError(problem, parameter=parameter)
     event = getattr(table, "event", None) if options.event is not None else None
-    return {"estimator": found.estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event}
+    items = None if event is None else table.docids
+    estimator = found.estimator
+    return {"estimator": estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event, "item_id": items}
 
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
