@@ -267,8 +267,9 @@ class DualForm(Form):
 
     kernel: Kernel
 
-    @cached_property
+    @property
     def equations(self) -> DualEquations:
+        """The equations of all data, made each time, because to decompose or solve them destroys them."""
         if self.kernel.is_linear:
             return DualEquations.of_features(self.X, self.graph)
         return DualEquations.of_kernel(self.kernel(self.X), self.graph)
