@@ -214,15 +214,6 @@ def test_a_model_file_is_numpys(library, tmp_path):
     np.testing.assert_allclose(loaded.predict(X_NEW), library.back(model.predict(library.put(X_NEW))), atol=1e-12)
 
 
-def test_a_model_of_a_device_is_continued_on_the_host(library):
-    rows = query_rows(QID)
-    first, more = np.concatenate(rows[:4]), np.concatenate(rows[4:])
-    for make in (RankRLS, lambda: SparseRankRLS(basis_indices=[0, 2, 3])):
-        model = make().fit(library.put(X[first]), Y[first], qid=QID[first]).partial_fit(X[more], Y[more], qid=QID[more])
-        expected = make().fit(X[first], Y[first], qid=QID[first]).partial_fit(X[more], Y[more], qid=QID[more])
-        np.testing.assert_allclose(model.predict(X_NEW), expected.predict(X_NEW), atol=1e-9)
-
-
 def test_what_stays_on_the_host_says_so():
     library = Library("strict")
     given = library.put(X)

@@ -53,8 +53,8 @@ def test_preferences_that_are_refused(model):
 
 @pytest.mark.parametrize("bad", [{"X": X[:, :2]}, {"qid": QID[1:]}])
 def test_a_batch_that_is_refused(bad):
-    model = rankrls.RankRLS().fit(X, Y, qid=QID)
-    other = rankrls.RankRLS().fit(X, Y, qid=QID)
+    model = rankrls.RankRLS().partial_fit(X, Y, qid=QID)
+    other = rankrls.RankRLS().partial_fit(X, Y, qid=QID)
     new = {"X": X, "y": Y, "qid": QID + 1000}
     with pytest.raises(ValueError, match=r"features|qid"):
         model.partial_fit(**{**new, **bad})

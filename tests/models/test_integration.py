@@ -115,7 +115,7 @@ def test_frames_of_pairs_validation_data_and_updates(library):
     with Refusal("should match", kind=ValueError):
         RankRLSCV().fit(table, Y, qid=QID, X_val=frame(X, NAMES[::-1]), y_val=Y, qid_val=QID)
     rest = ~np.isin(QID, QID[:1])
-    model = RankRLS().fit(frame(X[rest], NAMES), Y[rest], qid=QID[rest])
+    model = RankRLS().partial_fit(frame(X[rest], NAMES), Y[rest], qid=QID[rest])
     with Refusal("should match", kind=ValueError):
         model.partial_fit(frame(X[~rest], NAMES[::-1]), Y[~rest], qid=QID[~rest])
     model.partial_fit(frame(X[~rest], NAMES), Y[~rest], qid=QID[~rest])

@@ -184,7 +184,7 @@ def test_updates():
     half = np.isin(QID, np.unique(QID)[::2])
     full = RankRLS(0.3, positive=SIGNS).fit(X, Y, qid=QID)
     assert (full.coef_ == 0.0).any()
-    model = RankRLS(0.3, positive=SIGNS).fit(X[half], Y[half], qid=QID[half])
+    model = RankRLS(0.3, positive=SIGNS).partial_fit(X[half], Y[half], qid=QID[half])
     model.partial_fit(X[~half], Y[~half], qid=QID[~half])
     np.testing.assert_allclose(model.coef_, full.coef_, rtol=1e-9, atol=1e-12)
 

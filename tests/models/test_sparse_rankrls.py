@@ -146,14 +146,14 @@ def test_batches_equal_one_fit(graph, ill, tmp_path):
 
 
 def test_what_updates_refuse():
-    model = SparseRankRLS(n_basis=8).fit(X, Y, qid=QID)
+    model = SparseRankRLS(n_basis=8)
     for change in ({"gamma": 3.0}, {"kernel": "laplacian"}, {"ties": "exclude"}):
-        changed = clone(model).fit(X, Y, qid=QID).set_params(**change)
+        changed = clone(model).partial_fit(X, Y, qid=QID).set_params(**change)
         with Refusal(remedy="may change"):
             changed.partial_fit(X, Y, qid=QID + 1000)
     assert not hasattr(SparseRankRLS(kernel="precomputed"), "partial_fit")
     pairs = SparseRankRLS(n_basis=8).fit_pairs(X, [0, 1], [2, 3])
-    with Refusal("cannot continue"):
+    with Refusal("Call partial_fit for the first queries"):
         pairs.partial_fit(X, Y, qid=QID)
 
 

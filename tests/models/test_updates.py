@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import pickle
 
 import numpy as np
 import pytest
@@ -42,9 +43,8 @@ def assert_same_state(before, after):
 
 
 @pytest.mark.parametrize("graph", GRAPHS, ids=graph_id)
-@pytest.mark.parametrize("start", ["fit", "partial_fit"])
 @pytest.mark.parametrize("kind", ["dense", "sparse", "float32", "targets"])
-def test_batches_in_any_order_equal_one_fit(kind, start, graph):
+def test_batches_in_any_order_equal_one_fit(kind, graph):
     features = {"sparse": sparse.csr_array(X), "float32": X.astype(np.float32)}.get(kind, X)
     y = np.column_stack((Y, X[:, 0])) if kind == "targets" else Y
     full = RankRLS(0.3, **graph).fit(features, y, qid=QID, sample_weight=W)
@@ -52,10 +52,9 @@ def test_batches_in_any_order_equal_one_fit(kind, start, graph):
     for _ in range(3):
         batches = np.array_split(rng.permutation(len(QUERIES)), 3)
         model = RankRLS(0.3, solver="primal", **graph)
-        for k, batch in enumerate(batches):
+        for batch in batches:
             rows = rng.permutation(np.concatenate([QUERIES[q] for q in batch]))
-            step = model.fit if k == 0 and start == "fit" and len(np.unique(Y[rows])) > 1 else model.partial_fit
-            assert step(**take(rows, features, y)) is model
+            assert model.partial_fit(**take(rows, features, y)) is model
         np.testing.assert_allclose(model.coef_, full.coef_, atol=1e-10)
         assert model.n_queries_ == full.n_queries_
         assert model.coef_.shape == full.coef_.shape
@@ -63,7 +62,7 @@ def test_batches_in_any_order_equal_one_fit(kind, start, graph):
 
 def test_batches_without_qid_are_rankings_of_their_own():
     first, second = np.arange(0, 12), np.arange(12, len(Y))
-    model = RankRLS().fit(X[first], Y[first]).partial_fit(X[second], Y[second])
+    model = RankRLS().partial_fit(X[first], Y[first]).partial_fit(X[second], Y[second])
     batch = np.repeat([0, 1], [12, len(second)])
     order = np.concatenate((first, second))
     np.testing.assert_allclose(model.coef_, RankRLS().fit(X[order], Y[order], qid=batch).coef_, atol=1e-12)
@@ -72,7 +71,7 @@ def test_batches_without_qid_are_rankings_of_their_own():
 
 def test_alpha_may_change_between_updates():
     rest = np.concatenate(QUERIES[1:])
-    model = RankRLS(1.0, solver="primal").fit(X[rest], Y[rest], qid=QID[rest])
+    model = RankRLS(1.0, solver="primal").partial_fit(X[rest], Y[rest], qid=QID[rest])
     model.set_params(alpha=50.0).partial_fit(X[QUERIES[0]], Y[QUERIES[0]], qid=QID[QUERIES[0]])
     assert model.alpha_ == 50.0
     np.testing.assert_allclose(model.coef_, RankRLS(50.0).fit(X, Y, qid=QID).coef_, atol=1e-12)
@@ -116,7 +115,7 @@ REFUSALS = [
 
 @pytest.mark.parametrize(("arguments", "refusal"), REFUSALS)
 def test_a_refusal_changes_nothing(arguments, refusal):
-    model = RankRLS(0.5, solver="primal").fit(**take(KNOWN))
+    model = RankRLS(0.5, solver="primal").partial_fit(**take(KNOWN))
     before = state_of(model)
     with refusal:
         model.partial_fit(**arguments)
@@ -127,7 +126,7 @@ def test_a_refusal_changes_nothing(arguments, refusal):
 
 @pytest.mark.parametrize("change", [{"ties": "exclude"}, {"balance": "pairs"}, {"regression_weight": 0.5}], ids=str)
 def test_graphs_are_not_mixed(change):
-    model = RankRLS().fit(**take(KNOWN)).set_params(**change)
+    model = RankRLS().partial_fit(**take(KNOWN)).set_params(**change)
     before = state_of(model)
     with Refusal("mix graphs", parameter=next(iter(change)), remedy="Only alpha"):
         model.partial_fit(**take(NEW))
@@ -141,8 +140,18 @@ def test_only_weights_of_features_can_be_updated():
         assert not hasattr(model, "partial_fit")
         with Refusal("partial_fit", kind=AttributeError):
             model.partial_fit(X, Y, qid=QID)
-    wide = RankRLS().fit(np.tile(X, 30), Y, qid=QID)
-    with Refusal("solver='primal'", "dual"):
-        wide.partial_fit(np.tile(X, 30), Y, qid=QID + 1000)
     with Refusal("a number", parameter="alpha"):
         RankRLS(alpha=-1.0).partial_fit(X, Y, qid=QID)
+
+
+def test_fit_keeps_no_equations_and_says_so():
+    """A model of n features is as large as n weights, unless partial_fit began it."""
+    rng = np.random.default_rng(54)
+    X, y, qid = rng.normal(size=(1200, 400)), rng.normal(size=1200), np.repeat(np.arange(120), 10)
+    fitted, begun = RankRLS().fit(X, y, qid=qid), RankRLS().partial_fit(X, y, qid=qid)
+    np.testing.assert_allclose(fitted.coef_, begun.coef_, rtol=1e-9, atol=1e-12)
+    assert len(pickle.dumps(fitted)) < 8 * 400 + 3000
+    assert len(pickle.dumps(begun)) > 8 * 400**2
+    for model in (fitted, begun.fit(X, y, qid=qid)):
+        with Refusal("Call partial_fit for the first queries too"):
+            model.partial_fit(X, y, qid=qid + 1000)

@@ -151,7 +151,7 @@ def test_targets_pairs_and_precomputed_kernels(data, tmp_path):
 def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
     X, y, qid = data
     labels = [ids[k] for k in qid]
-    model = rankrls.RankRLS(alpha=0.1).fit(X[:32], y[:32], qid=labels[:32])
+    model = rankrls.RankRLS(alpha=0.1).partial_fit(X[:32], y[:32], qid=labels[:32])
     again = round_trip(model, tmp_path)
     assert read_info(tmp_path / "model.rankrls")["updatable"]
     for one in (model, again):
@@ -164,14 +164,14 @@ def test_learning_goes_on_where_it_stopped(ids, data, tmp_path):
 def test_not_updatable_is_small_and_says_so(data, tmp_path):
     rng = np.random.default_rng(0)
     X, y, qid = rng.normal(size=(300, 150)), rng.normal(size=300), np.repeat(np.arange(100), 3)
-    model = rankrls.RankRLS().fit(X, y, qid=qid)
+    model = rankrls.RankRLS().partial_fit(X, y, qid=qid)
     save(model, tmp_path / "large.rankrls")
     small = round_trip(model, tmp_path, updatable=False)
     path = tmp_path / "model.rankrls"
     assert path.stat().st_size < 20_000 < 180_000 < (tmp_path / "large.rankrls").stat().st_size
     np.testing.assert_array_equal(small.predict(X), model.predict(X))
     assert not read_info(path)["updatable"]
-    with Refusal("continue"):
+    with Refusal("Call partial_fit for the first queries"):
         small.partial_fit(X, y, qid=qid + 1000)
 
 
@@ -282,7 +282,7 @@ def test_what_cannot_be_saved(data, tmp_path):
         (Local().fit(X, y), Refusal("Local", parameter="model")),
         (Ridge().fit(X, y), Refusal("got Ridge", parameter="model")),
         (not_finite, Refusal("finite", parameter="model")),
-        (rankrls.RankRLS().fit(X, y, qid=stamps), Refusal("date")),
+        (rankrls.RankRLS().partial_fit(X, y, qid=stamps), Refusal("date")),
         (rankrls.RankRLS(), Refusal("not fitted", kind=NotFittedError)),
         (make_pipeline(StandardScaler(), rankrls.RankRLSCV()), Refusal("not fitted", kind=NotFittedError)),
     ]

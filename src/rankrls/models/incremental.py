@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._arrays import host_only, on_device, to_host
+from rankrls._arrays import host_only
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls.kernels import Kernel
@@ -32,7 +32,6 @@ from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 from rankrls.selection.basis import drawn_numbers, make_basis
 from rankrls.selection.curves import Curve
 from rankrls.selection.folds import check_two_vary
-from rankrls.selection.least_squares import BasisForm, LeastSquaresProblem, PrimalForm
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import search
 from rankrls.streaming.executors import map_parts
@@ -44,24 +43,24 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     state = vars(model).get("_update_state")
     if state is None and hasattr(model, "alpha_"):
         raise InputError(
-            "partial_fit cannot continue this model: it was fitted in the dual, from pairs or from a data set. "
-            "Fit it with solver='primal', or start from a clone."
+            "partial_fit adds to what partial_fit began, and fit keeps no equations that could be added to. "
+            "Call partial_fit for the first queries too: it gives the model that fit does."
         )
     data = fitting.labelled(model, X, y, qid, sample_weight, comparable=False, reset=state is None)
     host_only(data.X, "partial_fit")
     basis, over_basis = None, hasattr(model, "n_basis")
+    queries: dict[Any, None] = {} if state is None else state["queries"]
     if state is None:
         (kernel, _), *_ = fitting.kernels_of(model, data.X)
-        queries = _more_queries([], data)
         model._one_target, model._fitted_with_qid = data.one_target, data.has_qid
         if over_basis:
             basis = make_basis(model, data, kernel)
     else:
         _check_continued(state["setting"], _settings(model, data))
-        kernel, queries = model._kernel_, _more_queries(state["queries"], data)
+        kernel = model._kernel_
         if over_basis:
-            items = to_host(model.X_fit_) if on_device(model.X_fit_) else model.X_fit_
-            basis = Basis(kernel, items, state["to_items"], state["rows_first"])
+            basis = Basis(kernel, model.X_fit_, state["to_items"], state["rows_first"])
+    new_queries = _new_queries(queries, data)
     features = data.X if basis is None else basis.features(data.X)
     whitening = None if basis is None else basis.whitening
     graphs = data.numeric_graphs(fitting.setting_of(model))
@@ -71,16 +70,10 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
     coefficients = [_solve(one, float(model.alpha), model) for one in equations]
     fitting.keep(model, _scorer(basis, np.hstack(coefficients)), kernel, data, basis if state is None else None)
     model._update_state = _state(model, data, equations, queries, basis)
-    model.alpha_, model.n_queries_ = float(model.alpha), len(queries)
+    queries.update(dict.fromkeys(new_queries))
+    model.alpha_ = float(model.alpha)
+    model.n_queries_ = len(queries)
     return model
-
-
-def remember(model: Any, data: Comparisons, problem: LeastSquaresProblem) -> None:
-    """Keep what exact updates need, if a problem was solved by normal equations of labelled items."""
-    forms = [form for form in problem.forms if isinstance(form, PrimalForm)]
-    if isinstance(data, LabelledItems) and len(forms) == len(problem.forms):
-        basis = forms[0].basis if isinstance(forms[0], BasisForm) else None
-        model._update_state = _state(model, data, [form.equations for form in forms], _more_queries([], data), basis)
 
 
 def _solve(equations: Equations, alpha: float, model: Any) -> Array:
@@ -95,11 +88,11 @@ def _scorer(basis: Basis | None, coefficients: Array) -> Scorer:
 
 
 def _state(
-    model: Any, data: LabelledItems, equations: list[Equations], queries: list[Any], basis: Basis | None
+    model: Any, data: LabelledItems, equations: list[Equations], queries: dict[Any, None], basis: Basis | None
 ) -> dict[str, Any]:
-    of_basis = {} if basis is None else {"to_items": to_host(basis.to_items), "rows_first": basis.rows_first}
-    host = [replace(one, gram=to_host(one.gram), right=to_host(one.right), whitening=None) for one in equations]
-    return {"equations": host, "queries": queries, "setting": _settings(model, data), **of_basis}
+    of_basis = {} if basis is None else {"to_items": basis.to_items, "rows_first": basis.rows_first}
+    plain = [replace(one, whitening=None) for one in equations]
+    return {"equations": plain, "queries": queries, "setting": _settings(model, data), **of_basis}
 
 
 def _settings(model: Any, data: LabelledItems) -> dict[str, Any]:
@@ -120,17 +113,16 @@ def _check_continued(before: dict[str, Any], now: dict[str, Any]) -> None:
             raise InputError(problem, parameter=name)
 
 
-def _more_queries(seen: list[Any], data: LabelledItems) -> list[Any]:
-    """The ids that were seen and those of a batch; a batch without qid is a ranking by itself."""
+def _new_queries(seen: dict[Any, None], data: LabelledItems) -> list[Any]:
+    """The ids of a batch, none of which was seen; a batch without qid is a ranking by itself."""
     if not data.has_qid:
-        return [*seen, len(seen)]
+        return [len(seen)]
     new = [value.item() if isinstance(value, np.generic) else value for value in data.layout.ids]
-    known = set(seen)
-    again = [value for value in new if value in known]
+    again = [value for value in new if value in seen]
     if again:
         problem = f"Query {again[0]!r} has been seen before: all rows of a query must be added at once."
         raise InputError(problem, parameter="qid")
-    return [*seen, *new]
+    return new
 
 
 @dataclass(frozen=True, eq=False)

@@ -85,8 +85,9 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Add whole queries: the model is the same as that of one fit on all rows so far.
 
-        Continues after :meth:`fit` or an earlier ``partial_fit``. RankRLS has this method with ``kernel="linear"`` and
-        not ``solver="dual"``, and SparseRankRLS if the kernel is not precomputed.
+        The first call is as :meth:`fit`, and keeps the normal equations, n x n numbers, and the query ids, which later
+        calls add to; :meth:`fit` keeps none. RankRLS has this method with ``kernel="linear"`` and not
+        ``solver="dual"``, and SparseRankRLS if the kernel is not precomputed.
 
         Parameters
         ----------
@@ -114,7 +115,6 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         fitting.begin(self, data)
         fitting.keep(self, scorer, candidate.kernel, data, candidate.basis)
         self.alpha_ = alpha
-        incremental.remember(self, data, problem)
         return self
 
 

@@ -48,8 +48,9 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     provenance : mapping, optional
         Anything that JSON can hold, to store in the file, such as the name and hash of the data.
     updatable : bool, default=True
-        Whether ``partial_fit`` works on the loaded model. It needs the normal equations, n x n numbers, and the query
-        ids. False leaves them out, so that a linear model is about as large as its weights.
+        Whether ``partial_fit`` can continue the loaded model, if ``partial_fit`` began it: the file then has the normal
+        equations, n x n numbers, and the query ids. False leaves them out, so that a linear model is about as large
+        as its weights.
 
     Raises
     ------
