@@ -96,7 +96,7 @@ def command_line() -> None:
     for table in ("train.csv", "train.parquet", "train.arrow"):
         command("convert", "train.txt", table)
         command("fit", table, "--qid", "qid", "--model", "of_table.rankrls", "-q")
-    for engine in ("solr", "elasticsearch", "opensearch"):
+    for engine in ("solr", "elasticsearch", "opensearch", "elasticsearch-query", "sql", "json"):
         command("export", "m.rankrls", f"{engine}.out", "--format", engine, "--names", "names.txt")
     command("info", "m.rankrls")
 

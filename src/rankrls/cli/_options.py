@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import click
 
-ENGINES = ("solr", "elasticsearch", "opensearch", "elasticsearch-query", "onnx")
+ENGINES = ("solr", "elasticsearch", "opensearch", "elasticsearch-query", "onnx", "sql", "json")
 """What ``rankrls export`` writes, by the functions ``to_...`` of :mod:`rankrls.export`."""
 GROUPS = ("data", "model", "choice", "output")
 F = TypeVar("F", bound=Callable[..., Any])

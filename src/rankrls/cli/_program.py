@@ -229,10 +229,11 @@ def compare() -> None:
 @model("NAME", "--name", "Name of the model in the engine.", default="rankrls")
 @options.NAMES
 @model("NAME", "--store", "Feature store of Solr.")
+@model(["duckdb", "sqlite", "postgresql"], "--dialect", "Dialect of SQL.")
 @model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores it makes positive.")
 @options.TARGET
 def export() -> None:
-    """Write a model for a search engine, or as ONNX.
+    """Write a model for a search engine or a database, as ONNX or as JSON.
 
     Example: rankrls export m.rankrls model.json --format solr --name my_model
     """

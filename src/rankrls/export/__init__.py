@@ -2,14 +2,18 @@
 
 from rankrls.export._linear import Exported, positive_offset
 from rankrls.export.engines import to_elasticsearch, to_elasticsearch_query, to_opensearch, to_solr
+from rankrls.export.json_scorer import to_json
 from rankrls.export.onnx_graph import to_onnx
+from rankrls.export.sql import to_sql
 
 __all__ = [
     "Exported",
     "positive_offset",
     "to_elasticsearch",
     "to_elasticsearch_query",
+    "to_json",
     "to_onnx",
     "to_opensearch",
     "to_solr",
+    "to_sql",
 ]

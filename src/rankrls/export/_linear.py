@@ -200,15 +200,19 @@ def table_features(model: Any, feature_names: Sequence[str] | None, n: int) -> S
     return features
 
 
-def refuse(system: str, reasons: Iterable[tuple[EncodedFeature, str]]) -> None:
-    """One error about all features that a system cannot compute, and why; those with an empty reason it can."""
+def refuse(system: str, reasons: Iterable[tuple[EncodedFeature, str]], matches: bool = True) -> None:
+    """One error about all features that a system cannot compute, and why; those with an empty reason it can.
+
+    ``matches`` says whether it can compare words with those of a query.
+    """
     refused = [(feature, why) for feature, why in reasons if why]
     if not refused:
         return
     named = ((f.column if f.kind in ("word", *TEXT_WEIGHTS) else f.name, why) for f, why in refused)
     listed = "; ".join(dict.fromkeys(f"{name!r} ({why})" for name, why in named))
-    remedy = "Rename the columns, leave them out (ignore), or fit with text_features='matches'."
-    settings = {"text_features": "matches"}
+    settings = {"text_features": "matches"} if matches else {}
+    instead = ", or fit with text_features='matches'" if matches else ""
+    remedy = f"Rename the columns or leave them out (ignore){instead}."
     problem = f"{system} cannot compute what the model needs: {listed}. {remedy}"
     raise InputError(problem, parameter="model", column=refused[0][0].column, settings=settings)
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, needed
+from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
 from rankrls.export._linear import Exported, check_name, scaling_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
@@ -87,7 +87,9 @@ def to_onnx(
     for step in scaling_steps(model, n):
         x = _asinh(graph, x) if step.logarithm else x
         x = graph.add("Div", graph.add("Sub", x, graph.constant(step.centre)), graph.constant(step.spread))
-    scores = graph.add("Add", _scores(graph, final, x), graph.constant(float(offset or 0.0)))
+    scores = graph.add(
+        "Add", _scores(graph, fitted_function(final, "ONNX"), x, n), graph.constant(float(offset or 0.0))
+    )
     if final._one_target:
         shape = ["rows"]
         graph.nodes.append(onnx.helper.make_node("Squeeze", [scores, graph.constant([1])], ["scores"]))
@@ -129,55 +131,30 @@ class _Graph:
         return name
 
 
-def _scores(graph: _Graph, final: Any, x: str) -> str:
+def _scores(graph: _Graph, function: Function, x: str, n: int) -> str:
     """The name of the scores, (rows, targets). Coefficients have two axes: older runtimes cannot multiply none of the
     rows by a vector.
     """
-    if hasattr(final, "coef_"):
-        return graph.add("MatMul", x, graph.constant(np.atleast_2d(final.coef_).T))
-    if hasattr(final, "thresholds_"):
-        return _stumps(graph, final, x)
-    if hasattr(final, "_expansions"):
-        return _sum_of_views(graph, final, x)
-    if not hasattr(final, "dual_coef_"):
-        problem = f"A {type(final).__name__} cannot be exported as ONNX, because it is not a kernel model."
-        raise InputError(problem, parameter="model")
-    return _expansion(graph, final._kernel_, x, getattr(final, "X_fit_", None), final.dual_coef_)
-
-
-def _expansion(graph: _Graph, kernel: Any, x: str, items: Any, coefficients: NDArray[np.float64]) -> str:
-    """``K coefficients`` with the kernel K between the rows of x and some items."""
-    if kernel.name == "precomputed" or callable(kernel.name):
-        what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
-        problem = f"The model cannot be exported: its kernel is {what}. Kernels with a formula can."
-        raise InputError(problem, parameter="model")
-    items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
-    return graph.add("MatMul", _kernel(graph, kernel, x, items), graph.constant(_columns(coefficients)))
-
-
-def _columns(coefficients: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Coefficients of one target as one column."""
-    return coefficients.reshape(len(coefficients), -1)
-
-
-def _sum_of_views(graph: _Graph, final: Any, x: str) -> str:
-    """The sum of the views' functions, each a sum over its kernel's values on its features."""
-    parts = []
-    for kernel, features, items, coefficients in final._expansions():
-        own = x if features is None else graph.add("Gather", x, graph.constant(features), axis=1)
-        parts.append(_expansion(graph, kernel, own, items, coefficients))
-    if not parts:
-        return graph.add("MatMul", x, graph.constant(np.zeros((final.n_features_in_, 1))))
+    match function:
+        case Weights(weights):
+            return graph.add("MatMul", x, graph.constant(weights))
+        case Steps(features, thresholds, weights):
+            # a NaN would count as small
+            known = graph.add("MatMul", x, graph.constant(np.zeros((n, 1))))
+            values = graph.add("Gather", x, graph.constant(features), axis=1)
+            above = graph.add("Greater", values, graph.constant(thresholds))
+            steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
+            return graph.add("Add", graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1))), known)
+    if not function:
+        return graph.add("MatMul", x, graph.constant(np.zeros((n, 1))))
+    parts = [_expansion(graph, part, x) for part in function]
     return graph.add("Sum", *parts)
 
 
-def _stumps(graph: _Graph, final: Any, x: str) -> str:
-    """``sum_t weight_t [x_feature_t > threshold_t]``; NaN if a feature is NaN, which would count as small otherwise."""
-    values = graph.add("Gather", x, graph.constant(final.features_), axis=1)
-    above = graph.add("Greater", values, graph.constant(final.thresholds_))
-    steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
-    known = graph.add("MatMul", x, graph.constant(np.zeros((final.n_features_in_, 1))))
-    return graph.add("Add", graph.add("MatMul", steps, graph.constant(_columns(final.weights_))), known)
+def _expansion(graph: _Graph, part: Expansion, x: str) -> str:
+    """``K coefficients`` with the kernel K between the rows of x and the items."""
+    own = x if part.features is None else graph.add("Gather", x, graph.constant(part.features), axis=1)
+    return graph.add("MatMul", _kernel(graph, part.kernel, own, part.items), graph.constant(part.coefficients))
 
 
 def _asinh(graph: _Graph, x: str) -> str:

@@ -50,7 +50,8 @@ def export(options: Options, report: Report) -> Result:
     """Write a model in another format."""
     function = getattr(engines, f"to_{options.engine.replace('-', '_')}")
     names = None if options.names is None else read_names(options.names)
-    arguments = given({"feature_names": names, "target": options.target, "store": options.store})
+    places = {"store": options.store, "dialect": options.dialect}
+    arguments = given({"feature_names": names, "target": options.target, **places})
     for name in arguments:
         if name not in signature(function).parameters:
             raise InputError(f"--{name.removeprefix('feature_')} cannot be used for {options.engine}.", parameter=name)
