@@ -8,7 +8,7 @@ import pytest
 
 from rankrls import InputError, InputWarning
 
-FACTS = ("parameter", "row", "column", "file", "line", "remedy")
+FACTS = ("parameter", "row", "column", "file", "line", "settings", "remedy")
 
 
 class Refusal:

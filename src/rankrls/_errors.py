@@ -52,6 +52,11 @@ class Stated(Exception):  # noqa: N818
         """A copy with another message or other facts."""
         return type(self)(**{name: getattr(self, name) for name in _FACTS} | facts)
 
+    def with_setting(self, name: str, value: Any) -> Self:
+        """A copy that advises another value of a parameter."""
+        message = self.message.replace(spelled(name, self.settings[name]), spelled(name, value))
+        return self.replace(message=message, settings={**self.settings, name: value})
+
 
 class InputError(Stated, ValueError):
     """Invalid input. The message says what is wrong, where, and what to do; attributes hold the same facts.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,18 @@ _READ = 16.0
 """Multiplications that BLAS makes in the time in which it reads a number from memory."""
 _LARGE = 100.0
 """An offset of so many spreads costs four of sixteen digits when it is squared."""
+
+
+def refuse_container(values: Any, name: str) -> None:
+    """Refuse rows in a form that has to be converted first: a lazy frame of polars, or a list of dicts."""
+    if type(values).__name__ == "LazyFrame":
+        problem = f"{name} is a lazy frame, which has not been computed. Pass its collect()."
+        raise InputError(problem, parameter=name)
+    if isinstance(values, list | tuple) and values and isinstance(values[0], Mapping):
+        problem = (
+            f"{name} is a list of dicts. Pass a table: pandas.DataFrame({name}) or pyarrow.Table.from_pylist({name})."
+        )
+        raise InputError(problem, parameter=name)
 
 
 def take_items(X: Any, rows: Any) -> Any:

@@ -52,6 +52,12 @@ def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, wor
     for part in ("--categorical brand", "--dates added", "--set impute=median"):
         assert part in given
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", *given.split())
+    some = ["--ignore", "stock", "--text", "title", "--dates", "added"]
+    line = refused("fit", "train.csv", *ROLES, "-m", "m.rankrls", *some, Refusal(column="brand"))
+    assert "Use --categorical brand --set impute=median, or" in line
+    pd.read_csv("train.csv").assign(code=[f"k{k:04d}" for k in range(112)]).to_csv("codes.csv", index=False)
+    line = refused("fit", "codes.csv", *ROLES, "-m", "m.rankrls", *some, "--columns", "named", Refusal(column="brand"))
+    assert "--ignore stock,code " in line
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto")
 
 

@@ -9,6 +9,7 @@ from decimal import Decimal
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.ipc
@@ -19,7 +20,7 @@ from tests.refusals import Refusal
 
 from rankrls import InputError
 from rankrls._checks import number
-from rankrls.io import load_table, save_table
+from rankrls.io import load_letor, load_table, save_table
 
 BLANKS = " \t\n\r\v\f"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
@@ -268,7 +269,7 @@ def test_a_cell_that_is_no_number(word):
         (row("0,q,1"), Refusal("3 fields", row=1, line=3)),
         (row("0,,1,3"), Refusal("empty", row=1, column="qid", line=3)),
         ('label,qid,price,name\n\n1,"q\nr",2,3\n0,q,x,3\n', Refusal("'x'", row=1, column="price", line=5)),
-        (row("0,a\0,1,3"), Refusal("UTF-8", line=3)),
+        (row("0,a\0,1,3"), Refusal("NUL", line=3)),
         (row('0,"q,1,3'), Refusal("quote", line=3)),
         (row('0,"q"x,1,3'), Refusal("quote", line=3)),
         (row('0,"q\n"\n1,"r"x,1,3'), Refusal("quote", line=5)),
@@ -277,6 +278,7 @@ def test_a_cell_that_is_no_number(word):
         ("label,a\n\n", Refusal("no row")),
         ("A report,,\nlabel,qid,a\n1,2,3\n", Refusal("first line must name")),
         ("label^qid^a\n1^2^3\n", Refusal("separated by", parameter="label")),
+        ("1 qid:1 1:2 2:3 # d\n0 qid:1 1:3\n", Refusal("load_letor", parameter="label")),
         pytest.param("x" * 200_000, Refusal("delimited text"), id="one long word"),
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
@@ -288,6 +290,38 @@ def test_a_cell_that_is_no_number(word):
 def test_what_is_no_table(text, refusal):
     with refusal:
         read(text)
+
+
+ROWS = [{"label": 1, "a": 2.0}, {"label": 0, "a": 1.0}]
+TEXT = "label,a\n1,2\n0,1\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "refusal"),
+    [
+        (ROWS, Refusal("list of dicts", "pandas.DataFrame", parameter="path")),
+        (pl.LazyFrame(ROWS), Refusal("collect()", parameter="path")),
+        ({"label": [1, 0]}, Refusal("dict", parameter="path")),
+        (np.ones((2, 2)), Refusal("ndarray", parameter="path")),
+        (TEXT, Refusal("several lines", "BytesIO", parameter="path")),
+        (TEXT.encode(), Refusal("several lines", parameter="path")),
+        (io.StringIO(TEXT), Refusal("binary mode", parameter="path")),
+    ],
+    ids=lambda value: "" if isinstance(value, Refusal) else type(value).__name__,
+)
+@pytest.mark.parametrize("load", [load_table, load_letor])
+def test_what_is_neither_a_file_nor_a_data_frame(load, source, refusal):
+    with refusal:
+        load(source)
+
+
+def test_columns_of_other_types_say_what_to_do():
+    frame = pd.DataFrame({"label": [1, 0, 1], "qid": ["a", "a", 2], "x": [1.0, 2.0, 3.0]})
+    with Refusal("several types (int, str)", "astype(str)", column="qid"):
+        load_table(frame)
+    when = frame.assign(qid=1, when=pd.to_datetime(["2024-01-01"] * 3))
+    with Refusal("timestamp", "TableEncoder", column="when"):
+        load_table(when)
 
 
 def test_labels_that_are_not_there():

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold
@@ -28,6 +31,7 @@ def holey(value):
     return matrix
 
 
+DAYS = [datetime(2024, 1, 1 + row % 28) for row in range(M)]
 GOOD = {"X": X, "y": Y, "qid": QID}
 BAD_DATA = [
     ({"X": with_entry(X, (3, 1), np.nan)}, Refusal("NaN", parameter="X", row=3, column=1)),
@@ -47,6 +51,15 @@ BAD_DATA = [
     ({"y": 1e155 * with_entry(Y, 2, 9.0)}, Refusal("9e+155", "Multiply", parameter="y", row=2)),
     ({"sample_weight": np.full(M, 1e155)}, Refusal("1e+155", "Multiply", parameter="sample_weight", row=0)),
     ({"sample_weight": np.full(M, 1e-160)}, Refusal("1e-160", "Multiply", parameter="sample_weight", row=0)),
+    ({"X": [{"a": 1.0, "b": 2.0}] * M}, Refusal("list of dicts", "pandas.DataFrame", parameter="X")),
+    ({"X": pl.LazyFrame(X)}, Refusal("collect()", parameter="X")),
+    *(
+        (
+            {"X": form({"a": X[:, 0], "when": DAYS})},
+            Refusal("numbers", parameter="X", column="when", remedy="TableEncoder"),
+        )
+        for form in (pd.DataFrame, pl.DataFrame)
+    ),
     ({"X": np.full(X.shape, "red", dtype=object)}, Refusal("'red'", parameter="X", row=0, column=0)),
     ({"y": Y[:-1]}, Refusal(f"{M} items", f"{M - 1} labels", parameter="y")),
     ({"y": None}, Refusal("requires", parameter="y")),

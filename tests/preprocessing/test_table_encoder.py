@@ -191,6 +191,28 @@ def test_a_number_may_be_a_category():
     np.testing.assert_array_equal(encoder.transform({"size": ["40", "41"], "x": [0, 0]}), [[0, 1, 0, 0], [0, 0, 0, 0]])
 
 
+@pytest.mark.parametrize(("shape", "kind"), [(0.0, "unused"), (1.5, "category")])
+def test_many_values_are_a_category_only_if_few_of_them_are_in_most_rows(shape, kind):
+    """A thousand features that are in 6 % of the rows make a model slow, and teach it nothing."""
+    rng = np.random.default_rng(0)
+    weights = np.arange(1.0, 16_668.0) ** -shape
+    session = rng.choice(16_667, 100_000, p=weights / weights.sum())
+    table = {"session": [f"s{k}" for k in session], "x": [1.5, 2.5] * 50_000}
+    assert kinds(TableEncoder().fit(table))["session"] == kind
+    if kind == "unused":
+        with Refusal("ignore=['session']", column="session"):
+            TableEncoder(columns="named").fit(table)
+
+
+def test_advice_keeps_what_is_configured():
+    table = {name: ["a", "b"] * 20 for name in ("brand", "size", "shop")} | {"x": [1.5, 2.5] * 20}
+    with Refusal(settings={"categorical": ["size", "brand"], "columns": "auto"}):
+        TableEncoder(columns="named", categorical="size", ignore="shop").fit(table)
+    table["sku"] = [f"k{k}" for k in range(40)]
+    with Refusal(settings={"categorical": ["size", "brand"], "ignore": ["shop", "sku"], "columns": "auto"}):
+        TableEncoder(columns="named", categorical="size", ignore="shop").fit(table)
+
+
 def one_column(cells, **options):
     """An encoder of a column of categories, with a column of numbers beside it."""
     return TableEncoder(categorical="c", min_frequency=1, **options).fit({"c": cells, "x": [*range(len(cells))]})
@@ -421,6 +443,7 @@ def test_what_cannot_be_is_refused(change, options, parameter, column):
 @pytest.mark.parametrize(
     "X",
     [
+        *([{"a": 1}, {"a": 2}], pl.LazyFrame({"a": [1, 2]})),
         *([[1.0, 2.0]], np.ones((3, 2)), {}, {"a": []}, {"a": [1, 2], "b": [1]}, {"a": ["x", "x"]}),
         *(pd.DataFrame({0: [1, 2]}), pd.DataFrame([[1, 2]], columns=["a", "a"])),
     ],

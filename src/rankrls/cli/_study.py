@@ -202,13 +202,17 @@ def _read(found: Study) -> None:
             try:
                 table = read(path, replace(reading, labels=labels[role]), report)
             except InputError as error:
-                raise in_one_error(error, reading, path) if first else error from error
+                error = in_one_error(error, reading, path) if first else error
+                raise _with_ignored(error, options) from error
         if role == "unlabelled":
             table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has labels
         if encoder is not None:
             with report.working("encoding", path):
                 if first:
-                    table = encoder_fitted(encoder, table, by_query=not options.by_pairs)
+                    try:
+                        table = encoder_fitted(encoder, table, by_query=not options.by_pairs)
+                    except InputError as error:
+                        raise _with_ignored(error, options) from error
                 else:
                     table = encoded_rows(encoder, table, report.note)
         if options.event is not None:
@@ -230,6 +234,14 @@ def _read(found: Study) -> None:
     if options.pairs is not None:
         with report.working("reading", options.pairs):
             found.pairs["train"] = read_pairs(options.pairs, found.training, report.note)
+
+
+def _with_ignored(error: InputError, options: Options) -> InputError:
+    """An error that advises to ignore columns, with those that are ignored already in front."""
+    advised = error.settings.get("ignore")
+    if advised is None:
+        return error
+    return error.with_setting("ignore", [*(options.ignore or ()), *(name for name in advised if name != options.qid)])
 
 
 def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:

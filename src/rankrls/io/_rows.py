@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
+from rankrls._rows import refuse_container
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path or an open binary file; a data frame passes for one too, as far as types go."""
@@ -43,6 +44,29 @@ class _Hashed(io.RawIOBase):
         return count
 
 
+def source_name(source: Any) -> str:
+    """What errors call a path or an open binary file.
+
+    Raises
+    ------
+    InputError
+        For anything else.
+    """
+    refuse_container(source, "path")
+    if hasattr(source, "read"):
+        if not hasattr(source, "readinto"):
+            raise InputError("the file must be opened in binary mode ('rb').", parameter="path")
+        return str(getattr(source, "name", "<stream>"))
+    if not isinstance(source, str | bytes | os.PathLike):
+        problem = f"path must be a path, an open binary file or a data frame; got {type(source).__name__}."
+        raise InputError(problem, parameter="path")
+    name = os.fsdecode(source)
+    if "\n" in name and not os.path.exists(name):
+        problem = "path is text of several lines, not the name of a file. Pass io.BytesIO(text.encode())."
+        raise InputError(problem, parameter="path")
+    return name
+
+
 class Text:
     """A file of text, plain or gzip, that is read once.
 
@@ -60,7 +84,7 @@ class Text:
 
     def __init__(self, path: Source) -> None:
         self._path, self.sha256 = path, ""
-        self.name = str(getattr(path, "name", "<stream>")) if hasattr(path, "read") else os.fspath(path)
+        self.name = source_name(path)
 
     def blocks(self) -> Iterator[bytes]:
         """Whole lines, about a megabyte at a time, without a byte order mark; the last line has an end, too.
@@ -72,8 +96,6 @@ class Text:
         OSError
             If the file cannot be read.
         """
-        if hasattr(self._path, "read") and not hasattr(self._path, "readinto"):
-            raise TypeError("The file must be opened in binary mode ('rb').")
         with ExitStack() as opened:
             given: Any = self._path
             raw = _Hashed(given if hasattr(given, "read") else opened.enter_context(open(given, "rb", buffering=0)))

@@ -20,6 +20,7 @@ _SINGLE = (*_NUMBERS, "qid", "id")
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
+_LETOR = re.compile(r"\S+( qid:\S+)?( \d+:\S+)+ *(#|$)")
 _PART = re.compile(r"\[\d+\]\Z")
 
 
@@ -168,6 +169,8 @@ def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[st
 
 def _near(table: Table, name: str) -> str:
     """The end of a message about a column that is not there: a similar one, or the first columns."""
+    if len(table.columns) == 1 and _LETOR.match(table.columns[0]):
+        return " The file is probably LETOR text: read it by load_letor, with another ending than that of a table."
     if len(table.columns) == 1:
         return f" The only column is {table.columns[0]!r}: cells are separated by ',', ';', '|' or a tab."
     return did_you_mean(name, table.columns[:_COMPARED]) or f" (Columns: {few(table.columns, _SHOWN)}.)"

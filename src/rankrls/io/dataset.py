@@ -18,7 +18,7 @@ from rankrls.io.opened import open_table, table_format
 from rankrls.io.tables import ColumnTable, feature_type, holds_integers, read_arrays
 
 _PART_BYTES = 1 << 26
-SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars, or write them by rankrls convert."
+SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars."
 
 
 @dataclass(frozen=True)
@@ -209,7 +209,8 @@ def open_dataset(
     paths = expanded_paths(path)
     for name in paths:
         if table_format(name) != "parquet" and has_data_ending(name):
-            message = "only Parquet files can be streamed. Convert the data: rankrls convert DATA FOLDER."
+            command = "rankrls convert DATA FOLDER --rows-per-file 1000000"
+            message = f"only Parquet files can be streamed. Convert the data: {command}."
             raise InputError(message, file=name, parameter="path")
     paths = [*map(os.path.abspath, paths)]
     plan, dtype, _ = common_columns(paths, "parquet", roles)

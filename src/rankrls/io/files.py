@@ -50,11 +50,20 @@ def expanded_paths(paths: Paths) -> list[str]:
     found = {path: data_files(path) for path in path_list(paths)}
     missing = next((path for path, files in found.items() if not files), None if found else "path")
     if missing is not None:
-        message = (
-            "there is no file of data (.parquet, .csv, .tsv, .txt). Name the files, a folder, or a pattern of them."
-        )
-        raise InputError(message, file=missing, parameter="path")
+        message = "there is no file of data (.parquet, .csv, .tsv, .txt)."
+        remedy = "Name the files, a folder, or a pattern of them."
+        if key := _partitioned_by(missing):
+            remedy = f"It has folders of partitions by {key!r}: add the column {key!r} to the files"
+            remedy += f", or give the pattern {os.path.join(missing, '**', '*.parquet')!r} to read them without it."
+        raise InputError(f"{message} {remedy}", file=missing, parameter="path")
     return [file for files in found.values() for file in files]
+
+
+def _partitioned_by(folder: str) -> str:
+    """The column of a folder's partitions, ``column=value``, as Hive and Spark write them; empty if there is none."""
+    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+    found = (name.partition("=") for name in names if os.path.isdir(os.path.join(folder, name)))
+    return next((column for column, sign, _ in found if sign), "")
 
 
 def data_files(path: str) -> list[str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,7 +15,7 @@ from typing import Any, NamedTuple
 
 from rankrls._checks import number
 from rankrls._errors import InputError
-from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Text
+from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Text, source_name
 
 _BATCH_CELLS = 1 << 20
 _BUFFER = 1 << 16  # of each column of Parquet
@@ -58,8 +57,7 @@ def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
     if hasattr(source, "__arrow_c_stream__"):
         yield Table(f"<{type(source).__name__}>", source, _FRAME)
         return
-    is_open = hasattr(source, "read")
-    name = str(getattr(source, "name", "<stream>")) if is_open else os.fspath(source)
+    name, is_open = source_name(source), hasattr(source, "read")
     with nullcontext(source) if is_open else open(source, "rb") as file:
         if is_open or not file.seekable():
             file = io.BytesIO(file.read())
@@ -217,11 +215,29 @@ class _Frame:
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
 
-        self._table = pa.table(source)
+        try:
+            self._table = pa.table(source)
+        except pa.ArrowException:
+            _check_types(source)
+            raise
         self.schema = self._table.schema
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         return iter(self._table.select(names).to_batches(rows))
+
+
+def _check_types(frame: Any) -> None:
+    """Refuse a column of a data frame of pandas with values of several types."""
+    import pyarrow as pa
+
+    for name in getattr(frame, "columns", ()):
+        try:
+            pa.array(frame[name], from_pandas=True)
+        except pa.ArrowException:
+            kinds = sorted({type(value).__name__ for value in frame[name]})
+            problem = f"column {name!r} holds values of several types ({', '.join(kinds)})."
+            remedy = "Convert it to one, for instance by astype(str)."
+            raise InputError(f"{problem} {remedy}", column=name, file=f"<{type(frame).__name__}>") from None
 
 
 def _arrow(source: Any) -> _Frame:
@@ -298,7 +314,10 @@ class _Text:
                 bad = error.start
             if bad >= 0:
                 line += 1 + (cell + block).count(b"\n", 0, len(cell) + bad)
-                raise self._refuse(f"this is not UTF-8 text: {SAVE_AS_UTF8}", line=line)
+                problem = f"this is not UTF-8 text: {SAVE_AS_UTF8}"
+                if block[bad] == 0:
+                    problem = "there is a NUL byte, which text cannot hold: the file is damaged, or of another format."
+                raise self._refuse(problem, line=line)
             text = b"\n" + cell + block
             end = well_formed.match(text, 1).end()  # type: ignore[union-attr]
             line, cell = line + text.count(b"\n", 1, end), text[end:]

@@ -405,7 +405,8 @@ class _Batch:
 
 
 def _remedy(what: str) -> str:
-    return " Fill it, or leave the column out (ignore)." if what == "feature" else ""
+    remedy = " Fill it, leave the column out (ignore), or fit a TableEncoder to the table (columns)."
+    return remedy if what == "feature" else ""
 
 
 def _parsed(cells: Any) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
-from rankrls._rows import check_finite_features
+from rankrls._rows import check_finite_features, refuse_container
 from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.kernels import Kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
@@ -197,6 +197,8 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
         raise InputError(problem, parameter="X")
     if on_device(X) and get_config()["array_api_dispatch"]:
         return _check_on_device(model, X, reset=reset, products=products)
+    refuse_container(X, "X")
+    _refuse_dates(X)
     X = unmasked(X)
     try:  # whether all is finite is checked below, with the row and the column in the message
         dtypes = [np.float64, np.float32]
@@ -230,6 +232,16 @@ def _check_on_device(model: Any, X: Any, *, reset: bool, products: bool) -> Any:
     if not LEAST <= size <= LARGEST:
         check_finite_features(to_host(checked), getattr(model, "feature_names_in_", None), products=products)
     return checked
+
+
+def _refuse_dates(X: Any) -> None:
+    """An error about the first column of dates or times of a data frame."""
+    for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+        of_numpy, of_polars = getattr(kind, "kind", ""), getattr(kind, "is_temporal", None)
+        if of_numpy in ("m", "M") or (of_polars is not None and of_polars()):
+            problem = f"Column {str(name)!r} of X holds {kind}, not numbers."
+            remedy = "Encode it (rankrls.preprocessing.TableEncoder), or drop it."
+            raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
 
 
 def _refuse_text(X: Any, error: ValueError) -> None:

@@ -16,6 +16,7 @@ from rankrls._checks import number as number_of
 from rankrls._errors import InputError, did_you_mean, spelled
 from rankrls._missing import is_missing
 from rankrls._queries import QueryLayout
+from rankrls._rows import refuse_container
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -23,6 +24,7 @@ _FORMATS = ("%Y/%m/%d", "%Y-%m-%d", "%d.%m.%Y")
 _WHOLE = 2.0**53
 _ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key|uuid)s?)$|[a-z]I[dD]$")
 _MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such a share of the rows
+_COVERED = 0.5  # share of the rows that the most frequent categories have at least
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
 _LONG = re.compile(r"\d{16,}")  # more digits than a number of float64 has
@@ -117,6 +119,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
         table = pa.table(X)
         pairs = [*zip(table.column_names, table.columns, strict=True)]
     else:
+        refuse_container(X, "X")
         problem = f"X must be a table with named columns; got {type(X).__name__}."
         remedy = "Pass a data frame of pandas or polars, a table of pyarrow, or a dict of columns."
         raise InputError(f"{problem} {remedy}", parameter="X")
@@ -295,7 +298,10 @@ def decided(
             cells = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
             shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(repr, cells))})")
     if options:
-        given = {o: options[o] if o != "impute" else "median" for o in sorted(options)}
+        given: dict[str, Any] = {}
+        for option in sorted(options):
+            known = names_of(option, getattr(encoder, option)) if option != "impute" else ()
+            given[option] = [*known, *options[option]] if option != "impute" else "median"
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
         remedy = f"Use {' '.join(map(spelled, given, given.values()))}, or let {spelled('columns', 'auto')} decide."
         first, settings = next(iter(options.values()))[0], given | {"columns": "auto"}
@@ -338,12 +344,14 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
         if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
             return kind, f"{kind}s"
     counts, share = column.counts(), _LARGE_SHARE * present
+    covered = sum(sorted(counts.values())[-encoder.max_categories :])
     if all(_COMMA.fullmatch(word) for word in counts):
         return "unused", "numbers with commas instead of points"
     if all(_SLASHED.fullmatch(word) for word in counts):
         return "unused", "ambiguous dates: give date_format"
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
-    many = distinct > max(_MANY, share) or max(counts.values()) < encoder.min_frequency
+    seldom = max(counts.values()) < encoder.min_frequency or covered < _COVERED * present
+    many = seldom or distinct > max(_MANY, share)
     if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):
         return "text", f"{words:.1f} words per cell"
     found = f"{distinct} different values"
