@@ -233,7 +233,7 @@ def compare() -> None:
 @model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores it makes positive.")
 @options.TARGET
 def export() -> None:
-    """Write a model for a search engine or a database, as ONNX or as JSON.
+    """Write a model for search engines, databases or services.
 
     Example: rankrls export m.rankrls model.json --format solr --name my_model
     """
