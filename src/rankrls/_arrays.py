@@ -155,8 +155,8 @@ def check_together(fitted: Any, X: Any, method: str) -> None:
     """Refuse items on another device than the fitted coefficients."""
     if namespace(fitted) is not namespace(X) or device_of(fitted) != device_of(X):
         raise InputError(
-            f"X is {_where(X)}, but the model was fitted on arrays that are {_where(fitted)}. Pass arrays of the "
-            f"same library and device to {method}, or save and load the model, which converts it to numpy.",
+            f"The X of {method} must use the same namespace and device as the X of fit: it is {_where(X)}, and that of "
+            f"fit was {_where(fitted)}. Convert X, or save and load the model, which converts it to numpy.",
             parameter="X",
         )
 

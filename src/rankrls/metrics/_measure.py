@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, fields
+from difflib import get_close_matches
 from itertools import pairwise
 from typing import Any
 
@@ -12,13 +13,26 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count, check_finite, check_word, vector_of
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
-from rankrls._errors import InputError, did_you_mean
+from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Array, Chunk, Definition, Gain
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
+_FOREIGN = re.compile(r"\s*([a-z_-]*?)(?:_cut)?(?:[@_.]?([0-9]+)|@.*)?\s*")
+"""A name as other tools write it: ndcg_cut_10, P_5, hit@10."""
+_OTHER_NAMES = {
+    "hit": "success",
+    "hits": "success",
+    "hit_rate": "success",
+    "recip_rank": "mrr",
+    "rr": "mrr",
+    "c-index": "pair_accuracy",
+    "cindex": "pair_accuracy",
+    "concordance": "pair_accuracy",
+    "roc_auc": "auc",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -381,13 +395,35 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     raise InputError(f"a measure is {expected}; got {measure!r}.", parameter="measure")
 
 
+def needs_gains(measure: Any) -> bool:
+    """Whether a measure, or what names one, refuses negative labels, which have no gain; False for no measure."""
+    try:
+        found = resolve_measure(measure)
+    except InputError:
+        return False
+    gain = found.choices.gain
+    return found.name == "ndcg" and gain != "positive" and not callable(gain)
+
+
 def _definition(name: str, given: str) -> Definition:
     """The definition that a name stands for; ``given`` is what a user wrote."""
     if not isinstance(name, str) or name not in BY_NAME:
         known = ", ".join(sorted(BY_NAME))
-        word, at, depth = str(given).partition("@")
-        able = [each for each, of in BY_NAME.items() if not at or of.depth != "none"]
-        meant = did_you_mean(word, able, at + depth)
-        problem = f"unknown measure {given!r}.{meant} The measures are {known}; most take a depth, as in 'ndcg@10'."
+        problem = f"unknown measure {given!r}.{_suggestion(str(given).lower())}"
+        problem += f" The measures are {known}; most take a depth, as in 'ndcg@10'."
         raise InputError(problem, parameter="measure")
     return BY_NAME[name]
+
+
+def _suggestion(given: str) -> str:
+    """A question about the measure that was perhaps meant, in the notation of this module."""
+    found = _FOREIGN.fullmatch(given)
+    word, depth = ("", None) if found is None else found.groups()
+    near = get_close_matches(_OTHER_NAMES.get(word, word), BY_NAME, n=1)
+    if not near:
+        return ""
+    name, wanted = near[0], BY_NAME[near[0]].depth
+    if wanted == "none" or (wanted == "any" and depth is None and "@" not in given):
+        return f" Did you mean {name!r}?"
+    rule = "" if depth else " A depth is a whole number of at least 1."
+    return f" Did you mean '{name}@{depth or 10}'?{rule}"

@@ -19,9 +19,10 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics._measure import needs_gains
 from rankrls.metrics._values import labelled_rows
 from rankrls.models import fitting
-from rankrls.models.parameters import SelectionParameters, check_parameters
+from rankrls.models.parameters import ChoiceParameters, SelectionParameters, check_parameters
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
@@ -80,6 +81,13 @@ class Ranker(RegressorMixin, BaseEstimator):
         columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
         return Scorer(weights, a, self._kernel_, known.get("X_fit_"), columns)
 
+    @property
+    def intercept_(self) -> Any:
+        """0 for each target of a linear model, for tools that read ``coef_`` and ``intercept_``, such as shap."""
+        if "coef_" not in vars(self):
+            raise AttributeError(f"This {type(self).__name__} has no weights of features, so it has no intercept_.")
+        return 0.0 if self._one_target else np.zeros(len(self.coef_))
+
     def predict(self, X: Any) -> Any:
         """Score items.
 
@@ -99,7 +107,9 @@ class Ranker(RegressorMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X, scorer = fitting.check_features(self, X, kernel=self._kernel_.name), self.scorer_
-        check_together(scorer.coefficients if scorer.weights is None else scorer.weights, X, "predict")
+        check_together(
+            scorer.coefficients if scorer.weights is None else scorer.weights, X, f"{type(self).__name__}.predict()"
+        )
         here = in_place(X)
         scores = scorer(X) if here is X else moved(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target else scores
@@ -169,6 +179,10 @@ class Ranker(RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
         tags.target_tags.multi_output = not self._single_target
+        tags.target_tags.positive_only = isinstance(self, ChoiceParameters) and needs_gains(self.scoring)
+        special = tags.input_tags.pairwise or callable(getattr(self, "kernel", None))
+        constrained = getattr(self, "positive", False) is not False
+        tags.array_api_support = self._takes_devices and not special and not constrained
         return tags
 
 

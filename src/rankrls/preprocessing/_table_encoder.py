@@ -166,6 +166,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self._fit(columns, qid)
         return self._encoded(columns)
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # a table has named columns
+        tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
+        return tags
+
     def _fit(self, columns: dict[str, Column], qid: ArrayLike | None) -> None:
         fills = dict(self.impute) if isinstance(self.impute, Mapping) else dict.fromkeys(columns, self.impute)
         check_there([*self.columns_named(), *fills], columns)
