@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import signature
 from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from rankrls._errors import InputError, did_you_mean
 from rankrls._missing import unmasked
@@ -22,11 +24,24 @@ LARGEST, LEAST = 1e40, 1e-40
 _TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
+_GROUPS = "Pass qid, one query id per row; rankrls.group_to_qid makes them from group sizes."
+_VALIDATION = "Pass validation data as X_val, y_val and qid_val to an estimator that chooses, such as RankRLSCV."
+FOREIGN = {"group": _GROUPS, "groups": _GROUPS} | dict.fromkeys(("eval_set", "eval_group", "eval_qid"), _VALIDATION)
+"""Arguments of the fit of other libraries, and what stands for them here."""
+
+
 def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
-    """A method that fits, whose object has the attributes of its last fit again if the method raises an error."""
+    """A method that fits, whose object has the attributes of its last fit again if the method raises an error.
+
+    Arguments of other libraries are refused with what to write instead.
+    """
+    known = signature(fit).parameters.keys()
+    foreign = FOREIGN.keys() - known if "qid" in known else set()
 
     @wraps(fit)
     def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in foreign & kwargs.keys():
+            raise InputError(f"{fit.__name__} takes no {name}. {FOREIGN[name]}", parameter=name)
         attributes = vars(args[0])
         before = dict(attributes)
         try:
@@ -41,10 +56,13 @@ def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
     """An array of float64; an InputError about the parameter ``name`` for anything that holds no numbers."""
+    if sparse.issparse(values):
+        raise InputError(f"{name} is sparse, and must be dense. Pass {name}.toarray().", parameter=name)
     try:
         return np.asarray(unmasked(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must hold numbers: {error}.", parameter=name) from None
+        problem = str(error).rstrip(".")
+        raise InputError(f"{name} must hold numbers: {problem}.", parameter=name) from None
 
 
 def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:

@@ -92,7 +92,8 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
         problem += " Scale the features."
     else:
         word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
-        problem = f"Input {what} contains {word}: {where}. Remove or impute such values before fitting."
+        problem = f"Input {what} contains {word}: {where}. Impute such values (with sklearn's SimpleImputer, or "
+        problem += "TableEncoder for tables), or remove them."
     raise InputError(problem, parameter=what, row=row, column=column)
 
 

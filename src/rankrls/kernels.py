@@ -155,8 +155,8 @@ class Kernel:
         """
         formula = self.formula
         m = len(X) if isinstance(X, (list, tuple)) else X.shape[0]
-        if Z is None and formula is not None and not on_device(X):
-            check_kernel_matrix(m, m)
+        if formula is not None and not on_device(X):
+            check_kernel_matrix(m, m if Z is None else Z.shape[0])
         if callable(self.name):
             return self._called(X, Z)
         if formula is None:
@@ -399,7 +399,7 @@ def check_kernel_matrix(rows: int, columns: int) -> None:
     available = available_memory() if need > _GIB else None
     if available is not None and need > available:
         problem = f"The kernel matrix takes {need / _GIB:.3g} GiB of memory; {available / _GIB:.3g} GiB are available."
-        raise InputError(f"{problem} Use SparseRankRLS, or for a linear kernel CGRankRLS.", parameter="kernel")
+        raise InputError(f"{problem} Use SparseRankRLSCV, or for a linear kernel CGRankRLS.", parameter="kernel")
 
 
 def available_memory() -> float | None:

@@ -161,3 +161,35 @@ def test_a_function_is_called_per_query_and_column():
 def test_repr_is_how_it_was_written(measure):
     assert eval(repr(measure)) == measure
     assert "None" not in repr(measure)
+
+
+@pytest.mark.parametrize(
+    ("given", "meant"),
+    [
+        ("ndcg@-1", "'ndcg@10'? A depth is a whole number"),
+        ("ndcg@1.5", "'ndcg@10'? A depth is a whole number"),
+        ("ndcg@", "'ndcg@10'? A depth is a whole number"),
+        ("hit@10", "'success@10'?"),
+        ("hit@k", "'success@10'? A depth is a whole number"),
+        ("hit_rate@5", "'success@5'?"),
+        ("ndcg_cut_10", "'ndcg@10'?"),
+        ("NDCG_cut.5", "'ndcg@5'?"),
+        ("P_5", "'p@5'?"),
+        ("recall_100", "'recall@100'?"),
+        ("recip_rank", "'mrr'?"),
+        ("c-index", "'pair_accuracy'?"),
+        ("kendal_tau@5", "'kendall_tau'?"),
+        ("nddcg", "'ndcg'?"),
+    ],
+)
+def test_what_was_meant_is_written_as_it_can_be_given(given, meant):
+    with Refusal(f"unknown measure {given!r}. Did you mean {meant}", parameter="measure") as refusal:
+        resolve_measure(given)
+    resolve_measure(str(refusal.value).split("Did you mean '")[1].split("'")[0])
+
+
+def test_nothing_is_meant_by_names_that_are_like_none():
+    for given in ("rmse", "", "@10", "ndcg(convention='sklearn')@3"):
+        with Refusal("unknown measure", parameter="measure") as refusal:
+            resolve_measure(given)
+        assert "Did you mean" not in str(refusal.value)

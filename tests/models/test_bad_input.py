@@ -11,7 +11,18 @@ import pytest
 from scipy import sparse
 from sklearn.model_selection import GroupKFold, KFold
 
-from rankrls import InputError, RankBoost, RankRLS, RankRLSCV
+from rankrls import (
+    AutoRankRLS,
+    CGRankRLS,
+    ConditionalRankRLS,
+    CoRankingPursuit,
+    InputError,
+    RankBoost,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    TransductiveRankRLSCV,
+)
 from tests.models.oracles import ranking_data
 from tests.refusals import Refusal, told
 
@@ -182,7 +193,7 @@ VALIDATION = {"X_val": X[:6], "y_val": [0, 1, 2, 0, 1, 2], "qid_val": [1, 1, 1, 
         ({}, {"y_val": None}, Refusal("Validation data", parameter="X_val")),
         ({}, {"X_val": None, "y_val": None}, Refusal("Validation data", parameter="X_val")),
         ({"cv": 3}, {}, Refusal("either cv", "validation data", parameter="cv")),
-        ({}, {"qid_val": None}, Refusal("fit's validation", "called", parameter="qid")),
+        ({}, {"qid_val": None}, Refusal("Pass qid_val", "validation data need", parameter="qid_val")),
         ({}, {"qid_val": [1, 2]}, Refusal("6 rows", "entries", parameter="qid_val")),
         ({}, {"X_val": X[:6, :3]}, Refusal("RankRLSCV", "expecting 4", kind=ValueError)),
         ({}, {"X_val": with_entry(X[:6], (2, 0), np.nan)}, Refusal("NaN", parameter="X_val", row=2, column=0)),
@@ -281,3 +292,65 @@ def test_weights_and_strengths_of_preferences_are_refused_by_name(factor):
         RankRLSCV().fit_pairs(X, [0, 1, 2], [3, 4, 5], weight=np.full(3, factor))
     with Refusal("Multiply", parameter="strength", row=0):
         RankRLSCV().fit_pairs(X, [0, 1, 2], [3, 4, 5], strength=np.full(3, factor))
+
+
+CHOOSERS = [RankRLSCV(), AutoRankRLS(), CGRankRLS(), TransductiveRankRLSCV()]
+
+
+@pytest.mark.parametrize("model", [RankRLS(), RankSVM(), RankBoost(), *CHOOSERS], ids=lambda m: type(m).__name__)
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("group", "Pass qid"),
+        ("groups", "group_to_qid"),
+        ("eval_set", "X_val, y_val and qid_val"),
+        ("eval_group", "qid_val"),
+    ],
+)
+def test_arguments_of_other_libraries(model, name, words):
+    with Refusal(words, parameter=name):
+        model.fit(X, Y, **{name: [M]})
+
+
+def test_arguments_that_no_library_has_are_errors_of_python():
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        RankRLS().fit(X, Y, nonsense=1)
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        RankRLS().fit_pairs(X, [0], [1], qid=QID)
+    assert "groups" in RankRLSCV().fit_pairs(X, [0, 1, 2], [3, 4, 5], groups=["a", "b", "c"]).selection_
+
+
+@pytest.mark.parametrize(
+    ("table", "refusal"),
+    [
+        (pd.DataFrame({"a": [1.0, 2.0, 3.0], "b": ["1", "2", "red"]}), Refusal("TableEncoder", row=2, column="b")),
+        (pd.DataFrame({"a": pd.Categorical(["x", "y", "x"])}), Refusal("TableEncoder", "'x'", row=0, column="a")),
+        (
+            pd.DataFrame({"n": [1, 2, 3], "day": pd.date_range("2020-01-05", periods=3)}),
+            Refusal("TableEncoder", column="day"),
+        ),
+        ([{"a": 1}, {"a": 2}, {"a": 3}], Refusal("list of dicts", "DataFrame", parameter="X")),
+        ([[1.0], [np.nan], [2.0]], Refusal("SimpleImputer", "TableEncoder", row=1, column=0)),
+        (pd.DataFrame({"a": [1.0, None, 2.0]}), Refusal("SimpleImputer", "TableEncoder", row=1, column=0)),
+    ],
+    ids=told,
+)
+def test_tables_of_other_things_than_numbers(table, refusal):
+    for model in (RankRLS(), RankBoost(n_estimators=2)):
+        with refusal:
+            model.fit(table, [1, 2, 3])
+
+
+@pytest.mark.parametrize("model", [RankRLS(), RankSVM(), ConditionalRankRLS()], ids=str)
+@pytest.mark.parametrize("make", [sparse.csr_array, sparse.coo_matrix])
+def test_sparse_labels(model, make):
+    with Refusal("y.toarray()", parameter="y"):
+        model.fit(X, make(np.column_stack((Y, Y))))
+
+
+def test_a_kernel_larger_than_the_memory(monkeypatch):
+    monkeypatch.setattr("rankrls.kernels.available_memory", lambda: 2.0**30)
+    many = np.random.default_rng(0).normal(size=(12_000, 2))
+    for model in (RankRLS(kernel="rbf"), RankRLSCV(kernel="rbf"), CoRankingPursuit(kernel="rbf")):
+        with Refusal("1.07 GiB", "SparseRankRLSCV", parameter="kernel"):
+            model.fit(many, many[:, 0], qid=np.arange(12_000) // 10)

@@ -158,3 +158,15 @@ def test_a_named_column_with_a_missing_value_is_named():
     frame.loc[frame.index[5], "bm25"] = np.nan
     with Refusal("NaN", "bm25", parameter="X", row=5, column=2):
         RankRLS().fit(frame, Y, qid=QID)
+
+
+@pytest.mark.parametrize("targets", [1, 2])
+def test_linear_models_have_the_intercept_that_tools_read(targets):
+    """shap's LinearExplainer takes a model with ``coef_`` and ``intercept_`` as ``X @ coef_ + intercept_``."""
+    X, y, qid = ranking_data(3, queries=12)
+    Y = y if targets == 1 else np.column_stack((y, -y))
+    model = RankRLSCV().fit(X, Y, qid=qid)
+    np.testing.assert_allclose(X @ model.coef_.T + model.intercept_, model.predict(X))
+    assert np.shape(model.intercept_) == np.shape(model.predict(X))[1:]
+    assert not hasattr(RankRLS(kernel="rbf").fit(X, Y, qid=qid), "intercept_")
+    assert not hasattr(RankRLS(), "intercept_")

@@ -138,7 +138,9 @@ def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, 
         raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
     if X_val is None or y_val is None:
         raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
-    check_no_extra_qid(data.has_qid, qid_val, "fit's validation data (qid_val)")
+    if data.has_qid and qid_val is None:
+        problem = "The training data have query ids (qid), so the validation data need them too. Pass qid_val, one id"
+        raise InputError(f"{problem} per row of X_val.", parameter="qid_val")
     try:
         items = labelled(model, X_val, y_val, qid_val, None, comparable=False, reset=False)
     except InputError as error:
@@ -205,8 +207,8 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
         checked = validate_data(
             model, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C", ensure_all_finite=False
         )
-    except ValueError as error:
-        _refuse_text(X, error)
+    except (TypeError, ValueError) as error:
+        _refuse_no_number(X, error)
         raise
     checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
     products = products and getattr(model, "_multiplies_features", True)
@@ -244,16 +246,18 @@ def _refuse_dates(X: Any) -> None:
             raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
 
 
-def _refuse_text(X: Any, error: ValueError) -> None:
+def _refuse_no_number(X: Any, error: Exception) -> None:
     """An error about the first cell that is not a number, if there is one: scikit-learn's names no place."""
     cells = np.asarray(X)
     for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
         try:
-            float(value) if isinstance(value, str) else 0.0
-        except ValueError:
+            float(0.0 if value is None else value)
+        except (TypeError, ValueError):
             row, number = place
             column = str(X.columns[number]) if hasattr(X, "columns") else number
-            problem = f"Input X holds the text {str(value)!r}: row {row}, column {column}. Encode or drop such columns."
+            what = f"the text {str(value)!r}" if isinstance(value, str) else f"{value}, a {type(value).__name__}"
+            remedy = "Encode the column with TableEncoder, or drop it."
+            problem = f"Input X holds {what}: row {row}, column {column}. {remedy}"
             raise InputError(problem, parameter="X", row=row, column=column) from error
 
 
@@ -261,6 +265,8 @@ def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
     """Labels as (m, targets) float64, NaN if the model takes unlabelled rows; and whether they came as (m,)."""
     if y is None:
         raise InputError(f"{type(model).__name__} requires y to be passed, but the target y is None.", parameter="y")
+    if sparse.issparse(y):
+        numbers_of("y", y)  # which refuses it
     y = to_host(y) if on_device(y) else unmasked(y)
     given = column_or_1d(y, warn=True) if getattr(model, "_single_target", False) else np.asarray(y)
     if given.dtype.kind == "c":
