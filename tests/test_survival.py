@@ -173,7 +173,7 @@ def test_a_choice_by_pairs_of_weighted_preferences(kernel, scoring):
             lead = np.subtract(*refit.predict(X[[i[e], j[e]]]))
             right.append((lead * strength[e] > 0) == (scoring == "pair_accuracy"))
         assert found == pytest.approx(np.average(right, weights=weight[judged]), abs=1e-12)
-    assert model.selection_ == f"leave-pair-out over {len(judged)} comparable pairs"
+    assert model.selection_ == f"leave-pair-out over {len(judged)} comparable pairs: new items"
 
 
 @pytest.mark.parametrize(("given", "parameter"), [({"scoring": "map"}, "scoring"), ({"positive": True}, "cv")])

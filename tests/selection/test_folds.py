@@ -179,6 +179,25 @@ def test_folds_of_items_equal_refits(kind, few):
         assert mean == pytest.approx(right / total, abs=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["primal", "dual", "rbf", "basis"])
+def test_leave_pair_out_equals_refits(kind):
+    chooser, plain, options = KINDS[kind]
+    i, j = WINNERS[:60], LOSERS[:60]
+    model = chooser((0.3,), scoring="pair_accuracy", cv="leave_pair_out", **options).fit_pairs(X, i, j)
+    right = []
+    for a, b in zip(i, j, strict=True):
+        rest = ~np.isin(i, (a, b)) & ~np.isin(j, (a, b))
+        f = plain(0.3, **options).fit_pairs(X, i[rest], j[rest]).predict(X)
+        right.append(f[a] > f[b])
+    assert model.best_score_ == pytest.approx(np.mean(right))
+    assert model.selection_.endswith(": new items")
+
+
+def test_leave_pair_out_needs_rows_that_are_items():
+    with Refusal("other rows are the same items", parameter="item_id"):
+        RankRLSCV((1.0,), cv="leave_pair_out").fit_pairs(X, *ONE, item_id=np.arange(M) // 2)
+
+
 def test_refitting_learners_use_the_same_folds():
     model = RankingPursuitCV(3, gamma=0.2, scoring="pair_accuracy").fit_pairs(X, *ONE)
     folds, _ = item_folds(as_data(), None, range(1))

@@ -20,8 +20,8 @@ from rankrls.models.fitting import preferred
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
+from rankrls.numerics.runs import dense_rows
 from rankrls.selection.folds import preference_blocks
-from rankrls.selection.plans import preference_features
 
 Array = NDArray[np.float64]
 
@@ -163,11 +163,9 @@ def leaderboard(
     items = np.arange(m) if names is None else np.asarray(names)
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
-    candidate = model._candidate(data)
-    basis, alpha = candidate.basis, float(model.alpha)
-    Z = preference_features(candidate.kernel, data.X) if basis is None else basis.features(data.X)[:]
-    Z = Z if basis is None or basis.whitening is None else Z @ basis.whitening
-    held_out = candidate.problem(data).held_out_scores(np.array([alpha]))[:, 0, 0]
+    problem, alpha = model._candidate(data).problem(data), float(model.alpha)
+    Z = dense_rows(problem.forms[0].item_features, slice(None))
+    held_out = problem.held_out_scores(np.array([alpha]))[:, 0, 0]
     scores, covariance = _scores_and_covariance(Z, table, held_out, alpha)
     quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
     variance = np.diag(covariance)

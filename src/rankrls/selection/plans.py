@@ -8,14 +8,12 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
 from rankrls._arrays import host_only
 from rankrls._comparisons import Comparisons, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import take_items
-from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.concordance import (
@@ -28,7 +26,8 @@ from rankrls.numerics.concordance import (
 )
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
-from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
+from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
+from rankrls.numerics.runs import dense_rows
 from rankrls.selection.curves import Curve, evaluated, judged_queries, of_item_folds
 from rankrls.selection.folds import (
     FEW_FOLDS,
@@ -126,6 +125,9 @@ def exact_plan(
                 parameter="scoring",
             )
         check_pairs_can_be_held_out(data, settings, constrained=constrained, parameter="cv")
+        if isinstance(data, PreferredItems) and len(np.unique(data.identity)) < data.n_rows:
+            problem = "cv=leave_pair_out holds out two rows, but other rows are the same items (item_id)."
+            raise InputError(f"{problem} Use folds of items.", parameter="item_id")
         return pair_plan(measure, f"leave-pair-out over {_pairs_in_words(data)}")
     if isinstance(data, PreferredItems):
         return preference_plan(measure, data, cv)
@@ -338,7 +340,7 @@ def pair_plan(measure: Measure, description: str) -> Plan:
 
 def _pairs_in_words(data: Comparisons) -> str:
     if isinstance(data, PreferredItems):
-        return f"{np.count_nonzero(data.graph.strength)} comparable pairs"
+        return f"{np.count_nonzero(data.graph.strength)} comparable pairs: new items"
     if data.n_queries == 1:
         return f"{data.n_rows} items"
     return f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
@@ -385,18 +387,11 @@ def concordance(
         if pairs is not None:
             known, (i, j), weight = table.winners * table.n_items + table.losers, pairs, None
             order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
-        margins = hold_out_preferred_pairs(preference_features(candidate.kernel, data.X), graph, values, i, j)
+        Z = dense_rows(problem.forms[0].item_features, slice(None))
+        margins = hold_out_preferred_pairs(Z, graph, values, i, j)
     score, error = judged_pairs(margins, order, i, j, data.n_rows, weight)
     ends = concordance_interval(score, error, greedy_matching(i, j), confidence)
     return Concordance(score, error, np.stack(ends), len(i), None if pairs is None else margins)
-
-
-def preference_features(kernel: Kernel, X: Any) -> Array:
-    """Features in which the functions of a kernel are linear, (items, d); offsets are taken off."""
-    if not kernel.is_linear or X.shape[1] > X.shape[0]:
-        return kernel_features(kernel(X))
-    Z = np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-    return Z - Z.mean(axis=0)
 
 
 def is_concordance(measure: Measure) -> bool:
