@@ -348,6 +348,11 @@ def test_sparse_labels(model, make):
         model.fit(X, make(np.column_stack((Y, Y))))
 
 
+def test_sparse_weights():
+    with Refusal("sample_weight.toarray()", parameter="sample_weight"):
+        RankRLS().fit(X, Y, sample_weight=sparse.csr_array(np.ones((M, 1))))
+
+
 def test_a_kernel_larger_than_the_memory(monkeypatch):
     monkeypatch.setattr("rankrls.kernels.available_memory", lambda: 2.0**30)
     many = np.random.default_rng(0).normal(size=(12_000, 2))

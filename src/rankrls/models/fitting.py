@@ -207,8 +207,8 @@ def check_matrix(model: Any, X: Any, *, reset: bool, products: bool = False) -> 
         checked = validate_data(
             model, X, reset=reset, accept_sparse="csr", dtype=dtypes, order="C", ensure_all_finite=False
         )
-    except (TypeError, ValueError) as error:
-        _refuse_no_number(X, error)
+    except ValueError as error:
+        _refuse_text(X, error)
         raise
     checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
     products = products and getattr(model, "_multiplies_features", True)
@@ -246,18 +246,17 @@ def _refuse_dates(X: Any) -> None:
             raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
 
 
-def _refuse_no_number(X: Any, error: Exception) -> None:
-    """An error about the first cell that is not a number, if there is one: scikit-learn's names no place."""
+def _refuse_text(X: Any, error: ValueError) -> None:
+    """An error about the first cell that is text, if there is one: scikit-learn's names no place."""
     cells = np.asarray(X)
     for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
         try:
-            float(0.0 if value is None else value)
-        except (TypeError, ValueError):
+            float(value) if isinstance(value, str) else 0.0
+        except ValueError:
             row, number = place
             column = str(X.columns[number]) if hasattr(X, "columns") else number
-            what = f"the text {str(value)!r}" if isinstance(value, str) else f"{value}, a {type(value).__name__}"
             remedy = "Encode the column with TableEncoder, or drop it."
-            problem = f"Input X holds {what}: row {row}, column {column}. {remedy}"
+            problem = f"Input X holds the text {str(value)!r}: row {row}, column {column}. {remedy}"
             raise InputError(problem, parameter="X", row=row, column=column) from error
 
 
@@ -286,7 +285,7 @@ def check_labels(model: Any, y: Any) -> tuple[NDArray[np.float64], bool]:
 
 def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
     """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
-    given = None if sample_weight is None else to_host(sample_weight)
+    given = sample_weight if sample_weight is None or sparse.issparse(sample_weight) else to_host(sample_weight)
     weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
     if weights is not None and not weights.any():
         problem = "All values of sample_weight are zero: at least one must be positive."
