@@ -206,6 +206,7 @@ def test_a_choice_by_pairs(scoring, qid):
         ({"positive": True}, {}, Refusal("signs of weights", parameter="cv")),
     ],
 )
+@pytest.mark.filterwarnings("ignore:Without qid")
 def test_choices_that_pairs_cannot_make(options, arguments, refusal):
     with refusal:
         RankRLSCV(cv="leave_pair_out", **options).fit(X, arguments.pop("y", Y), **arguments)

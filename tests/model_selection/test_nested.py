@@ -28,6 +28,7 @@ MODELS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:Without qid")
 @pytest.mark.parametrize("queries", [True, False])
 @pytest.mark.parametrize("case", MODELS)
 def test_it_is_a_loop_of_choices(case, queries):

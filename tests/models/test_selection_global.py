@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import CGRankRLS, InputWarning, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
 from rankrls.selection import plans
 from tests.refusals import Refusal
@@ -85,6 +85,7 @@ FALLBACKS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Without qid")
 @pytest.mark.parametrize(("options", "arguments"), FALLBACKS, ids=lambda v: str(list(v)))
 def test_five_folds_where_leave_pair_out_would_be_wrong(options, arguments):
     model = RankRLSCV(ALPHAS, **options).fit(X, np.clip(Y, 0, None), **arguments)
@@ -101,6 +102,7 @@ def test_five_folds_of_many_items(monkeypatch):
     assert RankRLSCV(ALPHAS).fit(X, Y).selection_ == "5 folds of 12 rows"
 
 
+@pytest.mark.filterwarnings("ignore:Without qid")
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("cv", [None, 3])
 def test_folds_of_rows_equal_refits(cv, kind):
@@ -140,3 +142,16 @@ def test_an_offset_of_the_columns_does_not_reach_leave_pair_out(kind):
     plain = np.round(X * 1024) / 1024
     a, b = (RankRLSCV(ALPHAS, **kind).fit(Z, Y) for Z in (plain, plain + 1e7))
     np.testing.assert_array_equal(a.cv_results_["mean_score"], b.cv_results_["mean_score"])
+
+
+@pytest.mark.parametrize("model", [RankRLSCV(scoring="ndcg@10"), CGRankRLS(scoring="map", random_state=0)])
+def test_positions_of_one_ranking_of_all_rows_are_warned_of_once(model):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 3)), rng.integers(0, 2, 60)
+    with pytest.warns(InputWarning) as caught:
+        model.fit(X, y)
+    (warning,) = caught
+    told = Refusal("Without qid", str(model.scoring), kind=InputWarning, parameter="qid")
+    told.check(warning.message, str(warning.message))
+    assert warning.filename == __file__
+    model.fit(X, y, qid=np.arange(60) // 10)

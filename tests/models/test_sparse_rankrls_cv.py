@@ -125,3 +125,27 @@ def test_pairs_and_groups_of_them():
         theirs = RankRLSCV(ALPHAS, kernel="rbf", gamma=(0.05, 0.2)).fit_pairs(X, i, j, groups=groups)
         np.testing.assert_allclose(ours.cv_results_["mean_score"], theirs.cv_results_["mean_score"], atol=1e-9)
         assert ours.best_params_ == theirs.best_params_
+
+
+def badly_scaled(seed=0, queries=60):
+    """A click rate, a price, and a time in Unix seconds."""
+    rng = np.random.default_rng(seed)
+    m = 10 * queries
+    rate, price, seconds = rng.beta(2, 98, m), rng.gamma(2, 50, m), 1.7e9 + rng.uniform(0, 3e7, m)
+    z = (rate - 0.02) / 0.014 + 0.6 * (price - 100) / 70 + 0.8 * (seconds - 1.715e9) / 8.6e6
+    y = np.digitize(z + rng.normal(size=m), [-1.0, 0.0, 1.5])
+    return np.column_stack((rate, price, seconds)), y, np.arange(m) // 10
+
+
+def test_a_linear_kernel_over_a_basis_loses_no_badly_scaled_feature():
+    X, y, qid = badly_scaled()
+    expected = RankRLSCV().fit(X, y, qid=qid)
+    assert expected.best_score_ < 0.2
+    for n_basis in (5, 100):  # both span all features
+        model = SparseRankRLSCV(kernel="linear", n_basis=n_basis).fit(X, y, qid=qid)
+        assert model.best_score_ == pytest.approx(expected.best_score_, abs=2e-3)
+        spreads = X.std(axis=0)
+        np.testing.assert_allclose(model.coef_ * spreads, expected.coef_ * spreads, rtol=0.05)
+    again = SparseRankRLS(alpha=expected.alpha_, kernel="linear", n_basis=100)
+    again.partial_fit(X[:300], y[:300], qid=qid[:300]).partial_fit(X[300:], y[300:], qid=qid[300:])
+    np.testing.assert_allclose(again.coef_ * spreads, expected.coef_ * spreads, rtol=1e-3)

@@ -107,15 +107,17 @@ def test_large_queries_beside_small_ones():
     assert_same_choice(RankRLSCV().fit_dataset(ArrayDataset(X, y, qid, cuts=(5, 10))), fitted, X, qid)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cuts", CUTS)
-def test_a_basis_is_that_of_all_rows(cuts):
+def test_a_basis_is_that_of_all_rows_of_positive_weight(cuts, weighted):
     X, y, qid, _ = example(4, queries=20)
-    data = ArrayDataset(X, y, qid, cuts=CUTS[cuts](qid))
+    w = np.where(np.arange(len(y)) % 3, 1.0, 0.0) if weighted else None
+    data = ArrayDataset(X, y, qid, w, cuts=CUTS[cuts](qid))
     for model in (
         SparseRankRLS(n_basis=12, alpha=0.3, gamma=0.2, random_state=1),
         SparseRankRLSCV(n_basis=10, kernel=("rbf", "linear"), gamma=(0.05, 0.5), scoring="map", random_state=1),
     ):
-        fitted = model.fit(X, y, qid=qid)
+        fitted = model.fit(X, y, qid=qid, sample_weight=w)
         streamed = type(model)(**model.get_params()).fit_dataset(data)
         np.testing.assert_array_equal(streamed.basis_indices_, fitted.basis_indices_)
         a, b = (centred(m.predict(X), qid) for m in (streamed, fitted))

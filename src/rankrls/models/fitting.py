@@ -130,6 +130,15 @@ def preferred(
     return PreferredItems(X, None, False, True, given, identity.codes)
 
 
+def warn_of_one_ranking(measure: Measure, data: LabelledItems) -> None:
+    """Warn if positions of one ranking of all rows decide: its folds have other positions than any query has."""
+    if data.has_qid or callable(measure.name) or measure.uses_sample_weight:
+        return
+    problem = f"Without qid, {measure} looks at the first positions of one ranking of all {data.n_rows} rows."
+    remedy = "Pass qid, or choose by pairs (scoring)."
+    warnings.warn(InputWarning(f"{problem} {remedy}", parameter="qid"), stacklevel=4)
+
+
 def validation(model: Any, measure: Measure, data: Any, X_val: Any, y_val: Any, qid_val: Any) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if X_val is None and y_val is None and qid_val is None:

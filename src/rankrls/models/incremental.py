@@ -59,7 +59,8 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
         _check_continued(state["setting"], _settings(model, data))
         kernel = model._kernel_
         if over_basis:
-            basis = Basis(kernel, model.X_fit_, state["to_items"], state["rows_first"])
+            whitening = state["to_items"], state["rows_first"]
+            basis = Basis(kernel, model.X_fit_, *whitening, of_features=state.get("of_features"))
     new_queries = _new_queries(queries, data)
     features = data.X if basis is None else basis.features(data.X)
     whitening = None if basis is None else basis.whitening
@@ -91,6 +92,8 @@ def _state(
     model: Any, data: LabelledItems, equations: list[Equations], queries: dict[Any, None], basis: Basis | None
 ) -> dict[str, Any]:
     of_basis = {} if basis is None else {"to_items": basis.to_items, "rows_first": basis.rows_first}
+    if basis is not None and basis.of_features is not None:
+        of_basis["of_features"] = basis.of_features
     plain = [replace(one, whitening=None) for one in equations]
     return {"equations": plain, "queries": queries, "setting": _settings(model, data), **of_basis}
 
@@ -263,14 +266,37 @@ def _problems(
 
 
 def _drawn_items(model: Any, data: StreamedData) -> tuple[NDArray[np.intp], Any]:
-    """The rows that ``fit`` would draw of the same rows in memory, and their features."""
-    parts, numbers = data.dataset.parts, drawn_numbers(model, int(data.dataset.n_rows))
-    holds = np.unique(np.searchsorted([part.first_row + part.n_rows for part in parts], numbers, side="right"))
-    found = list(map_parts(partial(_rows_of, numbers), [parts[k] for k in holds], data.executor))
-    return numbers, np.vstack(found).astype(np.float64, copy=False)
+    """The rows that ``fit`` would draw of the same rows in memory, and their features.
+
+    If the rows have weights, these are read first: rows of weight zero are not drawn.
+    """
+    parts = data.dataset.parts
+    counts = [part.n_rows for part in parts]
+    if any(map_parts(_has_weights, parts[:1], data.executor)):
+        counts = list(map_parts(_count_weighted, parts, data.executor))
+    ends = np.cumsum(counts)
+    numbers = drawn_numbers(model, int(ends[-1]))
+    holds, drawn = [], {}
+    for k in np.unique(np.searchsorted(ends, numbers, side="right")):
+        first = ends[k] - counts[k]
+        holds.append(parts[k])
+        drawn[parts[k].first_row] = numbers[(numbers >= first) & (numbers < ends[k])] - first
+    rows, features = zip(*map_parts(partial(_rows_of, drawn), holds, data.executor), strict=True)
+    return np.concatenate(rows), np.vstack(features).astype(np.float64, copy=False)
 
 
-def _rows_of(numbers: NDArray[Any], part: Any) -> Any:
-    """The features of those of some rows that lie in a part."""
-    own = numbers[(numbers >= part.first_row) & (numbers < part.first_row + part.n_rows)] - part.first_row
-    return part.read().X[own]
+def _has_weights(part: Any) -> bool:
+    return part.read().sample_weight is not None
+
+
+def _count_weighted(part: Any) -> int:
+    """Rows of positive weight."""
+    return int(np.count_nonzero(part.read().sample_weight))
+
+
+def _rows_of(drawn: dict[int, NDArray[np.intp]], part: Any) -> tuple[NDArray[np.intp], Any]:
+    """Numbers in the data set and features of the rows that were drawn of a part, among those of positive weight."""
+    table, rows = part.read(), drawn[part.first_row]
+    if table.sample_weight is not None:
+        rows = np.flatnonzero(table.sample_weight)[rows]
+    return rows + part.first_row, table.X[rows]

@@ -193,6 +193,17 @@ def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
         yield dict(zip(names, values, strict=True))
 
 
+def _features_of_mask(positive: Any, n_features: int | None) -> Any:
+    """Numbers of the features that a mask names; anything else as it is."""
+    mask = np.asarray(positive)
+    if mask.dtype != np.bool_:
+        return positive
+    if mask.shape != (n_features,):
+        problem = f"positive is a mask of shape {mask.shape}; X has {n_features} features."
+        raise InputError(problem, parameter="positive")
+    return np.flatnonzero(mask)
+
+
 def signs_of(model: Any) -> NDArray[np.int8] | None:
     """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
     positive = getattr(model, "positive", False)
@@ -201,6 +212,8 @@ def signs_of(model: Any) -> NDArray[np.int8] | None:
     if isinstance(positive, str) or not np.iterable(positive):
         problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
         raise InputError(problem, parameter="positive")
+    if not isinstance(positive, Mapping):
+        positive = _features_of_mask(positive, getattr(model, "n_features_in_", None))
     given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
     if not given:
         return None
@@ -213,7 +226,12 @@ def signs_of(model: Any) -> NDArray[np.int8] | None:
     known = {**{j: j for j in numbers}, **dict(zip(getattr(model, "feature_names_in_", ()), numbers, strict=False))}
     signs = np.zeros(len(numbers), dtype=np.int8)
     for feature, sign in given.items():
-        if isinstance(feature, bool) or feature not in known or isinstance(sign, str) or sign not in (-1, 0, 1):
+        if (
+            isinstance(feature, bool | np.bool_)
+            or feature not in known
+            or isinstance(sign, str)
+            or sign not in (-1, 0, 1)
+        ):
             problem = f"positive names feature {feature!r} with sign {sign!r}: no feature of X, or not -1, 0 or 1."
             raise InputError(problem, parameter="positive")
         signs[known[feature]] = sign

@@ -328,6 +328,7 @@ class Chooses(Ranker, SelectionParameters):
         self._check()
         measure = self._measure(preferred=False)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        fitting.warn_of_one_ranking(measure, data)
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
         return self._search(data, plan or self._folds(measure, data))
 

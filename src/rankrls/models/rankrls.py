@@ -233,9 +233,9 @@ class RankRLS(ExactRanker):
         conjugate gradients.
     positive : bool, sequence or dict, default=False
         Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
-        feature numbers, or of names if X has them: these are not negative. A dict from numbers or names to 1 (not
-        negative), -1 (not positive) or 0 (free). The minimum under the constraints is exact; a weight at its bound is
-        exactly 0.
+        feature numbers, or of names if X has them, or a mask of all features: these are not negative. A dict from
+        numbers or names to 1 (not negative), -1 (not positive) or 0 (free). The minimum under the constraints is exact;
+        a weight at its bound is exactly 0.
 
     Attributes
     ----------
@@ -406,6 +406,7 @@ class RankRLSCV(ExactChooser):
         check_parameters(self, several=True)
         measure = resolve_measure(self.scoring)
         data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
+        fitting.warn_of_one_ranking(measure, data)
         plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._folds(measure, data)
         results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
         fitting.store(self, results, plan, data)

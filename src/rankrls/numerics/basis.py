@@ -44,6 +44,8 @@ class Basis:
         Whether rows are whitened, and not Gram matrices.
     numbers : ndarray of shape (r,) or None
         Row numbers of the items, if they are rows of X.
+    of_features : ndarray of shape (n, rank) or None
+        For a linear kernel, the orthonormal functions as weights of the features: nothing is squared for them.
     """
 
     kernel: Kernel
@@ -51,6 +53,7 @@ class Basis:
     to_items: Array
     rows_first: bool
     numbers: Index | None = None
+    of_features: Array | None = None
 
     @classmethod
     def build(cls, kernel: Kernel, items: Any, numbers: Index | None = None, K: Array | None = None) -> Basis:
@@ -70,9 +73,10 @@ class Basis:
         """
         if kernel.is_linear:
             Z = np.asarray(items.toarray() if sparse.issparse(items) else to_host(items), dtype=np.float64)
-            U, s, _ = linalg.svd(Z, full_matrices=False, check_finite=False)
+            U, s, directions = linalg.svd(Z, full_matrices=False, check_finite=False)
             live = s > max(Z.shape) * EPS * s.max(initial=0.0)
-            return cls(kernel, items, moved(_not_empty(U[:, live] / s[live]), items), True, numbers)
+            to_items, of_features = _not_empty(U[:, live] / s[live]), np.ascontiguousarray(directions[live].T)
+            return cls(kernel, items, moved(to_items, items), True, numbers, moved(of_features, items))
         K = kernel(items) if K is None else K
         here = to_host(K)
         norm = float(np.abs(here).sum(axis=0).max(initial=0.0))
@@ -97,22 +101,18 @@ class Basis:
         a = self.to_items @ a if self.rows_first else a  # else they were whitened already
         if self.kernel.name == "precomputed":
             return Scorer(None, a, self.kernel, columns=self.numbers)
-        weights = self._of_features(a) if self.kernel.is_linear else None
+        weights = None if self.of_features is None else self.of_features @ moved(coefficients, self.of_features)
         return Scorer(weights, a, self.kernel, self.items)
 
     def features(self, X: Any) -> BasisFeatures:
         """The features of items X, evaluated when rows of them are asked for."""
         columns = self.kernel.columns(self.items)
-        if self.kernel.is_linear:
-            weights = self._of_features(self.to_items)
+        if self.of_features is not None:
+            weights = self.of_features
             return BasisFeatures(X, lambda block: as_floats(block) @ weights, weights.shape[1])
         if not self.rows_first:
             return BasisFeatures(X, columns, self.to_items.shape[0])
         return BasisFeatures(X, lambda block: columns(block) @ self.to_items, self.to_items.shape[1])
-
-    def _of_features(self, a: Any) -> Any:
-        """Coefficients of the items as weights of features, for a linear kernel."""
-        return as_floats(self.items).T @ a
 
 
 @dataclass(frozen=True, eq=False)
