@@ -59,8 +59,8 @@ def update(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
         _check_continued(state["setting"], _settings(model, data))
         kernel = model._kernel_
         if over_basis:
-            whitening = state["to_items"], state["rows_first"]
-            basis = Basis(kernel, model.X_fit_, *whitening, of_features=state.get("of_features"))
+            to_items, of_features = state["to_items"], state.get("of_features")
+            basis = Basis(kernel, model.X_fit_, to_items, state["rows_first"], of_features=of_features)
     new_queries = _new_queries(queries, data)
     features = data.X if basis is None else basis.features(data.X)
     whitening = None if basis is None else basis.whitening
