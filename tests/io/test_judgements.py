@@ -83,3 +83,19 @@ def test_commands_note_the_count_and_convert_resolves(tmp_path, monkeypatch, cap
     (tmp_path / "clicks.csv").write_text("\n".join(clicks))
     main(["fit", "clicks.csv", "-m", "m.rankrls", "--position", "place"])
     assert "different labels" not in capsys.readouterr().err
+
+
+def test_files_beside_the_rows_are_taken_into_account(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    lines = [f"{y} qid:{qid} 1:{k} # docid = {item}\n" for k, (qid, item, y) in enumerate(CONFLICT)]
+    (tmp_path / "clicks.txt").write_text("".join(lines))
+    main(["fit", "clicks.txt", "-m", "m.rankrls"])
+    assert "different labels" in capsys.readouterr().err
+    (tmp_path / "clicks.txt.position").write_text("".join(f"{k % 3 + 1}\n" for k in range(len(lines))))
+    main(["fit", "clicks.txt", "-m", "m.rankrls"])
+    assert "different labels" not in capsys.readouterr().err
+    text = [line.replace(f" qid:{qid}", "") for line, (qid, _, _) in zip(lines, CONFLICT, strict=True)]
+    (tmp_path / "sizes.txt").write_text("".join(text))
+    (tmp_path / "sizes.txt.query").write_text("3\n5\n")  # the other rows of "a" are in the second query
+    main(["fit", "sizes.txt", "-m", "m.rankrls"])
+    assert "2 items have different labels" in capsys.readouterr().err

@@ -21,7 +21,7 @@ from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
 from rankrls.io._rows import Source, few, joined_ids, quoted
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, matching, plan_columns
-from rankrls.io.files import atomic_write, sizes_beside
+from rankrls.io.files import atomic_write, has_positions, sizes_beside
 from rankrls.io.judgements import conflict_text
 from rankrls.io.opened import ENDINGS, open_table, table_format
 from rankrls.io.preferences import PairTable, load_pairs
@@ -109,16 +109,16 @@ class ReadOptions(ColumnRoles):
         else:
             wanted = self if self.names is None else replace(self, features=self.names, ignore=())
             table = read_table(given, wanted, format)
-        judged = self.labels != "ignored" and self.position is None and self.event is None
+        if self.queries != "ignored":
+            sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
+            if sizes is not None:
+                table = replace(table, qid=group_to_qid(sizes[0]))
+            self.check_queries(table)
+        clicks = self.position is not None or has_positions(path)
+        judged = self.labels != "ignored" and self.event is None and not clicks
         if judged and (conflict := conflict_text(table)):
             note(f"{table.path}: {conflict} rankrls convert --conflicts keeps one row of each.")
-        if self.queries == "ignored":
-            return replace(table, qid=None)
-        sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
-        if sizes is not None:
-            table = replace(table, qid=group_to_qid(sizes[0]))
-        self.check_queries(table)
-        return table
+        return replace(table, qid=None) if self.queries == "ignored" else table
 
     def check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids where they are required."""

@@ -135,6 +135,11 @@ def sizes_beside(
     return counts, found.suffix if found.suffix in _ENDS else _ENDS[0]
 
 
+def has_positions(path: Path) -> bool:
+    """Whether the labels of rows are clicks, by the file beside them."""
+    return _first_beside(path, (_POSITION,)) is not None
+
+
 def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> NDArray[np.float64] | None:
     """The position of each row, from the file beside them that is called the same with ``.position`` behind."""
     found = _first_beside(path, (_POSITION,))
