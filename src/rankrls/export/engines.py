@@ -202,8 +202,8 @@ SOLR = Engine(
         "category": "Fields of categories must be strings, numbers or booleans. Index the table's values, without "
         "blanks around them.",
         "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
-        "matches": f"Send the query's text with each request, efi.{_QUERY_TEXT}='red shoes'. The field {{column!r}} "
-        f"needs the type {_WORDS} of fields.json, so that each matching word counts 1.",
+        "matches": f"Send the query's text with each request: efi.{_QUERY_TEXT}=$asked, and asked=red shoes. The field "
+        f"{{column!r}} needs the type {_WORDS} of fields.json, so that each matching word counts 1.",
         "word": f"The field {{column!r}} needs the type {_WORDS} of fields.json: its words are those of the encoder.",
     },
     _solr_refuses,

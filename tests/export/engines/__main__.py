@@ -1,8 +1,8 @@
 """Exports inside real engines: ``python -m tests.export.engines`` prints engine, case, largest difference and order.
 
 Solr computes the features, and the evaluator the linear model over them, because Solr's learning-to-rank module is not
-published as an artefact. In the same way OpenSearch runs the queries of a feature set. The plain rescoring query runs
-as a whole.
+published as an artefact. In the same way OpenSearch runs the queries of a feature set; where LTR names the class path
+of its plugin, that scores as a whole. The plain rescoring query runs as a whole. At last the commands of the guide run.
 """
 
 import json
@@ -16,7 +16,8 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from rankrls import RankRLS
 from rankrls.export import positive_offset, to_elasticsearch, to_elasticsearch_query, to_solr
 from tests.export import evaluators
-from tests.export.engines.nodes import running
+from tests.export.engines.nodes import PLUGIN, running
+from tests.export.engines.walk import walk
 from tests.export.shop import documents_of, fitted, shop, table_of
 
 SCALERS = {
@@ -124,6 +125,58 @@ class FeatureSet:
         return evaluators.elasticsearch(exported.content, values.__getitem__, list(values))
 
 
+class Plugin:
+    """The feature set and the model in the plugin of a real node."""
+
+    name = "OpenSearch, plugin"
+    version = "2.19"
+
+    def __init__(self, node):
+        self.node = node
+        self.uploaded = False
+
+    def scores(self, exported, rows):
+        """Scores of rows by a model with a TableEncoder."""
+        recreate(self.node, exported.files["fields.json"], documents_of(rows))
+        self._upload(exported.files["features.json"], exported.content)
+        asked = np.array(rows["query"])
+        out = np.full(len(asked), np.nan)
+        for query in {*rows["query"]}:
+            found = self._rescored(query, len(asked))
+            for row in np.flatnonzero(asked == query):
+                out[row] = found[row]
+        return out
+
+    def numbers(self, exported, X):
+        """Scores of numbers by a model whose features are fields, which cannot be negative, and the offset."""
+        fields = [f"f{j}" for j in range(X.shape[1])]
+        rows = [dict(zip(fields, row, strict=True)) for row in X.tolist()]
+        types = json.dumps({"mappings": {"properties": {name: {"type": "double"} for name in fields}}})
+        recreate(self.node, types, [{"id": str(i), **row} for i, row in enumerate(rows)])
+        value = lambda field: {"function_score": {"field_value_factor": {"field": field}, "boost_mode": "replace"}}
+        queries = {name: value(field) for name, field in zip(NAMES, fields, strict=True)}
+        queries["rankrls_offset"] = {"match_all": {}}
+        head = {"params": [], "template_language": "mustache"}
+        features = [{"name": name, **head, "template": query} for name, query in queries.items()]
+        self._upload(json.dumps({"featureset": {"features": features}}), exported.content)
+        found = self._rescored("", len(X))
+        return np.array([found[i] for i in range(len(X))])
+
+    def _upload(self, features, model):
+        if self.uploaded:
+            self.node.send("DELETE", "/_ltr")
+        self.uploaded = True
+        self.node.send("PUT", "/_ltr")
+        self.node.send("POST", "/_ltr/_featureset/shop", features)
+        self.node.send("POST", "/_ltr/_featureset/shop/_createmodel", model)
+
+    def _rescored(self, query, count):
+        search = {"sltr": {"model": "shop_v1", "params": {"query_text": query}}}
+        rescore = {"window_size": count, "query": {"query_weight": 0.0, "rescore_query": search}}
+        body = {"size": count, "query": {"match_all": {}}, "rescore": rescore}
+        return hits(self.node, json.dumps(body))
+
+
 class Query:
     """The plain rescoring query, as a whole in a real node."""
 
@@ -163,7 +216,7 @@ class Query:
 
 def recreate(node, fields, documents):
     """An index of its own for a case."""
-    if node.send("GET", "/_cat/indices", format="json"):
+    if any(index["index"] == "shop" for index in node.send("GET", "/_cat/indices", format="json")):
         node.send("DELETE", "/shop")
     node.send("PUT", "/shop", fields)
     lines = []
@@ -214,8 +267,8 @@ def table_cases():
 
 
 def exported_for(engine, model, offset, **options):
-    to = {"Solr": to_solr, "OpenSearch, feature set": to_elasticsearch, "OpenSearch, query": to_elasticsearch_query}
-    return to[engine.name](model, "shop_v1", offset=offset, **options)
+    to = {Solr: to_solr, FeatureSet: to_elasticsearch, Plugin: to_elasticsearch, Query: to_elasticsearch_query}
+    return to[type(engine)](model, "shop_v1", offset=offset, **options)
 
 
 def compare(scores, wanted):
@@ -232,6 +285,8 @@ def run(engine):
     """Rows of the table for an engine."""
     if hasattr(engine, "numbers"):
         for case, model, X in linear_cases():
+            if isinstance(engine, Plugin):
+                X = np.abs(X)
             offset = positive_offset(model, X)
             exported = exported_for(engine, model, offset, feature_names=NAMES)
             yield case, *compare(engine.numbers(exported, X), exported.factor * model.predict(X) + offset)
@@ -243,18 +298,28 @@ def run(engine):
 
 
 def main():
-    failed = passed = 0
+    """Print the table; whether something failed."""
+    failed = 0
+    passed = 0
     print(f"{'engine':30} {'case':28} largest difference / spread   order")
-    for program, kinds in {"solr": [Solr], "opensearch": [FeatureSet, Query]}.items():
+    programs = {"solr": [Solr], "opensearch": [FeatureSet, *([Plugin] if PLUGIN else []), Query]}
+    for program, kinds in programs.items():
         with running(program) as node:
             for engine in kinds:
-                if sys.argv[1:] and not any(word in engine.name for word in sys.argv[1:]):
-                    continue
+                label = f"{engine.name} {engine.version}"
                 for case, difference, kept in run(engine(node)):
                     good = kept and difference < 1e-5
-                    passed, failed = passed + good, failed + (not good)
-                    label = f"{engine.name} {engine.version}"
+                    passed += good
+                    failed += not good
                     print(f"{label:30} {case:28} {difference:.1e} {'kept' if kept else 'CHANGED'}", flush=True)
+        with running(program) as node:
+            ran, lacking, orders = walk(program, node, has_ltr=program == "opensearch" and bool(PLUGIN))
+            good = ran > 0 and all(orders)
+            passed += good
+            failed += not good
+            order = f"{len(orders)} searches {'kept' if all(orders) else 'CHANGED'}"
+            text = f"{ran} ran, {lacking} need the module or plugin; {order}"
+            print(f"{program:30} {'the commands of the guide':28} {text}", flush=True)
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 

@@ -1,6 +1,7 @@
 """Nodes of real engines on this machine, in processes of their own, and requests to them."""
 
 import json
+import os
 import subprocess
 import tempfile
 import urllib.error
@@ -33,12 +34,29 @@ class Node:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()[:2000]}") from None
 
 
+PLUGIN = os.environ.get("LTR", "")
+"""The class path of OpenSearch's learning-to-rank plugin, for machines that have compiled it."""
+
+
 @contextmanager
 def running(engine):
     """A node of an engine in an empty folder, for the duration of a block."""
     classpath = (CLASSPATHS / f"{engine}.classpath").read_text()
+    plugins = []
+    if engine == "opensearch" and PLUGIN:
+        classpath = f"{classpath}:{PLUGIN}"
+        plugins = ["com.o19s.es.ltr.LtrQueryParserPlugin"]
     with tempfile.TemporaryDirectory() as home:
-        command = ["java", "-Xmx1g", f"-Dsolr.log.dir={home}", "-cp", classpath, str(PROGRAMS[engine]), f"{home}/node"]
+        command = [
+            "java",
+            "-Xmx1g",
+            f"-Dsolr.log.dir={home}",
+            "-cp",
+            classpath,
+            str(PROGRAMS[engine]),
+            f"{home}/node",
+            *plugins,
+        ]
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         )

@@ -1,3 +1,4 @@
+import java.util.ArrayList;
 import java.util.Collection;
 import java.util.List;
 import java.util.Map;
@@ -10,7 +11,10 @@ import org.opensearch.painless.PainlessPlugin;
 import org.opensearch.plugins.Plugin;
 import org.opensearch.transport.Netty4Plugin;
 
-/** An OpenSearch node without an index; prints its port, and stops when its input ends. Argument: an empty folder. */
+/**
+ * An OpenSearch node without an index; prints its port, and stops when its input ends. Arguments: an empty folder, and
+ * the classes of further plugins.
+ */
 public class OpenSearch {
   static class Started extends Node {
     Started(Settings settings, Collection<Class<? extends Plugin>> plugins) {
@@ -31,7 +35,12 @@ public class OpenSearch {
             .put("http.type", "netty4")
             .put("cluster.routing.allocation.disk.threshold_enabled", false)
             .build();
-    Started node = new Started(settings, List.of(Netty4Plugin.class, PainlessPlugin.class, CommonAnalysisPlugin.class));
+    List<Class<? extends Plugin>> plugins =
+        new ArrayList<>(List.of(Netty4Plugin.class, PainlessPlugin.class, CommonAnalysisPlugin.class));
+    for (int i = 1; i < arguments.length; i++) {
+      plugins.add(Class.forName(arguments[i]).asSubclass(Plugin.class));
+    }
+    Started node = new Started(settings, plugins);
     node.start();
     int port = node.injector().getInstance(HttpServerTransport.class).boundAddress().publishAddress().getPort();
     System.out.println("PORT " + port);
