@@ -187,6 +187,8 @@ def are_identities(X: Any) -> bool:
     if isinstance(X, list) or not hasattr(X, "nonzero"):
         return False
     m = X.shape[0]
+    if sparse.issparse(X) and not X.has_canonical_format:
+        X = X.copy()  # which is sorted in place to be counted
     if (X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) != m:
         return False
     rows, columns = X.nonzero()
