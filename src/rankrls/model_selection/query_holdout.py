@@ -177,6 +177,9 @@ def leave_preference_out(
 
     Notes
     -----
+    Both items of a held-out preference stay in others, so this is the order of new votes between known items. For new
+    items choose by ``RankRLSCV.fit_pairs``, or give groups that share none.
+
     Primal: O(p n^2 + n^3) once, then O(p n) for single preferences and O(u n^2) for a group of u, for all alphas
     together. Dual: O(min(p, m)^3) once. Other preferences between the same two items are not held out; to hold them out
     together, give them one group.

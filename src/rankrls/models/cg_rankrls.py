@@ -61,8 +61,8 @@ class CGRankRLS(Chooses, GraphParameters):
     patience : int, default=10
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         What is held out if there are no validation data. None holds out a fifth: of the queries, or for one global
-        ranking of the rows, drawn evenly along the labels. An int is that many folds of queries (of rows for one global
-        ranking). The data are not copied.
+        ranking of the rows, drawn evenly along the labels; for preferences of what will be new (:ref:`new`). An int is
+        that many folds of these. The data are not copied.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"

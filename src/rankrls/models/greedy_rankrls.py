@@ -92,8 +92,8 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
     Constant features, and combinations of selected features, are never selected. Of equal features the first one is
     selected. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
     ranking are held out one by one, exactly as by refits; all pairs must be compared then (``ties="include"``), and
-    sample weights need ``balance="examples"``. ``fit_pairs`` leaves out each preference, or each group of them; ``cv``
-    is then the number of folds of groups, 5 by default.
+    sample weights need ``balance="examples"``. ``fit_pairs`` makes ``cv`` folds (5 by default) of what will be new
+    (:ref:`new`): one selection for each fold and alpha.
 
     References
     ----------

@@ -189,8 +189,8 @@ class RankingPursuitCV(Chooses, _PathRanker):
     max_basis : int, default=50
         The largest number of stages to choose from.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries, of rows for one global ranking, or of preferences or their groups; an int is
-        that many. Every fold is refitted, with its own training rows as the dictionary.
+        None is 5 folds of whole queries, of rows for one global ranking, or of what will be new in preferences
+        (:ref:`new`); an int is that many. Every fold is refitted, with its own training rows as the dictionary.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the fewest stages whose measure is within one standard error of the best.

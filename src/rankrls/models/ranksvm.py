@@ -189,8 +189,8 @@ class RankSVMCV(Chooses, RankSVMParameters):
         Values to choose from. "auto" is a geometric grid of 15, from where the model is a constant direction up by
         seven decades.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries (of rows for one global ranking); otherwise as in :class:`RankRLSCV`, by
-        refits.
+        None is 5 folds of whole queries (of rows for one global ranking, of what will be new in preferences);
+        otherwise as in :class:`RankRLSCV`, by refits.
     scoring, rule, verbose : as in :class:`RankRLSCV`
         "one_se" takes the smallest C within one standard error of the best.
     tol, max_iter, kernel_params, n_basis, basis_indices, random_state : as in :class:`RankSVM`

@@ -327,8 +327,9 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index]
 
 def named(data: PreferredItems) -> str:
     """What is held out, in words."""
-    names = {"votes": "preferences", "components": "separate comparisons"}
-    return names.get(data.new, "groups of preferences")
+    if data.new == "components":
+        return "separate comparisons"
+    return "preferences" if data.graph.groups is None else "groups of preferences"
 
 
 def what_is_new(data: PreferredItems) -> str:
