@@ -1,4 +1,4 @@
-"""Numerics: the same model by every solver against a dense solve, and held-out scores and choices against refits."""
+"""Numerics: models against a dense solve, held-out scores and choices against refits, and held-out values on noise."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ from rankrls import (
     CGRankRLS,
     GreedyRankRLS,
     InputError,
+    RankingPursuitCV,
     RankRLS,
     RankRLSCV,
     RankSVMCV,
     SparseRankRLS,
     SparseRankRLSCV,
+    survival_pairs,
 )
 from rankrls.metrics import evaluate
 from rankrls.model_selection import leave_query_out
@@ -157,11 +159,31 @@ def _magnitudes(p: Problem) -> None:
         raise Wrong(f"best_score_ is {model.best_score_} for {sizes}, and {before.best_score_} otherwise")
 
 
+def _noise(p: Problem) -> None:
+    """Items without any relation to their times or preferences: no held-out value is far from one half."""
+    items, twice = 60, 1 + int(chance(p.rng, 0.3))
+    X = np.repeat(p.rng.normal(size=(items, int(p.rng.integers(1, 300)))), twice, axis=0)
+    identity = np.repeat(np.arange(items), twice)
+    if chance(p.rng, 0.5):
+        time, event = p.rng.exponential(size=items), p.rng.random(items) < 0.7
+        winners, losers = survival_pairs(time[identity], event[identity])
+    else:
+        winners = p.rng.integers(0, len(X), 900)
+        losers = (winners + p.rng.integers(1, len(X), 900)) % len(X)
+    kernel = {"kernel": choice(p.rng, ["linear", "rbf"])}
+    exact = [RankRLSCV(**kernel), RankRLSCV(alphas=(1e-3,), **kernel), SparseRankRLSCV(n_basis=20)]
+    model = choice(p.rng, [*exact, RankSVMCV((0.1, 10.0)), RankingPursuitCV(5, gamma=0.1)])
+    model.fit_pairs(X, winners, losers, item_id=identity)
+    if not abs(model.best_score_ - 0.5) <= 0.33 or not model.selection_.endswith("new items"):
+        raise Wrong(f"{model} on noise reports {model.best_score_} by {model.selection_}")
+
+
 ROUTES: dict[str, Callable[[Problem], None]] = {
     "solvers": _solvers,
     "held out": _held_out,
     "order": _order,
     "magnitudes": _magnitudes,
+    "noise": _noise,
 }
 
 

@@ -45,10 +45,14 @@ def kernel_features(K: Array) -> Array:
 
 def feature_rounding(Z: Any) -> tuple[Array, Array]:
     """Sizes of the items (items,) and units of the weights (d,): see :func:`hold_out_items`."""
-    squares = Z.multiply(Z) if sparse.issparse(Z) else Z * Z
-    spreads = np.asarray(squares.mean(axis=0)).ravel()
-    units = np.sqrt(np.where(spreads > 0.0, spreads, 1.0))
-    return np.sqrt(squares @ units**-2.0), units
+    if sparse.issparse(Z):
+        squares = Z.multiply(Z)
+        lengths = np.asarray(squares.sum(axis=0)).ravel()
+        units = np.sqrt(np.where(lengths > 0.0, lengths / Z.shape[0], 1.0))
+        return np.sqrt(squares @ units**-2.0), units
+    lengths = squared_lengths(Z, axis=0)
+    units = np.sqrt(np.where(lengths > 0.0, lengths / len(Z), 1.0))
+    return np.sqrt(np.einsum("id,id,d->i", Z, Z, units**-2.0)), units
 
 
 def kernel_rounding(Z: Array) -> tuple[Array, Array]:
