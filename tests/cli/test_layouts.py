@@ -96,6 +96,19 @@ def test_models_of_tables_are_explained_and_exported(tables, works):
     assert "price" in works("explain", "m.rankrls", "test.csv", "P000", "P003").out
     works("export", "m.rankrls", "model.json", "--format", "solr")
     assert "brand" in (tables / "features.json").read_text()
+    assert "brand" in (tables / "fields.json").read_text()
+    works("export", "m.rankrls", "shop.sql", "--format", "sql", "--dialect", "sqlite", "--name", "score")
+    assert (tables / "shop.sql").read_text().endswith('AS "score"')
+    works("export", "m.rankrls", "shop.json", "--format", "json")
+    assert "class Scorer" in (tables / "score.py").read_text()
+    assert "class Scorer" in (tables / "score.mjs").read_text()
+
+
+def test_a_model_is_not_written_over_the_files_beside_it(tables, works, refused):
+    works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto", "--ignore", "title")
+    refused("export", "m.rankrls", "features.json", "--format", "solr", Refusal("features.json", parameter="out"))
+    refused("export", "m.rankrls", "m.json", "--format", "solr", "--dialect", "duckdb", Refusal(parameter="dialect"))
+    assert not (tables / "features.json").exists()
 
 
 @pytest.fixture

@@ -340,7 +340,7 @@ def _sums(params, documents):
                 x = 0.0
             elif value is not None and "weights" in feature:
                 key = str(value).lower() if isinstance(value, bool) else str(value)
-                key = f"{value:g}" if feature["kind"] == "number category" else key
+                key = key if isinstance(value, (bool, str)) else f"{value:g}"
                 x = feature["weights"].get(key, 0.0)
             elif value is not None:
                 x = (feature["origin"] - value) / 864e5

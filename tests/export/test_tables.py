@@ -111,6 +111,11 @@ def test_fields_hold_what_columns_hold():
     (analyzed,) = {name for name in properties if properties[name]["type"] == "text"}
     assert analyzed == "title"
     assert any("'title'" in note for note in exported.notes)
+    days = {"added": ["2024-01-01", None, "2024-01-03", "2024-01-04"], "n": [1.0, 2.0, 3.0, 5.0]}
+    short = make_pipeline(TableEncoder(), RankRLS()).fit(days, [1, 2, 1, 3])
+    assert [feature.kind for feature in short[0].features_] == ["age", "missing", "number"]
+    fields = json.loads(to_elasticsearch_query(short).files["fields.json"])["mappings"]["properties"]
+    assert fields == {"added": {"type": "date"}, "n": {"type": "double"}}
     padded = {"code": ["007", "42", "007", "42"]}
     model = make_pipeline(TableEncoder(categorical="code", min_frequency=1), RankRLS()).fit(padded, [1, 2, 1, 3])
     fields = json.loads(to_solr(model).files["fields.json"])

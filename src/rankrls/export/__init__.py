@@ -1,9 +1,10 @@
 """Models in the formats that search engines and other runtimes read."""
 
 from rankrls.export._linear import Exported, positive_offset
-from rankrls.export.engines import to_elasticsearch, to_elasticsearch_query, to_opensearch, to_solr
+from rankrls.export.elasticsearch import to_elasticsearch, to_elasticsearch_query, to_opensearch
 from rankrls.export.json_scorer import to_json
 from rankrls.export.onnx_graph import to_onnx
+from rankrls.export.solr import to_solr
 from rankrls.export.sql import to_sql
 
 __all__ = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
@@ -12,19 +12,24 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.export._linear import LinearModel, Term, refuse
+from rankrls.export._linear import LinearModel, Term, json_text, refuse
 from rankrls.models.parameters import number
 from rankrls.preprocessing import EncodedFeature, TableEncoder
-from rankrls.preprocessing._encodings import Categories
+from rankrls.preprocessing._encodings import Categories, Encoding, Numbers
 
 OFFSET_FEATURE = "rankrls_offset"
-_USES = {
-    **dict.fromkeys(("number", "missing"), "number"),
-    **dict.fromkeys(("age", "sine", "cosine"), "date"),
-    **dict.fromkeys(("category", "none"), "category"),
-    **dict.fromkeys(("matches", "word"), "words"),
-}
-"""What a field holds, by the kind of a feature that reads it."""
+QUERY_TEXT = "query_text"
+"""The parameter of the definitions that takes the text of the query."""
+MS_PER_DAY = 86_400_000
+LETTER = r"[\p{L}\p{N}_]"
+"""What words consist of, as TableEncoder finds them, in Java's regular expressions."""
+WORDS = "rankrls_words"
+"""The name of the analysis that finds these words."""
+EVERY_FIELD = (
+    "Each field must have the name of its column, and one value. fields.json defines all of them. Index an empty cell "
+    "as no field."
+)
+ONE_NAME = "Names of models cannot be used twice: give every new model a new one, such as shop_v2."
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d+)?")
 
 
@@ -87,7 +92,7 @@ def engine_model(linear: LinearModel, engine: Engine, offset: float | None) -> E
         refuse(engine.name, ((term.feature, engine.refused(term.feature)) for term in linear.terms))
         rows, definitions = _defined(linear.terms, engine)
         notes += conditions(linear.terms, engine.conditions)
-        fields = engine.fields(uses(linear.terms, linear.encoder))
+        fields = engine.fields(uses(linear.encoder, (term.feature for term in linear.terms)))
     if offset is not None:
         if any(row.name == OFFSET_FEATURE for row in rows):
             problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
@@ -105,6 +110,13 @@ def engine_model(linear: LinearModel, engine: Engine, offset: float | None) -> E
     return EngineModel(rows, definitions, fields, notes)
 
 
+def further_files(definitions: Any, made: EngineModel) -> dict[str, str]:
+    """The definitions of features and the fields of the index, if a model has them."""
+    if definitions is None:
+        return {}
+    return {"features.json": json_text(definitions), "fields.json": json_text(made.fields)}
+
+
 def check_float32(rows: Sequence[Row]) -> None:
     """Refuse numbers that are infinite, or spreads that are 0, in float32."""
     with np.errstate(over="ignore", under="ignore"):
@@ -116,17 +128,23 @@ def check_float32(rows: Sequence[Row]) -> None:
             raise InputError(f"{problem}{row.spread:.3g}, {remedy}", parameter="model", column=row.name)
 
 
-def uses(terms: Sequence[Term], encoder: TableEncoder) -> dict[str, str]:
-    """What the field of each column holds; categories that are all numbers or truth values are such."""
-    found = {term.feature.column: _USES[term.feature.kind] for term in terms}
-    for encoding in encoder.encodings_:
-        if isinstance(encoding, Categories) and encoding.column in found:
-            words = [word for word in (*encoding.known, *encoding.rare) if word is not None]
-            if all(word in ("true", "false") for word in words):
-                found[encoding.column] = "boolean"
-            elif all(map(_NUMBER.fullmatch, words)):
-                found[encoding.column] = "number"
-    return found
+def uses(encoder: TableEncoder | None, features: Iterable[EncodedFeature]) -> dict[str, str]:
+    """What the fields of some features hold: "number", "date", "category", "boolean" or "words"."""
+    encodings = [] if encoder is None else encoder.encodings_
+    columns = {feature.column for feature in features}
+    return {encoding.column: _use(encoding) for encoding in encodings if encoding.column in columns}
+
+
+def _use(encoding: Encoding) -> str:
+    """What a column holds; categories that are all numbers or truth values are such."""
+    if isinstance(encoding, Numbers):
+        return encoding.kind
+    if not isinstance(encoding, Categories):
+        return "words"
+    words = [word for word in (*encoding.known, *encoding.rare) if word is not None]
+    if all(word in ("true", "false") for word in words):
+        return "boolean"
+    return "number" if all(map(_NUMBER.fullmatch, words)) else "category"
 
 
 def conditions(terms: Sequence[Term], texts: Mapping[str, str]) -> list[str]:

@@ -11,7 +11,7 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.export._definitions import uses
 from rankrls.export._function import Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, Term, check_name, refuse, scaling_steps, table_features
+from rankrls.export._linear import Exported, check_name, refuse, scaling_steps, table_features
 from rankrls.models._pipelines import check_target, fitted_ranker, table_encoder
 from rankrls.models.parameters import number
 from rankrls.preprocessing import EncodedFeature, TableEncoder
@@ -117,8 +117,7 @@ class _Table:
         self.features = features
         self.encoder = encoder
         self.dialect = dialect
-        categories = [Term(feature, 1.0) for feature in features if feature.kind == "category"]
-        self.uses = {} if encoder is None else uses(categories, encoder)
+        self.uses = uses(encoder, features)
 
     def refuse(self, used: Any) -> None:
         """One error about all features of texts that a model needs."""

@@ -215,10 +215,14 @@ class Query:
 
 
 def recreate(node, fields, documents):
-    """An index of its own for a case."""
+    """An index of its own for a case, without the fields that no document has."""
+    body = json.loads(fields)
+    properties = body["mappings"]["properties"]
+    held = {name for document in documents for name in document}
+    body["mappings"]["properties"] = {name: kind for name, kind in properties.items() if name in held}
     if any(index["index"] == "shop" for index in node.send("GET", "/_cat/indices", format="json")):
         node.send("DELETE", "/shop")
-    node.send("PUT", "/shop", fields)
+    node.send("PUT", "/shop", body)
     lines = []
     for document in documents:
         lines += [json.dumps({"index": {"_id": document["id"]}}), json.dumps(document)]
@@ -263,6 +267,9 @@ def table_cases():
     for case in ("raw", "standard", "min-max", "robust"):
         yield f"table, {case}", fitted([clone(step) for step in SCALERS[case]]), shop(seed=7, new=True)
     yield "table, rare categories", fitted([StandardScaler()], min_frequency=20), shop(seed=8, new=True)
+    gaps = shop(seed=10, new=True)
+    gaps |= {name: [None] * len(gaps["query"]) for name in ("added", "drift", "size", "in_stock")}
+    yield "table, unmapped fields", fitted([StandardScaler()]), gaps
     yield "table, alpha 1e7", fitted([StandardScaler()], alpha=1e7), shop(seed=9, new=True)
 
 

@@ -1,23 +1,38 @@
-"""Linear models in search engines: Solr, and the learning-to-rank plugins of Elasticsearch and OpenSearch."""
+"""Linear models for Elasticsearch and OpenSearch: in their learning-to-rank plugins, and as a plain query."""
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from rankrls.export._definitions import Engine, EngineModel, Row, check_float32, conditions, engine_model, instant, uses
+from rankrls.export._definitions import (
+    EVERY_FIELD,
+    LETTER,
+    MS_PER_DAY,
+    ONE_NAME,
+    QUERY_TEXT,
+    WORDS,
+    Engine,
+    Row,
+    check_float32,
+    conditions,
+    engine_model,
+    further_files,
+    uses,
+)
 from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, check_name, json_text, linear_model, refuse
 from rankrls.models.parameters import number
 from rankrls.preprocessing import EncodedFeature
 
-_SOLR = "org.apache.solr.ltr"
-_QUERY_TEXT = "query_text"
-"""The parameter of the definitions that takes the text of the query."""
-_MS = 86_400_000  # of a day
 _ALL: dict[str, Any] = {"match_all": {}}
+_QUERY_WORDS = "rankrls_query_words"
+_NOT_NEGATIVE = (
+    "Queries cannot have negative scores: the offset and all features but the words of texts add up to 0 at least. "
+    "Choose an offset that is large enough."
+)
 _SUM = """double score = params.constant;
 for (f in params.features) {
   double x = f.fill;
@@ -25,9 +40,9 @@ for (f in params.features) {
     def value = doc[f.field].value;
     if (f.kind == 'number') { x = value; }
     else if (f.kind == 'missing') { x = 0.0; }
-    else if (f.weights != null) {
+    else if (f.kind == 'category') {
       String key = value.toString();
-      if (f.kind == 'number category') { key = new BigDecimal(key).stripTrailingZeros().toPlainString(); }
+      if (value instanceof Number) { key = new BigDecimal(key).stripTrailingZeros().toPlainString(); }
       x = f.weights.containsKey(key) ? f.weights[key] : 0.0;
     } else {
       x = (f.origin - value.toInstant().toEpochMilli()) / 86400000.0;
@@ -39,177 +54,6 @@ for (f in params.features) {
 }
 return Math.max(0.0, score);"""
 """The Painless script that adds up all features but words."""
-_LETTER = r"[\p{L}\p{N}_]"
-"""What words consist of, as TableEncoder finds them, in Java's regular expressions."""
-_REPEATED = rf"(?ius)(?<!{_LETTER})({_LETTER}++)(?=(?!{_LETTER}).*(?<!{_LETTER})\1(?!{_LETTER}))"
-"""A word that comes once more."""
-_WORDS, _QUERY_WORDS = "rankrls_words", "rankrls_query_words"
-_EVERY = (
-    "Each field must have the name of its column, and one value. fields.json defines all of them. Index an empty cell "
-    "as no field."
-)
-_NOT_NEGATIVE = (
-    "Queries cannot have negative scores: the offset and all features but the words of texts add up to 0 at least. "
-    "Choose an offset that is large enough."
-)
-_ONE_NAME = "Names of models cannot be used twice: give every new model a new one, such as shop_v2."
-
-
-def to_solr(
-    model: Any,
-    name: str = "rankrls",
-    *,
-    feature_names: Sequence[str] | None = None,
-    store: str | None = None,
-    offset: float | None = None,
-    target: int | None = None,
-) -> Exported:
-    """Export a linear model for Solr's learning-to-rank module.
-
-    The score is ``sum_j weight_j norm_j(feature_j)`` in float32, where a StandardNormalizer is ``(x - avg) / std``.
-
-    Parameters
-    ----------
-    model : fitted linear estimator of rankrls, or a Pipeline that ends in one
-        The pipeline can have a TableEncoder first, and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
-        RobustScaler.
-    name : str, default="rankrls"
-        The model's name in Solr, which cannot be used twice. A new version of a model needs a new name.
-    feature_names : sequence of str, optional
-        The features' names in Solr's feature store, one per column. By default those of the data frame.
-    store : str, optional
-        The feature store. By default, for a model with a TableEncoder the model's name, because a store keeps its old
-        definitions; else Solr's default store.
-    offset : float, optional
-        A constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
-        defined as the constant 1 (see the notes of the result). See :func:`positive_offset`.
-    target : int, optional
-        Which target, for a model of several.
-
-    Returns
-    -------
-    Exported
-        JSON to upload to ``/schema/model-store``. For a model with a TableEncoder the further files are
-        ``fields.json``, commands for ``/schema``, and ``features.json`` for ``/schema/feature-store``, in this order.
-        Scores are ``predict`` times ``factor``, plus the offset.
-
-    Raises
-    ------
-    ValueError
-        For a model that is not linear, scaling by query, missing or repeated names.
-
-    References
-    ----------
-    Apache Solr reference guide, Learning To Rank; javadoc of ``LinearModel`` and ``StandardNormalizer``: weights are
-    JSON numbers with a decimal point, the normalizers' parameters strings.
-
-    Examples
-    --------
-    >>> from rankrls import RankRLS
-    >>> from rankrls.export import to_solr
-    >>> model = RankRLS(alpha=2.0).fit([[0.0, 1.0], [2.0, 1.0]], [0, 4])
-    >>> to_solr(model, "toy", feature_names=["bm25_title", "is_new"]).json()["params"]
-    {'weights': {'bm25_title': 1.0}}
-    """
-    check_name(name)
-    linear = linear_model(model, feature_names, target)
-    made = engine_model(linear, SOLR, offset)
-    if store is None and made.definitions is not None:
-        store = name
-    place = {} if store is None else {"store": store}
-    features = []
-    for row in made.rows:
-        norm = _class("norm.StandardNormalizer", avg=repr(row.centre), std=repr(row.spread))
-        scaled = (row.centre, row.spread) != (0.0, 1.0)
-        features.append({"name": row.name, **({"norm": norm} if scaled else {})})
-    weights = {row.name: row.weight for row in made.rows}
-    head = {"class": f"{_SOLR}.model.LinearModel", "name": name, **place}
-    text = json_text({**head, "features": features, "params": {"weights": weights}})
-    definitions = None if made.definitions is None else [{**feature, **place} for feature in made.definitions]
-    return Exported(text, (*made.notes, _ONE_NAME), linear.factor, _files(definitions, made))
-
-
-def _files(definitions: Any, made: EngineModel) -> dict[str, str]:
-    if definitions is None:
-        return {}
-    return {"features.json": json_text(definitions), "fields.json": json_text(made.fields)}
-
-
-def _class(kind: str, **params: Any) -> dict[str, Any]:
-    return {"class": f"{_SOLR}.{kind}", "params": params}
-
-
-def _function(text: str) -> dict[str, Any]:
-    return _class("feature.SolrFeature", q="{!func}" + text)
-
-
-def _solr_refuses(feature: EncodedFeature) -> str:
-    if feature.kind in TEXT_WEIGHTS:
-        return TEXT_WEIGHTS[feature.kind]
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", feature.column):
-        return "not a valid field name in Solr"
-    if feature.kind in ("age", "sine", "cosine") and re.match(r"NOW|.[0-9]", feature.column):
-        return "Solr's function ms reads the name of this column as a date"
-    return "${ marks a parameter in Solr" if "${" in feature.value else ""
-
-
-def _solr_features(feature: EncodedFeature) -> list[dict[str, Any]]:
-    """Solr's feature classes and function queries."""
-    column = feature.column
-    age = f"div(ms({instant(feature.origin)},{column}),86400000)"
-    match feature.kind:
-        case "number":
-            return [_class("feature.FieldValueFeature", field=column, defaultValue=feature.fill)]
-        case "age":
-            known = f"if(exists({column}),{age},{feature.fill!r})"
-            return [_function(f"max(0,{known})"), _function(f"max(0,sub(0,{known}))")]
-        case "sine" | "cosine":
-            wave = f"{feature.kind[:3]}(product({age},{2.0 * math.pi / feature.days!r}))"
-            return [_function(f"if(exists({column}),sum(1,{wave}),1)")]
-        case "missing" | "none":
-            return [_class("feature.SolrFeature", fq=[f"-{column}:[* TO *]"])]
-        case "matches":
-            query = f"{{!simple qf={column} q.op=OR q.operators=''}}${{{_QUERY_TEXT}}}"
-            return [_class("feature.SolrFeature", q=query)]
-    return [_class("feature.SolrFeature", fq=[f"{{!term f={column}}}{feature.value}"])]
-
-
-def _solr_fields(uses: Mapping[str, str]) -> dict[str, Any]:
-    """Commands of Solr's Schema API, with the names of types that its default configuration has."""
-    types = {"number": "pdouble", "date": "pdate", "category": "string", "boolean": "boolean", "words": _WORDS}
-    once = {"class": "solr.PatternReplaceCharFilterFactory", "pattern": _REPEATED, "replacement": ""}
-    analyzer = {
-        "tokenizer": {"class": "solr.PatternTokenizerFactory", "pattern": f"{_LETTER}+", "group": "0"},
-        "filters": [{"class": "solr.LowerCaseFilterFactory"}],
-    }
-    words = {
-        "name": _WORDS,
-        "class": "solr.TextField",
-        "indexAnalyzer": analyzer,
-        "queryAnalyzer": {"charFilters": [once], **analyzer},
-        "similarity": {"class": "solr.BooleanSimilarityFactory"},
-    }
-    fields = [{"name": name, "type": types[use], "docValues": use != "words"} for name, use in uses.items()]
-    return {**({"add-field-type": words} if "words" in uses.values() else {}), "add-field": fields}
-
-
-SOLR = Engine(
-    "Solr",
-    _class("feature.ValueFeature", value=1),
-    {
-        "": _EVERY,
-        "number": "Numbers need Solr 8.9 or later, where FieldValueFeature has a defaultValue.",
-        "category": "Fields of categories must be strings, numbers or booleans. Index the table's values, without "
-        "blanks around them.",
-        "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
-        "matches": f"Send the query's text with each request: efi.{_QUERY_TEXT}=$asked, and asked=red shoes. The field "
-        f"{{column!r}} needs the type {_WORDS} of fields.json, so that each matching word counts 1.",
-        "word": f"The field {{column!r}} needs the type {_WORDS} of fields.json: its words are those of the encoder.",
-    },
-    _solr_refuses,
-    _solr_features,
-    _solr_fields,
-)
 
 
 def to_elasticsearch(
@@ -268,7 +112,7 @@ def to_elasticsearch(
     check_name(name)
     linear = linear_model(model, feature_names, target)
     made = engine_model(linear, ELASTICSEARCH, offset)
-    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *made.notes, _ONE_NAME]
+    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *made.notes, ONE_NAME]
     if offset is None:
         notes.append("An offset that makes scores positive is recommended: parts of the engine refuse negative ones.")
     normalizers = {
@@ -282,7 +126,7 @@ def to_elasticsearch(
         inner["feature_normalizers"] = normalizers
     text = json_text({"model": {"name": name, "model": inner}})
     definitions = None if made.definitions is None else {"featureset": {"features": made.definitions}}
-    return Exported(text, tuple(notes), linear.factor, _files(definitions, made))
+    return Exported(text, tuple(notes), linear.factor, further_files(definitions, made))
 
 
 to_opensearch = to_elasticsearch
@@ -347,51 +191,83 @@ def to_elasticsearch_query(
     refuse("A query", ((term.feature, _query_refuses(term)) for term in linear.terms))
     rows = [Row(term.feature.name, term.weight / term.spread) for term in linear.terms]
     check_float32(rows)
-    constant = linear.constant + (offset or 0.0)
-    held = uses(linear.terms, linear.encoder) if linear.encoder is not None else {}
-    features = list[dict[str, Any]]()
-    categories: dict[str, dict[str, float]] = {}
-    filters = list[dict[str, Any]]()
-    matches = list[dict[str, Any]]()
+    parts = _Rescoring(linear.constant + (offset or 0.0))
     for term, row in zip(linear.terms, rows, strict=True):
-        feature = term.feature
-        constant -= row.weight * term.centre
-        if feature.kind == "category":
-            categories.setdefault(feature.column, {})[feature.value] = row.weight
-        elif feature.kind == "matches":
-            matches.append({"match": {feature.column: {"query": f"{{{{{_QUERY_TEXT}}}}}", "boost": row.weight}}})
-        elif feature.kind == "word":
-            condition = _condition(feature)
-            if row.weight < 0.0:  # functions cannot have negative weights
-                constant += row.weight
-                condition = {"bool": {"must_not": [condition]}}
-            filters.append({"filter": condition, "weight": abs(row.weight)})
-        else:
-            features.append(_summand(feature, row.weight))
-    for column, weights in categories.items():
-        kind = "number category" if held[column] == "number" else "category"
-        features.append({"kind": kind, "field": column, "weight": 1.0, "fill": 0.0, "weights": weights})
-    script = {"lang": "painless", "source": _SUM, "params": {"constant": constant, "features": features}}
-    body = {
-        "query": {"bool": {"filter": [_ALL], "should": matches}} if matches else _ALL,
-        "functions": [{"script_score": {"script": script}}, *filters],
-        "score_mode": "sum",
-        "boost_mode": "sum" if matches else "replace",
-        "_name": name,
-    }
-    query = {"rescore_query": {"function_score": body}, "query_weight": 0.0, "rescore_query_weight": 1.0}
+        parts.add(term, row.weight)
+    query = {"rescore_query": parts.query(name), "query_weight": 0.0, "rescore_query_weight": 1.0}
     notes = [_NOT_NEGATIVE, *linear.notes(offset)]
-    if filters:
-        margin = sum(each["weight"] for each in filters)
+    if parts.filters:
+        margin = sum(each["weight"] for each in parts.filters)
         notes.append(f"The weights of words need {margin:.3g} more than the offset of positive_offset.")
     files = {}
     if linear.encoder is None:
         notes.append("Each feature is a field with numbers. In a document without the field it counts as 0.")
     else:
         notes += conditions(linear.terms, ELASTICSEARCH.conditions)
-        files["fields.json"] = json_text(_elasticsearch_fields(uses(linear.terms, linear.encoder)))
+        files["fields.json"] = json_text(
+            _elasticsearch_fields(uses(linear.encoder, (term.feature for term in linear.terms)))
+        )
     text = json_text({"rescore": {"window_size": 100, "query": query}})
     return Exported(text, tuple(notes), linear.factor, files)
+
+
+@dataclass
+class _Rescoring:
+    """The parts of a function_score query: a script for most features, filters for words, and matches.
+
+    Attributes
+    ----------
+    constant : float
+    features : list of dict
+        Numbers, dates and missing cells for the script.
+    categories : dict of str to dict
+        For each column the weights of its categories.
+    filters : list of dict
+        Functions for the words of texts. They cannot have negative weights, so the complement has a positive one.
+    matches : list of dict
+        Queries that count matching words.
+    """
+
+    constant: float
+    features: list[dict[str, Any]] = field(default_factory=list)
+    categories: dict[str, dict[str, float]] = field(default_factory=dict)
+    filters: list[dict[str, Any]] = field(default_factory=list)
+    matches: list[dict[str, Any]] = field(default_factory=list)
+
+    def add(self, term: Term, weight: float) -> None:
+        """Add ``weight (x - centre)`` of a feature x."""
+        feature = term.feature
+        self.constant -= weight * term.centre
+        if feature.kind == "category":
+            self.categories.setdefault(feature.column, {})[feature.value] = weight
+        elif feature.kind == "matches":
+            asked = {"query": f"{{{{{QUERY_TEXT}}}}}", "boost": weight}
+            self.matches.append({"match": {feature.column: asked}})
+        elif feature.kind == "word":
+            condition = _condition(feature)
+            if weight < 0.0:
+                self.constant += weight
+                condition = {"bool": {"must_not": [condition]}}
+            self.filters.append({"filter": condition, "weight": abs(weight)})
+        else:
+            self.features.append(_summand(feature, weight))
+
+    def query(self, name: str) -> dict[str, Any]:
+        """The query whose score is the sum."""
+        categories = [
+            {"kind": "category", "field": column, "weight": 1.0, "fill": 0.0, "weights": weights}
+            for column, weights in self.categories.items()
+        ]
+        params = {"constant": self.constant, "features": [*self.features, *categories]}
+        script = {"lang": "painless", "source": _SUM, "params": params}
+        body = {
+            "query": {"bool": {"filter": [_ALL], "should": self.matches}} if self.matches else _ALL,
+            "functions": [{"script_score": {"script": script}}, *self.filters],
+            "score_mode": "sum",
+            "boost_mode": "sum" if self.matches else "replace",
+            "_name": name,
+        }
+        return {"function_score": body}
 
 
 def _query_refuses(term: Term) -> str:
@@ -421,7 +297,7 @@ def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
     """A number, a date or a missing cell for the script that adds them up."""
     kind = "missing" if feature.kind == "none" else feature.kind
     fill = {"number": feature.fill, "age": feature.fill, "missing": 1.0}.get(kind, 0.0)
-    date = {"origin": round(feature.origin * _MS)} if kind in ("age", "sine", "cosine") else {}
+    date = {"origin": round(feature.origin * MS_PER_DAY)} if kind in ("age", "sine", "cosine") else {}
     wave = {"angle": 2.0 * math.pi / feature.days} if feature.days else {}
     return {"kind": kind, "field": feature.column, "weight": weight, "fill": fill, **date, **wave}
 
@@ -435,10 +311,10 @@ def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
     column = feature.column
     unknown = "!doc.containsKey(params.field) || doc[params.field].size() == 0"
-    age = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {_MS}.0"
+    age = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {MS_PER_DAY}.0"
 
     def script(source: str) -> dict[str, Any]:
-        params = {"field": column, "fill": feature.fill, "origin": round(feature.origin * _MS)}
+        params = {"field": column, "fill": feature.fill, "origin": round(feature.origin * MS_PER_DAY)}
         return _scored(_ALL, script_score={"script": {"lang": "painless", "source": source, "params": params}})
 
     match feature.kind:
@@ -463,21 +339,21 @@ def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
 def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are the parts of a feature."""
     if feature.kind == "matches":
-        return [_template({"match": {feature.column: f"{{{{{_QUERY_TEXT}}}}}"}}, _QUERY_TEXT)]
+        return [_template({"match": {feature.column: f"{{{{{QUERY_TEXT}}}}}"}}, QUERY_TEXT)]
     return [_template(query) for query in _parts(feature)]
 
 
-def _elasticsearch_fields(uses: Mapping[str, str]) -> dict[str, Any]:
+def _elasticsearch_fields(held: Mapping[str, str]) -> dict[str, Any]:
     """The body that creates an index."""
     types = {"number": "double", "date": "date", "category": "keyword", "boolean": "boolean", "words": "text"}
-    words = {"analyzer": _WORDS, "search_analyzer": _QUERY_WORDS, "similarity": "boolean"}
-    properties = {name: {"type": types[use], **(words if use == "words" else {})} for name, use in uses.items()}
+    words = {"analyzer": WORDS, "search_analyzer": _QUERY_WORDS, "similarity": "boolean"}
+    properties = {name: {"type": types[use], **(words if use == "words" else {})} for name, use in held.items()}
     body: dict[str, Any] = {"mappings": {"properties": properties}}
-    if "words" in uses.values():
-        found = {"type": "custom", "tokenizer": _WORDS, "filter": ["lowercase"]}
+    if "words" in held.values():
+        found = {"type": "custom", "tokenizer": WORDS, "filter": ["lowercase"]}
         analysis = {
-            "tokenizer": {_WORDS: {"type": "pattern", "pattern": f"({_LETTER}+)", "group": 1}},
-            "analyzer": {_WORDS: found, _QUERY_WORDS: {**found, "filter": ["lowercase", "unique"]}},
+            "tokenizer": {WORDS: {"type": "pattern", "pattern": f"({LETTER}+)", "group": 1}},
+            "analyzer": {WORDS: found, _QUERY_WORDS: {**found, "filter": ["lowercase", "unique"]}},
         }
         body = {"settings": {"analysis": analysis}, **body}
     return body
@@ -487,11 +363,11 @@ ELASTICSEARCH = Engine(
     "Elasticsearch",
     _template(_ALL),
     {
-        "": _EVERY,
+        "": EVERY_FIELD,
         "category": "Fields of categories must be keywords, numbers or booleans. Index the table's values, without "
         "blanks around them.",
         "age": "Ages are counted from {origin}, not from today. This does not change the ranking.",
-        "matches": f"Send the query's text with each request, as {_QUERY_TEXT}. The field {{column!r}} "
+        "matches": f"Send the query's text with each request, as {QUERY_TEXT}. The field {{column!r}} "
         "needs the analyzers and the similarity of fields.json, so that each matching word counts 1.",
         "word": "The field {column!r} needs the analyzer of fields.json: its words are those of the encoder.",
     },
