@@ -16,6 +16,7 @@ from rankrls._errors import InputError
 
 _BLOCK_ROWS = 1024
 _PANEL = 128
+_STORED = 1 << 20
 _READ = 16.0
 """Multiplications that BLAS makes in the time in which it reads a number from memory."""
 _LARGE = 100.0
@@ -95,6 +96,22 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
         problem = f"Input {what} contains {word}: {where}. Impute such values (with sklearn's SimpleImputer, or "
         problem += "TableEncoder for tables), or remove them."
     raise InputError(problem, parameter=what, row=row, column=column)
+
+
+def column_scales(X: Any) -> NDArray[np.float64]:
+    """Standard deviations of the columns of X; of sparse X the root mean squares of the stored entries. (n,)."""
+    m, n = X.shape
+    squares, counts = np.zeros(n), np.zeros(n)
+    if not sparse.issparse(X):
+        means = X.mean(axis=0, dtype=np.float64)
+        for rows in row_slices(0, m):
+            squares += ((X[rows] - means) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt(squares / max(m, 1)))
+    for stored in row_slices(0, X.nnz, _STORED):
+        columns = X.indices[stored]
+        squares += np.bincount(columns, X.data[stored].astype(np.float64) ** 2, minlength=n)
+        counts += np.bincount(columns, minlength=n)
+    return np.asarray(np.sqrt(squares / np.maximum(counts, 1.0)))
 
 
 def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import GroupKFold
 
-from rankrls import CGRankRLS, RankRLS, RankRLSCV
+from rankrls import CGRankRLS, InputWarning, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
 from tests.models.oracles import GRAPHS, dense_scores, graph_id, ranking_data
 from tests.refusals import Refusal
@@ -127,7 +128,9 @@ def test_an_automatic_grid_reaches_what_the_exact_search_reaches():
     assert iterated.alpha_ == pytest.approx(exact.alpha_, rel=0.05)
     assert not iterated.alpha_at_edge_
     fixed = CGRankRLS(tuple(2.0 ** np.arange(-10, 11)), balance="pairs", selection="tikhonov", cv=5)
-    assert auc(fixed) < auc(iterated) - 0.01
+    with pytest.warns(InputWarning, match="end of the grid") as caught:
+        assert auc(fixed) < auc(iterated) - 0.01
+    assert [str(warning.message.parameter) for warning in caught] == ["alphas"]
     assert fixed.alpha_at_edge_
 
 
@@ -348,6 +351,7 @@ def test_data_that_cannot_be_judged():
     assert CGRankRLS((1.0,), selection="tikhonov").fit_pairs(X, [0], [1]).selection_ == "nothing held out"
 
 
+@pytest.mark.filterwarnings("ignore:.*end of the grid")
 @pytest.mark.parametrize("cv", [None, 5])
 def test_the_measure_of_the_choice_and_its_bias_are_one_half_on_noise(cv):
     honest = []
@@ -359,3 +363,16 @@ def test_the_measure_of_the_choice_and_its_bias_are_one_half_on_noise(cv):
     score, corrected = np.mean(honest, axis=0)
     assert score < 0.485
     assert corrected == pytest.approx(0.5, abs=0.03)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array, pd.DataFrame])
+def test_columns_whose_weights_the_iteration_does_not_reach_are_warned_of_once(kind):
+    """A click rate beside a time in seconds, in any container; scaled columns are no reason to warn."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack((rng.beta(2, 98, 200), rng.normal(100, 70, 200), rng.uniform(0, 3e7, 200)))
+    y = X / X.std(axis=0) @ [1.0, 0.5, 0.5] + rng.normal(size=200)
+    with pytest.warns(InputWarning, match="column 2 varies .* as much as column 0.*Scale") as caught:
+        CGRankRLS(random_state=0).fit(kind(X), y, qid=np.arange(200) // 10)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    CGRankRLS(random_state=0).fit(kind(X / X.std(axis=0)), y, qid=np.arange(200) // 10)

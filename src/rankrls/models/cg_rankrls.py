@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from rankrls._comparisons import Comparisons
 from rankrls._compiled import one_blas_thread
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
+from rankrls._rows import column_scales
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.models import fitting
@@ -24,12 +25,15 @@ from rankrls.selection.basis import permuting
 from rankrls.selection.curves import evaluated
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
 from rankrls.selection.plans import Plan, a_fifth
+from rankrls.selection.search import at_open_end
 
 _REASONS = {
     Status.BREAKDOWN: "rounding, or a kernel that is not positive semidefinite",
     Status.STAGNATED: "rounding",
     Status.MAX_ITER: "too few iterations",
 }
+_RATIO = 1e4
+"""Weights of columns whose spreads differ by more are not reached in some hundred iterations."""
 
 
 @estimator
@@ -75,7 +79,8 @@ class CGRankRLS(Chooses, GraphParameters):
     verbose : int, default=0
         1 shows a progress bar over the iterations; 0 only on a terminal.
     random_state : int, Generator, RandomState or None, default=0
-        Seed of the held-out rows with ``cv=None``.
+        Seed of the held-out queries, or rows of one ranking, with ``cv=None``. Queries are drawn in the order of their
+        ids, rows in the order in which they come.
 
     Attributes
     ----------
@@ -104,7 +109,8 @@ class CGRankRLS(Chooses, GraphParameters):
     cv_results_ : dict of ndarray
         For each alpha, with its best number of iterations: alpha, mean_score, standard_error, n_iter.
     alpha_at_edge_ : bool
-        Whether the chosen alpha is the smallest or largest of a grid of three or more.
+        Whether the chosen alpha is the smallest or largest of a grid of three or more, and its neighbour is not equally
+        good.
     selection_ : str
         What was held out, in words.
     held_out_scores_ : None
@@ -211,7 +217,7 @@ class CGRankRLS(Chooses, GraphParameters):
             surface.run()
             surface.choose_by(self.rule, start)
             self._keep(surface, data, plan, kernel)
-            self._warn(surface)
+            self._warn(surface, data)
         return self
 
     def _keep(self, surface: Surface, data: Comparisons, plan: Plan, kernel: Kernel) -> None:
@@ -233,13 +239,19 @@ class CGRankRLS(Chooses, GraphParameters):
         self.optimism_ = surface.optimism(self.rule)
         self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
         self.cv_results_ = surface.readings()
-        ends = (surface.alphas.min(), surface.alphas.max())
-        self.alpha_at_edge_ = bool(len(surface.alphas) > 2 and self.alpha_ in ends)
+        order = np.argsort(surface.alphas)
+        goodness = surface.sign * self.cv_results_["mean_score"][order]
+        at_end = at_open_end(int(np.flatnonzero(order == k)[0]), goodness, 1.0)
+        self.alpha_at_edge_ = bool(at_end and np.isfinite(self.best_score_))
         self.selection_ = fitting.described(plan.description, data)
         self.held_out_scores_ = None
 
-    def _warn(self, surface: Surface) -> None:
+    def _warn(self, surface: Surface, data: Comparisons) -> None:
         """One warning if the model is not what was asked for."""
+        badly_scaled = "" if self.kernel != "linear" else self._badly_scaled(column_scales(data.X))
+        if badly_scaled:
+            warnings.warn(InputWarning(f"CGRankRLS: {badly_scaled}", parameter="X"), stacklevel=5)
+            return
         k, problem = surface.best[0], ""
         if surface.every_iteration:
             if surface.still_improving:
@@ -258,6 +270,22 @@ class CGRankRLS(Chooses, GraphParameters):
                 )
         if problem:
             warnings.warn(fitting.NotConverged(f"CGRankRLS: {problem}", parameter="max_iter"), stacklevel=5)
+        elif self.alpha_at_edge_:
+            edge = f"alpha={self.alpha_:.3g} is at an end of the grid, beyond which the measure may be better."
+            warnings.warn(InputWarning(f"CGRankRLS: {edge} Give other alphas.", parameter="alphas"), stacklevel=5)
+
+    def _badly_scaled(self, scales: NDArray[np.float64]) -> str:
+        """What is wrong if columns vary so differently that the iteration does not reach the weights of some."""
+        live = np.flatnonzero(scales > 0.0)
+        if not len(live) or scales[live].max() <= _RATIO * scales[live].min():
+            return ""
+        names = getattr(self, "feature_names_in_", np.arange(len(scales)))
+        small, large = live[scales[live].argmin()], live[scales[live].argmax()]
+        return (
+            f"column {names[large]!s} varies {scales[large] / scales[small]:.1g} times as much as column "
+            f"{names[small]!s}, whose weight conjugate gradients hardly reach. Scale the columns, as with "
+            "StandardScaler (MaxAbsScaler if X is sparse), or use RankRLSCV."
+        )
 
 
 def _grid(systems: KrylovSystems) -> NDArray[np.float64]:

@@ -105,7 +105,7 @@ class RankSVM(Fits, RankSVMParameters):
     max_iter : int, default=100
         Newton steps.
     random_state : int, Generator or RandomState, default=0
-        For choosing the basis.
+        Seed of the basis. Items are drawn by row number: with other orders of rows the basis is another draw.
 
     Attributes
     ----------

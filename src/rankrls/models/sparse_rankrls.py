@@ -35,7 +35,7 @@ class SparseRankRLS(ExactRanker, BasisParameters):
     gamma, degree, coef0, kernel_params, ties, balance, regression_weight : as in :class:`RankRLS`
         ``regression_weight=1.0`` is sparse regularized least squares.
     random_state : int, Generator or RandomState, default=0
-        For choosing the basis.
+        Seed of the basis. Items are drawn by row number: with other orders of rows the basis is another draw.
 
     Attributes
     ----------
