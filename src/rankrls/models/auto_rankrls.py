@@ -157,8 +157,8 @@ class AutoRankRLS(Ranker, SelectionParameters):
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
         queries.
     random_state : int, Generator or RandomState, default=0
-        Seed of the basis and of the features of trees. Items are drawn by row number: with other orders of rows the basis
-        is another draw.
+        Seed of the basis and of the features of trees. Items are drawn by row number: with other orders of rows the
+        basis is another draw.
     verbose : int, default=0
         As in :class:`RankRLSCV`.
 

@@ -303,12 +303,13 @@ class RankRLSCV(ExactChooser):
         None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the measure
         is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole queries, exact
         too, drawn in the order of their ids, so that the order of rows does not matter. For one global ranking they are
-        folds of rows, by refits, which are drawn by row number. Folds that do not hold out whole queries are refitted, one factorisation each.
-        "leave_pair_out" holds out each pair of rows of one query (or of the one ranking), exactly, for any number of
-        them, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure of pairs ("disagreement",
-        "pair_accuracy"). Preferences: what is held out depends on what will be new (:ref:`new`); an int is a number of
-        folds of it. "leave_pair_out" holds out the two items of each preference, and all other preferences of these
-        items: O(m n) for each preference, alpha and step of conjugate gradients, and m x m memory.
+        folds of rows, by refits, which are drawn by row number. Folds that do not hold out whole queries are refitted,
+        one factorisation each. "leave_pair_out" holds out each pair of rows of one query (or of the one ranking),
+        exactly, for any number of them, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure
+        of pairs ("disagreement", "pair_accuracy"). Preferences: what is held out depends on what will be new
+        (:ref:`new`); an int is a number of folds of it. "leave_pair_out" holds out the two items of each preference,
+        and all other preferences of these items: O(m n) for each preference, alpha and step of conjugate gradients, and
+        m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         What to choose by; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
