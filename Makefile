@@ -39,7 +39,7 @@ engines: $(STAMPS)/test $(ENGINES:%=build/engines/%.classpath)
 	$(BIN)/python -m tests.export.engines
 
 build/engines/%.classpath: tests/export/engines/%/pom.xml
-	@{ command -v java && command -v mvn; } > /dev/null || { echo "make engines needs Java 17 and Maven, which are not installed."; exit 1; }
+	@{ command -v java && command -v mvn && command -v curl; } > /dev/null || { echo "make engines needs Java 17, Maven and curl; some of them are not installed."; exit 1; }
 	@mkdir -p build/engines
 	mvn -q -B -f $< dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
 

@@ -45,12 +45,9 @@ class Solr:
         """Scores of rows by a model with a TableEncoder."""
         self._index(json.loads(exported.files["fields.json"]), documents_of(rows))
         features = json.loads(exported.files["features.json"])
-        asked = np.array(rows["query"])
-        values = {feature["name"]: np.zeros(len(asked)) for feature in features}
-        for query in {*rows["query"]}:
-            where = asked == query
-            for feature in features:
-                values[feature["name"]][where] = self._values(feature, query, len(asked))[where]
+        of_query = lambda feature: "query_text" in json.dumps(feature["params"])
+        value = lambda feature, query: self._values(feature, query, len(rows["query"]))
+        values = by_query(features, of_query, value, rows["query"])
         return evaluators.solr(exported.content, values.__getitem__)
 
     def numbers(self, exported, X):
@@ -111,18 +108,17 @@ class FeatureSet:
         """Scores of rows by a model with a TableEncoder."""
         recreate(self.node, exported.files["fields.json"], documents_of(rows))
         features = json.loads(exported.files["features.json"])["featureset"]["features"]
-        asked = np.array(rows["query"])
-        values = {feature["name"]: np.zeros(len(asked)) for feature in features}
-        for query in {*rows["query"]}:
-            where = asked == query
-            for feature in features:
-                text = rendered(feature["template"], query if feature["params"] else None)
-                found = hits(self.node, f'{{"size": {len(asked)}, "query": {text}}}')
-                mine = np.zeros(len(asked))
-                for row, score in found.items():
-                    mine[row] = score
-                values[feature["name"]][where] = mine[where]
+        of_query = lambda feature: feature["params"]
+        value = lambda feature, query: self._values(feature, query, len(rows["query"]))
+        values = by_query(features, of_query, value, rows["query"])
         return evaluators.elasticsearch(exported.content, values.__getitem__, list(values))
+
+    def _values(self, feature, query, count):
+        text = rendered(feature["template"], query if feature["params"] else None)
+        values = np.zeros(count)
+        for row, score in hits(self.node, f'{{"size": {count}, "query": {text}}}').items():
+            values[row] = score
+        return values
 
 
 class Plugin:
@@ -212,6 +208,18 @@ class Query:
         body = json.loads(rendered(exported.json(), query))
         body["rescore"]["window_size"] = count
         return hits(self.node, json.dumps({"size": count, "query": {"match_all": {}}, **body}))
+
+
+def by_query(features, of_query, value, asked):
+    """The values of features by name: of each row those for its query, where they depend on it."""
+    asked = np.array(asked)
+    values = {}
+    for feature in features:
+        values[feature["name"]] = value(feature, asked[0])
+        for query in {*asked} if of_query(feature) else ():
+            where = asked == query
+            values[feature["name"]][where] = value(feature, query)[where]
+    return values
 
 
 def recreate(node, fields, documents):
