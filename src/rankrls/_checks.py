@@ -31,17 +31,10 @@ FOREIGN = {"group": _GROUPS, "groups": _GROUPS} | dict.fromkeys(("eval_set", "ev
 
 
 def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
-    """A method that fits, whose object has the attributes of its last fit again if the method raises an error.
-
-    Arguments of other libraries are refused with what to write instead.
-    """
-    known = signature(fit).parameters.keys()
-    foreign = FOREIGN.keys() - known if "qid" in known else set()
+    """A method that fits, whose object has the attributes of its last fit again if the method raises an error."""
 
     @wraps(fit)
     def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
-        for name in foreign & kwargs.keys():
-            raise InputError(f"{fit.__name__} takes no {name}. {FOREIGN[name]}", parameter=name)
         attributes = vars(args[0])
         before = dict(attributes)
         try:
@@ -52,6 +45,19 @@ def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
             raise
 
     return fit_or_restore
+
+
+def refuse_foreign_arguments(fit: Callable[P, T]) -> Callable[P, T]:
+    """A method that fits, which refuses arguments of other libraries and says what to write instead."""
+    foreign = FOREIGN.keys() - signature(fit).parameters.keys()
+
+    @wraps(fit)
+    def fit_or_refuse(*args: P.args, **kwargs: P.kwargs) -> T:
+        for name in foreign & kwargs.keys():
+            raise InputError(f"{fit.__name__} takes no {name}. {FOREIGN[name]}", parameter=name)
+        return fit(*args, **kwargs)
+
+    return fit_or_refuse
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import take_items
 from rankrls.clicks import Propensities
-from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
+from rankrls.numerics.holdout import hold_out_chunks, in_order_of
+from rankrls.numerics.smoother import Equations, Smoother, normal_equations
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -30,9 +38,121 @@ class Setting:
     regression_weight: float = 0.0
 
 
+Settings: TypeAlias = Sequence[tuple[Setting, dict[str, Any]]]
+"""Graphs to try, and what each chooses."""
+
+
+class Parts(ABC):
+    """Items with one graph, in parts of whole units. Data in memory are one part."""
+
+    in_memory: Part | None = None
+
+    @property
+    @abstractmethod
+    def primal(self) -> bool:
+        """Whether a linear function takes fewer weights of features than coefficients of items."""
+
+    @abstractmethod
+    def equations(self, basis: Basis | None) -> Equations:
+        """The normal equations of all parts, of the features or of a basis's."""
+
+    @abstractmethod
+    def hold_out(
+        self,
+        smoother: Smoother,
+        basis: Basis | None,
+        values: Array,
+        judge: Callable[[Any, Array], R],
+        folds: Sequence[Index] | None,
+        *,
+        means: bool,
+    ) -> list[R]:
+        """``judge`` of each chunk of held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out`.
+
+        ``folds`` are numbers of the units that are held out together; each by itself for None.
+        """
+
+    def whole(self) -> Part:
+        """All items with their graph.
+
+        Raises
+        ------
+        InputError
+            If they are not in memory.
+        """
+        if self.in_memory is None:
+            raise InputError("This needs all rows in memory.", parameter="data")
+        return self.in_memory
+
+
 @dataclass(frozen=True, eq=False)
-class _Items:
-    """Checked items that are compared with each other.
+class Part(Parts):
+    """Items in memory with their graph."""
+
+    X: Any
+    graph: Graph
+
+    @property
+    def in_memory(self) -> Part:  # type: ignore[override]
+        return self
+
+    @property
+    def primal(self) -> bool:
+        return bool(self.X.shape[1] <= min(self.graph.n_rows, self.X.shape[0]))
+
+    def equations(self, basis: Basis | None) -> Equations:
+        return normal_equations(self.graph, self.features(basis))
+
+    def features(self, basis: Basis | None) -> Any:
+        """The features of X, or of a basis's; those of a basis are evaluated when rows of them are asked for."""
+        return self.X if basis is None else basis.features(self.X)
+
+    def hold_out(
+        self,
+        smoother: Smoother,
+        basis: Basis | None,
+        values: Array,
+        judge: Callable[[Any, Array], R],
+        folds: Sequence[Index] | None,
+        *,
+        means: bool,
+    ) -> list[R]:
+        graph, bounds = self.in_order(folds)
+        if folds is not None:
+            smoother = in_order_of(smoother, graph, np.concatenate(folds))
+        return list(hold_out_chunks(smoother, graph, self.features(basis), values, judge, units=bounds, means=means))
+
+    def in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
+        """The graph with the units of each fold together, and the boundaries of the folds; None for all units."""
+        if folds is None:
+            return self.graph, None
+        bounds = np.concatenate(([0], np.cumsum([len(fold) for fold in folds]))).astype(np.intp)
+        return self.graph.take(np.concatenate(folds)), bounds
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """The features that a model was fitted on.
+
+    Attributes
+    ----------
+    count : int or None
+        None for objects of a callable kernel.
+    names : ndarray of str, or None
+        The columns' names, if X has any.
+    """
+
+    count: int | None = None
+    names: NDArray[np.object_] | None = None
+
+    def called(self, number: int) -> str:
+        """A feature in words."""
+        return f"{number}" if self.names is None else f"{number} ({self.names[number]!r})"
+
+
+@dataclass(frozen=True, eq=False)
+class Data(ABC):
+    """Checked items, and what is known of which is better.
 
     Attributes
     ----------
@@ -44,22 +164,66 @@ class _Items:
         Whether the queries were given.
     one_target : bool
         Whether there is one target that came as a vector.
+    features : Features
+    propensities : Propensities or None
+        Of the positions of clicks, of which the labels and weights were made.
+    like : array or None
+        An array of the library that the results are moved to, if that is not X's.
     """
 
     X: Any
     kept: NDArray[np.bool_] | None
     has_qid: bool
     one_target: bool
+    features: Features = field(default=Features(), kw_only=True)
+    propensities: Propensities | None = field(default=None, kw_only=True)
+    like: Any = field(default=None, kw_only=True)
 
     @property
+    @abstractmethod
+    def n_queries(self) -> int:
+        """Queries among the items."""
+
+    @property
+    @abstractmethod
     def n_rows(self) -> int:
         """Items that count."""
-        raise NotImplementedError
+
+    @property
+    @abstractmethod
+    def n_units(self) -> int:
+        """What is held out and evaluated: items, or preferences."""
+
+    @property
+    @abstractmethod
+    def n_targets(self) -> int:
+        """Targets of the labels."""
+
+    @abstractmethod
+    def settings(self, given: Settings) -> Settings:
+        """The graphs to try, of those that an estimator asks for."""
+
+    @abstractmethod
+    def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
+        """One graph for all targets, or one for each."""
+
+    def parts(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[Parts]:
+        """The items with each graph; ``together`` are all settings that are tried with the same features."""
+        return [Part(self.X, graph) for graph in self.numeric_graphs(setting)]
+
+    def items(self, numbers: Index) -> Any:
+        """Some of the items."""
+        return take_items(self.X, numbers)
 
     @property
     def n_given(self) -> int:
         """Rows as they were given, those of weight zero too."""
         return self.n_rows if self.kept is None else len(self.kept)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Rows and columns of X; of objects, as many columns as rows."""
+        return self.X.shape if hasattr(self.X, "shape") else (len(self.X), len(self.X))
 
     def given_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
@@ -75,7 +239,7 @@ class _Items:
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledItems(_Items):
+class LabelledItems(Data):
     """Items with labels, compared inside queries.
 
     Attributes
@@ -83,17 +247,11 @@ class LabelledItems(_Items):
     Y : ndarray of shape (m, targets)
     layout : QueryLayout
     weights : ndarray of shape (m,) or None
-    propensities : Propensities or None
-        Of the positions of clicks, of which the labels and weights were made.
-    like : array or None
-        An array of the library that the results are moved to, if that is not X's.
     """
 
     Y: NDArray[np.float64]
     layout: QueryLayout
     weights: NDArray[np.float64] | None
-    propensities: Propensities | None = None
-    like: Any = None
 
     @property
     def n_queries(self) -> int:
@@ -107,8 +265,15 @@ class LabelledItems(_Items):
 
     @property
     def n_units(self) -> int:
-        """What can be held out: items."""
+        """Items."""
         return self.layout.n_rows
+
+    @property
+    def n_targets(self) -> int:
+        return self.Y.shape[1]
+
+    def settings(self, given: Settings) -> Settings:
+        return given
 
     def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
         """One graph for all targets, or one for each."""
@@ -149,7 +314,28 @@ class LabelledItems(_Items):
 
 
 @dataclass(frozen=True, eq=False)
-class PreferredItems(_Items):
+class KnownItems(LabelledItems):
+    """The labelled rows of partly labelled data: their items are their numbers among all, a matrix of one column.
+
+    Attributes
+    ----------
+    everything : LabelledItems
+        All rows, with labels of 0 where there are none.
+    labelled : ndarray of bool
+        Which of all rows have labels.
+    """
+
+    everything: LabelledItems
+    labelled: NDArray[np.bool_]
+
+    @property
+    def numbers(self) -> Index:
+        """The numbers of these rows among all."""
+        return np.asarray(self.X)[:, 0].astype(np.intp)
+
+
+@dataclass(frozen=True, eq=False)
+class PreferredItems(Data):
     """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units.
 
     Attributes
@@ -162,7 +348,7 @@ class PreferredItems(_Items):
     """
 
     graph: PreferenceTable
-    identity: NDArray[np.intp]
+    identity: Index
     new: str = "votes"
 
     @property
@@ -175,7 +361,16 @@ class PreferredItems(_Items):
 
     @property
     def n_units(self) -> int:
+        """Preferences."""
         return self.graph.n_rows
+
+    @property
+    def n_targets(self) -> int:
+        return 1
+
+    def settings(self, given: Settings) -> Settings:
+        """Labels play no part."""
+        return ((Setting(), {}),)
 
     def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
         g = self.graph

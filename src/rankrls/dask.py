@@ -7,7 +7,7 @@ they do not are shuffled by query first.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +17,6 @@ from scipy import sparse
 from rankrls._errors import InputError, did_you_mean, needed
 from rankrls._queries import query_layout
 from rankrls.models import rankrls, sparse_rankrls
-from rankrls.models.parameters import estimator
 
 needed("rankrls.dask", "dask", "dask", "distributed")
 
@@ -28,7 +27,6 @@ from distributed import default_client  # noqa: E402
 __all__ = ["RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV"]
 
 
-@estimator
 class _OnDask:
     """Fits Dask collections."""
 
@@ -78,13 +76,11 @@ class _OnDask:
     def to_local(self) -> Any:
         """The ordinary estimator, which is saved, exported and explained as ever."""
         cls = next(base for base in type(self).__mro__ if base.__module__.startswith("rankrls.models."))
-        known = {f.name for f in fields(cls)}
-        out = cls(**{name: value for name, value in self.get_params().items() if name in known})  # type: ignore[attr-defined]
+        out = cls(**self.get_params(deep=False))  # type: ignore[attr-defined]
         out.__dict__.update(vars(self))
         return out
 
 
-@estimator
 class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
     """:class:`rankrls.RankRLS` of Dask collections, linear.
 
@@ -94,7 +90,6 @@ class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
     """
 
 
-@estimator
 class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
     """:class:`rankrls.RankRLSCV` of Dask collections, linear: two passes, exact leave-query-out of every alpha.
 
@@ -117,7 +112,6 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
     """
 
 
-@estimator
 class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc]
     """:class:`rankrls.SparseRankRLS` of Dask collections, over a random basis.
 
@@ -127,7 +121,6 @@ class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc
     """
 
 
-@estimator
 class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[misc]
     """:class:`rankrls.SparseRankRLSCV` of Dask collections, over a random basis.
 

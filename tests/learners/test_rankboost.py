@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 from scipy import sparse
 
-from rankrls.learners.rankboost import CodedColumns, LabelPairs, PreferencePairs, boost
+from rankrls.learners.rankboost import CodedColumns, ExpPairs, PreferencePairs, boost
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.learners.pair_oracle import listed_pairs
 
@@ -16,7 +16,7 @@ BALANCES = ("pairs", "examples", "queries")
 
 def label_pairs(y, qid, w, balance):
     codes = np.unique(qid, return_inverse=True)[1]
-    return LabelPairs(LabelledGraph.build(y, codes, weights=w, ties="exclude", balance=balance))
+    return ExpPairs(LabelledGraph.build(y, codes, weights=w, ties="exclude", balance=balance))
 
 
 def midpoints(column):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankrls.learners.ranksvm import LabelPairs, PreferencePairs, Spectrum, minimise
+from rankrls.learners.ranksvm import HingePairs, PreferencePairs, Spectrum, minimise
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.learners.pair_oracle import listed_pairs, pair_sums
 
@@ -15,7 +15,7 @@ def label_pairs(y, qid, w, balance):
     """Counted and listed pairs of the same weights."""
     codes = np.unique(qid, return_inverse=True)[1]
     graph = LabelledGraph.build(y, codes, weights=w, ties="exclude", balance=balance)
-    return LabelPairs(graph), listed_pairs(y, list(qid), w, balance)
+    return HingePairs(graph), listed_pairs(y, list(qid), w, balance)
 
 
 def assert_sums(pairs, f, listed):

@@ -14,7 +14,7 @@ import pytest
 from sklearn import config_context
 
 from rankrls import CGRankRLS, RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV, _arrays, load, save
-from rankrls.models import fitting, ranker
+from rankrls.models import intake, ranker
 from tests.models.oracles import (
     GRAPHS,
     KERNEL_PARAMETERS,
@@ -58,7 +58,7 @@ class Library:
 def library(request, monkeypatch):
     if request.param == "torch":
         pytest.importorskip("torch")
-        for module in (fitting, ranker):
+        for module in (intake, ranker):
             monkeypatch.setattr(module, "in_place", lambda X: X)
     monkeypatch.setattr(_arrays, "DEVICE_VALUES", 1 << 12)
     with config_context(array_api_dispatch=True):

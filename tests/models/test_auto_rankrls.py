@@ -164,14 +164,14 @@ def test_no_time_is_said_and_nothing_depends_on_it() -> None:
 
 def test_a_model_that_cannot_be_fitted_does_not_stop_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y, qid = _data()
-    fit = SparseRankRLSCV._candidates
+    spec = SparseRankRLSCV._spec
 
-    def failing(ranker: Any, *given: Any) -> Any:
+    def failing(ranker: SparseRankRLSCV) -> Any:
         if ranker.kernel == "polynomial":
             raise InputError("It overflows.")
-        return fit(ranker, *given)
+        return spec(ranker)
 
-    monkeypatch.setattr(SparseRankRLSCV, "_candidates", failing)
+    monkeypatch.setattr(SparseRankRLSCV, "_spec", failing)
     with pytest.warns(InputWarning, match="overflows"):
         model = AutoRankRLS(n_basis=40).fit(X, y, qid=qid)
     assert model.skipped_ == {f"degree 2, {scale}": "It overflows" for scale in ("raw", "standard", "log", "ranks")}

@@ -10,6 +10,7 @@ import pytest
 from scipy import sparse
 
 from rankrls import RankRLS
+from rankrls.models.incremental import UpdateState
 from tests.models.oracles import GRAPHS, graph_id, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -31,6 +32,8 @@ def assert_same_state(before, after):
     for name, value in before.items():
         if isinstance(value, dict):
             assert_same_state(value, after[name])
+        elif isinstance(value, UpdateState):
+            assert_same_state(vars(value), vars(after[name]))
         elif name == "equations":
             for old, new in zip(value, after[name], strict=True):
                 assert_same_state(vars(old), vars(new))

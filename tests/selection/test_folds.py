@@ -17,7 +17,7 @@ from rankrls import (
     SparseRankRLSCV,
     survival_pairs,
 )
-from rankrls.models.fitting import preferred
+from rankrls.models.intake import preferred_items
 from rankrls.selection.folds import item_folds, with_new
 from tests.refusals import Refusal
 
@@ -106,7 +106,9 @@ def test_too_few_preferences_between_items_say_what_else_can_be_held_out():
 
 
 def as_data(**given):
-    return with_new(preferred(RankRLS(), X, WINNERS, LOSERS, given.pop("strength", None), None, **given), "items")
+    return with_new(
+        preferred_items(RankRLS()._spec(), X, WINNERS, LOSERS, given.pop("strength", None), None, **given), "items"
+    )
 
 
 @pytest.mark.parametrize("item_id", [np.arange(M), np.arange(M) // 2], ids=["rows", "ids"])
@@ -135,7 +137,8 @@ def test_folds_have_the_same_mix_of_winners():
     time = np.arange(100.0)
     winners, losers = survival_pairs(time, np.ones(100))
     data = with_new(
-        preferred(RankRLS(), np.random.default_rng(0).normal(size=(100, 2)), winners, losers, None, None), None
+        preferred_items(RankRLS()._spec(), np.random.default_rng(0).normal(size=(100, 2)), winners, losers, None, None),
+        None,
     )
     for fold in item_folds(data, 5, range(2))[0]:
         items = np.unique((winners[fold.test], losers[fold.test]))
@@ -165,7 +168,7 @@ def test_folds_of_items_equal_refits(kind, few):
     offset = X + np.array([0.0, 1e3, 0.0, 0.0])
     model = chooser(alphas, scoring="pair_accuracy", cv=2, **options)
     model.fit_pairs(offset, i, j, strength=strength, weight=weight)
-    data = with_new(preferred(RankRLS(), offset, i, j, strength, weight), None)
+    data = with_new(preferred_items(RankRLS()._spec(), offset, i, j, strength, weight), None)
     folds, description = item_folds(data, 2, range(5))
     assert model.selection_ == description
     for alpha, mean in zip(model.cv_results_["alpha"], model.cv_results_["mean_score"], strict=True):
@@ -219,7 +222,7 @@ def test_equal_items_are_ties_whatever_rounding_says(options):
     same = j - i == 20
     model = RankRLSCV((1e-3, 1.0, 1e3), scoring="pair_accuracy", **options)
     model.fit_pairs(items, i, j, item_id=np.arange(40) % 20)
-    data = with_new(preferred(RankRLS(), items, i, j, None, None, item_id=np.arange(40) % 20), None)
+    data = with_new(preferred_items(RankRLS()._spec(), items, i, j, None, None, item_id=np.arange(40) % 20), None)
     folds, _ = item_folds(data, None, range(5))
     for alpha, mean in zip(model.cv_results_["alpha"], model.cv_results_["mean_score"], strict=True):
         right, total = 0.0, 0.0

@@ -29,7 +29,7 @@ def test_the_order_of_questions_changes_no_answer(kernel, n, ties, first):
     expected = np.hstack([fresh.path(ALPHAS)[k](X) for k in range(3)])
     _, problem = _problem(kernel, n, ties)
     {"axis": problem.axis, "solve": lambda: problem.solve(1.0), "path": lambda: problem.path(ALPHAS)}[first]()
-    solved = np.hstack([problem.solve(alpha)(X) for alpha in ALPHAS])
+    solved = np.hstack([problem.solve(alpha)[0](X) for alpha in ALPHAS])
     chosen = np.hstack([problem.path(ALPHAS)[k](X) for k in range(3)])
     np.testing.assert_allclose(solved, expected, rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(chosen, expected, rtol=1e-7, atol=1e-9)

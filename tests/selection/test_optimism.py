@@ -7,7 +7,7 @@ from rankrls import RankRLSCV, survival_pairs
 from rankrls.metrics import Measure
 from rankrls.selection.curves import Curve
 from rankrls.selection.optimism import search_bias
-from rankrls.selection.search import Results
+from rankrls.selection.search import SearchState
 
 
 @pytest.mark.parametrize("rule", ["best", "one_se"])
@@ -17,7 +17,7 @@ def test_the_estimate_is_the_bias_of_choosing_among_equals(rule, greater):
     rng = np.random.default_rng(0)
     biases, estimates = [], []
     for _ in range(60):
-        results = Results(greater, rule)
+        results = SearchState(greater, rule)
         for name in "ab":
             values = 0.5 + 0.1 * rng.normal(size=(40, 8))
             error = values.std(axis=0, ddof=1) / np.sqrt(40)
@@ -29,7 +29,7 @@ def test_the_estimate_is_the_bias_of_choosing_among_equals(rule, greater):
 
 
 def test_there_is_none_without_values_of_queries():
-    results = Results(True, "best")
+    results = SearchState(True, "best")
     results.add({}, np.arange(3.0), Curve(np.array([0.1, 0.3, 0.2]), np.full(3, np.nan)))
     assert np.isnan(search_bias(results))
 

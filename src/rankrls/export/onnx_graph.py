@@ -90,7 +90,7 @@ def to_onnx(
     scores = graph.add(
         "Add", _scores(graph, fitted_function(final, "ONNX"), x, n), graph.constant(float(offset or 0.0))
     )
-    if final._one_target:
+    if final._one_target_:
         shape = ["rows"]
         graph.nodes.append(onnx.helper.make_node("Squeeze", [scores, graph.constant([1])], ["scores"]))
     else:

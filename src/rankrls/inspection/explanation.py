@@ -17,7 +17,7 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, some, table_text
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, item_scores, linear_weights, names_of_features
-from rankrls.models.fitting import check_features, check_no_extra_qid
+from rankrls.models.intake import check_matrix, check_no_extra_qid
 from rankrls.ranking import Ranking, rank_scores
 
 Array = NDArray[np.float64]
@@ -81,17 +81,17 @@ def explain(
     """
     final = fitted_ranker(model)
     weights = linear_weights(final, target, "there are no contributions of features to add up.")
-    check_no_extra_qid(final._fitted_with_qid, qid, "explain")
+    check_no_extra_qid(final.fitted_with_qid_, qid, "explain")
     names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)
-    Z = check_features(final, Z, kernel="linear")
+    Z = check_matrix(final, Z, final._accepts)
 
     def inside(step: Any) -> str:
         return " inside each query" if getattr(step, "fitted_with_qid_", False) else ""
 
     steps = [type(step).__name__ + inside(step) for step in unwrapped(model)[0]]
     units = f"after {', then '.join(steps)}" if steps else "as given"
-    return Explanation(names, weights, Z, query_layout(qid, Z.shape[0]), qid is not None, final._fitted_with_qid, units)
+    return Explanation(names, weights, Z, query_layout(qid, Z.shape[0]), qid is not None, final.fitted_with_qid_, units)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -16,7 +16,7 @@ from rankrls._preferences import PreferenceTable
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls.inspection.uncertainty import checked_prior
-from rankrls.models.fitting import preferred
+from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
@@ -155,16 +155,18 @@ def leaderboard(
             names, numbers = layout.ids[layout.by_id], np.argsort(layout.by_id)[layout.codes]
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
-    model, _ = checked_prior(estimator, None, None, "leaderboard")
+    spec, prior = checked_prior(estimator, None, None, "leaderboard")
+    assert prior is not None
     number(above=0.0, below=1.0)("confidence", confidence)
-    data = preferred(model, X, winners, losers, strength, weight, groups=groups)
+    data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
     table, m = data.graph, data.n_rows
     items = np.arange(m) if names is None else np.asarray(names)
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
-    problem, alpha = model._candidate(data).problem(data), float(model.alpha)
-    Z = dense_rows(problem.forms[0].item_features, slice(None))
+    problem = next(spec.candidates(data)).problem(data)
+    alpha = prior
+    Z = dense_rows(problem.solvers[0].item_features, slice(None))
     held_out = problem.held_out_scores(np.array([alpha]))[:, 0, 0]
     scores, covariance = _scores_and_covariance(Z, table, held_out, alpha)
     quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)

@@ -12,13 +12,15 @@ from scipy.special import ndtr
 from sklearn.utils.validation import _num_samples
 
 from rankrls._checks import check_word
+from rankrls._comparisons import Data, Features
 from rankrls._errors import InputError
 from rankrls._shown import Shown
-from rankrls.model_selection.query_holdout import checked_model, labelled_data
-from rankrls.models.fitting import check_features, is_precomputed, preferred
+from rankrls.model_selection.query_holdout import checked_spec, labelled_data
+from rankrls.models.intake import check_features, preferred_items
 from rankrls.models.parameters import number
+from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
-from rankrls.selection.least_squares import BasisForm, DualForm, Form, ItemForm, LeastSquares
+from rankrls.selection.least_squares import BasisSolver, DualSolver, ItemSolver, Solver
 
 _PAIRS = 128  # compared at once
 Array = NDArray[np.float64]
@@ -93,9 +95,9 @@ def posterior(
     >>> found.probability(X[:2], X[2:4]).round(2)
     array([0., 1.])
     """
-    model, start = checked_prior(estimator, alpha, noise, "posterior")
-    data = labelled_data(model, X, y, qid, sample_weight, float(model.regression_weight))
-    return _assembled(model, data, start, noise)
+    spec, start = checked_prior(estimator, alpha, noise, "posterior")
+    data = labelled_data(spec, X, y, qid, sample_weight, spec.regression_weight)
+    return _assembled(spec, data, start, noise)
 
 
 def pair_posterior(
@@ -141,9 +143,9 @@ def pair_posterior(
     >>> found.probability([[3.0]], [[2.0]]).round(2)
     array([0.79])
     """
-    model, start = checked_prior(estimator, alpha, noise, "pair_posterior")
-    data = preferred(model, X, winners, losers, strength, weight)
-    return _assembled(model, data, start, noise)
+    spec, start = checked_prior(estimator, alpha, noise, "pair_posterior")
+    data = preferred_items(spec, X, winners, losers, strength, weight)
+    return _assembled(spec, data, start, noise)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,8 +167,9 @@ class Posterior(Shown):
     noise_variance: float
     n_observations: int
     degrees_of_freedom: float
-    _model: Any
-    _form: Form
+    _spec: LeastSquaresSpec
+    _features: Features
+    _solver: Solver
 
     def __str__(self) -> str:
         return (
@@ -191,7 +194,9 @@ class Posterior(Shown):
         -----
         Primal O(n^2) per pair, dual O(m (m + n)).
         """
-        A, B = (check_features(self._model, X, kernel=self._model.kernel) for X in (X_a, X_b))
+        spec = self._spec
+        seen = self._features
+        A, B = (check_features(spec.name, spec.accepts, spec.kind, X, seen)[0] for X in (X_a, X_b))
         p = _num_samples(A)
         if _num_samples(B) != p:
             problem = f"X_a has {p} rows and X_b {_num_samples(B)}: they need the same number of rows."
@@ -202,24 +207,26 @@ class Posterior(Shown):
 
     def _differences(self, A: Any, B: Any) -> tuple[Array, Array]:
         """Means of score differences, and their variances in units of the noise's."""
-        form = self._form
-        if isinstance(form, BasisForm):
+        solver = self._solver
+        if isinstance(solver, BasisSolver):
 
             def of_items(X: Any) -> Any:
-                return form.basis.features(X)[:]
+                return solver.basis.features(X)[:]
 
-            return feature_differences(form.smoother, self.alpha, of_items(A) - of_items(B))
-        if not isinstance(form, DualForm) or form.kernel.is_linear:
+            return feature_differences(solver.smoother, self.alpha, of_items(A) - of_items(B))
+        if not isinstance(solver, DualSolver) or solver.kernel.is_linear:
             D = A.astype(np.float64) - B  # an offset that both share is gone before it is squared
-        if not isinstance(form, DualForm):
-            return feature_differences(form.smoother, self.alpha, D.toarray() if sparse.issparse(D) else D)
-        kernel, seen = form.kernel, form.moved if isinstance(form, ItemForm) else form.X
+        if not isinstance(solver, DualSolver):
+            return feature_differences(solver.smoother, self.alpha, D.toarray() if sparse.issparse(D) else D)
+        kernel = solver.kernel
+        seen = solver.shifted_items if isinstance(solver, ItemSolver) else solver.X
         if kernel.is_linear:
-            across, own = kernel(D, seen), np.ravel((D * D).sum(axis=1))
+            across = kernel(D, seen)
+            own = np.ravel((D * D).sum(axis=1))
         else:
             across = kernel(A, seen) - kernel(B, seen)
             own = np.diagonal(kernel(A, A) + kernel(B, B) - 2.0 * kernel(A, B))
-        return kernel_differences(form.smoother, self.alpha, across, own)
+        return kernel_differences(solver.smoother, self.alpha, across, own)
 
     def probability(self, X_a: Any, X_b: Any) -> Array:
         """The probability that the score of A is above that of B, for rows of two tables.
@@ -238,30 +245,30 @@ class Posterior(Shown):
             return np.asarray(ndtr(np.where(mean == 0.0, 0.0, mean / std)))
 
 
-def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Any, float | None]:
-    """A clone with checked parameters and a Gaussian prior, and its alpha; None is to be found."""
-    model, _ = checked_model(estimator, None, what)
-    if is_precomputed(model.kernel):
+def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[LeastSquaresSpec, float | None]:
+    """What an estimator with a Gaussian prior asks for, and its alpha; None is to be found."""
+    spec, grid = checked_spec(estimator, None, what)
+    if spec.kind == "kernel":
         problem = f"{what} needs the kernel values of any two items. Set kernel to a name or a function."
         raise InputError(problem, parameter="kernel")
-    if getattr(model, "positive", False) is not False:
+    if spec.signed:
         problem = f"{what} is not known for weights with constrained signs. Leave out positive."
         raise InputError(problem, parameter="positive")
     number(above=0.0, none=True)("noise", noise)
     if isinstance(alpha, str):
         check_word("alpha", alpha, ("evidence",))
-        return model, None
-    value = model.alpha if alpha is None else alpha
+        return spec, None
+    value = float(grid[0]) if alpha is None else alpha
     number(above=0.0)("alpha", value)
-    return model, float(value)
+    return spec, float(value)
 
 
-def _assembled(model: Any, data: Any, alpha: float | None, noise: Any) -> Posterior:
-    """The posterior of the problem that a model makes of labels or of preferences."""
-    candidate: LeastSquares = model._candidate(data)
-    form = candidate.problem(data).forms[0]
-    evidence = Evidence.of(form.smoother, form.graph)
+def _assembled(spec: LeastSquaresSpec, data: Data, alpha: float | None, noise: float | None) -> Posterior:
+    """The posterior of the problem of labels or of preferences."""
+    candidate = next(spec.candidates(data))
+    solver = candidate.problem(data).solvers[0]
+    evidence = Evidence.of(solver.smoother, solver.graph)
     alpha = evidence.best_alpha() if alpha is None else alpha
-    observations, freedom = evidence.observations, evidence.degrees_of_freedom(alpha)
+    observations = evidence.observations
     variance = evidence.objective(alpha) / observations if noise is None else float(noise)
-    return Posterior(alpha, variance, observations, freedom, model, form)
+    return Posterior(alpha, variance, observations, evidence.degrees_of_freedom(alpha), spec, data.features, solver)

@@ -28,6 +28,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._cached import cached_property
+from rankrls._comparisons import Data, KnownItems, Setting
+from rankrls._problems import Candidate, Problem
 from rankrls.learners.paths import PathSolutions
 from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import LabelledGraph
@@ -102,7 +104,19 @@ class Consensus:
         return [item_coefficients(self.graph, A @ self.graph.factor_rows(h)) / len(self.views) for A in self.views]
 
 
-class ConsensusProblem:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConsensusCandidate(Candidate["PathSolutions[None]"]):
+    """The consensus of all views for one weight of their agreement, and one graph of the labelled rows."""
+
+    consensus: Consensus
+    setting: Setting
+
+    def problem(self, data: Data) -> ConsensusProblem:
+        assert isinstance(data, KnownItems)
+        return ConsensusProblem(self.consensus, data.numbers, data.numeric_graphs(self.setting)[0])
+
+
+class ConsensusProblem(Problem["PathSolutions[None]"]):
     """RankRLS with the consensus kernel on the rows ``labelled`` of Z; its functions are those of the views' mean.
 
     Items are numbers of rows of Z, as a matrix of one column; the graph is that of the labelled ones.
@@ -123,11 +137,11 @@ class ConsensusProblem:
         """An automatic grid of alphas."""
         return self._smoother.grid()
 
-    def path(self, values: Array) -> PathSolutions:
+    def path(self, values: Array) -> PathSolutions[None]:
         """The functions of several alphas."""
         return PathSolutions(self._smoother.path(values), self._read)
 
-    def held_out(self, blocks: list[Any], values: Array) -> Array:
+    def scores_without(self, blocks: Sequence[Any], values: Array) -> Array:
         """Scores of the rows of each block by the model of all others, (rows, alphas, targets).
 
         With ``C = F K F' + alpha I`` the coefficients without the rows U are ``c - C^-1_{:,U} (C^-1_{UU})^-1 c_U``.

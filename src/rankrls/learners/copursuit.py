@@ -30,8 +30,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._comparisons import Data, KnownItems, LabelledItems, Setting
 from rankrls._errors import InputError
+from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import CoPursuitPath, Dictionary, kernel_columns, select_features, sum_of_terms
@@ -209,23 +210,44 @@ class CoPursuit:
         return Terms(taken, coefficients, plan.kernel, plan.features, select_features(Z[taken], plan.features))
 
 
-class CoPursuitProblem:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoPursuitCandidate(Candidate["ViewSolutions"]):
+    """A pursuit of all views, for one graph of the labelled rows."""
+
+    pursuit: CoPursuit
+    setting: Setting
+
+    @property
+    def square(self) -> bool:
+        return False  # items are numbers of rows
+
+    def problem(self, data: Data) -> CoPursuitProblem:
+        assert isinstance(data, KnownItems)
+        return CoPursuitProblem(self, data)
+
+
+class CoPursuitProblem(Problem["ViewSolutions"]):
     """Lower equation (3) stage by stage. Items are numbers of rows, as a matrix of one column."""
 
     parameter = "n_basis"
 
-    def __init__(self, labelled: LabelledItems, *, pursuit: CoPursuit, setting: Setting) -> None:
-        self.pursuit, self.labelled, self.setting = pursuit, labelled, setting
+    def __init__(self, candidate: CoPursuitCandidate, labelled: KnownItems) -> None:
+        self.pursuit = candidate.pursuit
+        self.setting = candidate.setting
+        self.labelled = labelled
 
     @cached_property
     def walked(self) -> CoPursuitPath:
         """The whole path, with numbers of rows, or features, in it."""
-        pursuit, rows = self.pursuit, self.labelled.X[:, 0].astype(np.intp)
+        pursuit = self.pursuit
+        rows = self.labelled.numbers
         (graph,) = self.labelled.numeric_graphs(self.setting)
-        apart, agreement, candidates = rows, graph, [rows for _ in pursuit.views]
+        apart = rows
+        agreement = graph
+        candidates = [rows for _ in pursuit.views]
         if pursuit.of_features:
-            everything = np.arange(pursuit.data.X.shape[1], dtype=np.intp)
-            candidates = [everything if plan.features is None else plan.features for plan in pursuit.views]
+            all_features = np.arange(pursuit.data.X.shape[1], dtype=np.intp)
+            candidates = [all_features if plan.features is None else plan.features for plan in pursuit.views]
         if pursuit.unlabelled.any():  # of rows without labels all pairs are compared
             apart = np.delete(np.arange(len(pursuit.unlabelled)), rows)
             rest = pursuit.data.take(apart, items=False)

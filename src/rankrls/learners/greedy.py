@@ -37,9 +37,10 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Data, Setting
 from rankrls._compiled import compiled
 from rankrls._errors import InputError
+from rankrls._problems import Candidate, Problem
 from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import dense_rows
@@ -311,12 +312,12 @@ def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
     return 1.0 - w / w.sum(), growth[balance]
 
 
-class GreedyProblem:
-    """Lower the held-out error of ``||F (y - X_S w)||^2 + alpha ||w||^2`` by one feature of S after the other.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GreedyCandidate(Candidate["PathSolutions[ForwardPath]"]):
+    """Greedy selection of features for one graph and one alpha.
 
-    Parameters
+    Attributes
     ----------
-    data : LabelledItems or PreferredItems
     setting : Setting
     alpha : float
         Positive.
@@ -324,22 +325,38 @@ class GreedyProblem:
         The most features that are asked for: the path is walked once.
     """
 
+    setting: Setting
+    alpha: float
+    most: int
+
+    def problem(self, data: Data) -> GreedyProblem:
+        return GreedyProblem(self, data)
+
+
+class GreedyProblem(Problem["PathSolutions[ForwardPath]"]):
+    """Lower the held-out error of ``||F (y - X_S w)||^2 + alpha ||w||^2`` by one feature of S after the other."""
+
     parameter = "n_features"
 
-    def __init__(self, data: Comparisons, setting: Setting, alpha: float, most: int) -> None:
-        self.data, self.setting, self.alpha, self.most = data, setting, alpha, most
+    def __init__(self, candidate: GreedyCandidate, data: Data) -> None:
+        self.candidate = candidate
+        self.data = data
 
     @cached_property
     def walked(self) -> ForwardPath:
         """The whole path."""
-        (graph,) = self.data.numeric_graphs(self.setting)
-        rows, target, slack, held = block_rows(self.data.X, graph), graph.target[:, 0], None, None
+        setting = self.candidate.setting
+        alpha = self.candidate.alpha
+        (graph,) = self.data.numeric_graphs(setting)
+        rows = block_rows(self.data.X, graph)
+        slack: Array | None = None
+        held: float | None = None
         if isinstance(graph, LabelledGraph) and len(graph.starts) == 2:
-            slack, growth = _one_ranking(graph, self.setting.balance)
-            held = self.alpha * growth
-        return take_forward(rows, target, self.alpha, self.most, slack, held)
+            slack, growth = _one_ranking(graph, setting.balance)
+            held = alpha * growth
+        return take_forward(rows, graph.target[:, 0], alpha, self.candidate.most, slack, held)
 
-    def path(self, values: Array) -> PathSolutions:
+    def path(self, values: Array) -> PathSolutions[ForwardPath]:
         """The models of some numbers of features; the details are the paths up to there."""
         paths = [self.walked.at(int(min(value, self.walked.n_stages))) for value in values]
         weights = np.zeros((len(values), self.data.X.shape[1], 1))
@@ -350,4 +367,4 @@ class GreedyProblem:
 
     def axis(self) -> Array:
         """All numbers of features."""
-        return np.arange(1.0, self.most + 1.0)
+        return np.arange(1.0, self.candidate.most + 1.0)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,9 +197,12 @@ class CoPursuitPath(Path):
         )
 
 
+D = TypeVar("D")
+
+
 @dataclass(frozen=True, eq=False)
-class PathSolutions:
-    """Functions of one form.
+class PathSolutions(Generic[D]):
+    """Functions of one problem for several values.
 
     Attributes
     ----------
@@ -212,12 +215,17 @@ class PathSolutions:
 
     coefficients: Array
     read: Callable[[Array], Any]
-    details: Sequence[Any] = ()
+    details: Sequence[D] = ()
+
+    def all_functions(self) -> Any:
+        """The functions of every value and target, value by value."""
+        values, size, targets = self.coefficients.shape
+        return self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))
 
     def scores(self, X: Any) -> Array:
         """Scores of rows X by every solution, (rows, values, targets), on the host."""
-        values, size, targets = self.coefficients.shape
-        scores = to_host(self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))(X))
+        values, _, targets = self.coefficients.shape
+        scores = to_host(self.all_functions()(X))
         return scores.reshape(len(scores), values, targets)
 
     def __getitem__(self, k: int) -> Any:

@@ -33,6 +33,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -41,7 +42,8 @@ from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Data, Setting
+from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import CoPursuitPath, Dictionary, PathSolutions, PursuitPath, kernel_columns, sum_of_terms
@@ -339,48 +341,65 @@ def first_of_best(values: NDArray[np.float64], slack: float) -> int:
     return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0
 
 
-class PursuitProblem:
-    """Lower ``||F (y - f)||^2`` by one column of a dictionary after the other. Its parameter is the number of stages.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PursuitCandidate(Candidate["PathSolutions[PursuitPath]"]):
+    """Ranking pursuit in one dictionary, for one graph.
 
-    Parameters
+    Attributes
     ----------
-    data : LabelledItems or PreferredItems
     setting : Setting
-    kernel : Kernel or None
-        Kernel functions of the items are the columns; None for the features themselves.
+    of_features : bool
+        Whether the dictionary holds the features, and not the kernel's functions of items.
     backfit : bool
     n_basis : int
-        The most stages that are asked for: the path is walked once.
+        The most stages.
+    """
+
+    setting: Setting
+    of_features: bool
+    backfit: bool
+    n_basis: int
+
+    def problem(self, data: Data) -> PursuitProblem:
+        return PursuitProblem(self, data)
+
+
+class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
+    """Lower ``||F (y - f)||^2`` by one column of a dictionary after the other.
+
+    The parameter is the number of stages.
     """
 
     parameter = "n_basis"
 
-    def __init__(
-        self, data: Comparisons, *, setting: Setting, kernel: Kernel | None, backfit: bool, n_basis: int
-    ) -> None:
-        self.data, self.setting, self.kernel = data, setting, kernel
-        self.backfit, self.n_basis = backfit, n_basis
+    def __init__(self, candidate: PursuitCandidate, data: Data) -> None:
+        self.candidate = candidate
+        self.data = data
+
+    @property
+    def kernel(self) -> Kernel | None:
+        """The kernel of the dictionary; None for features."""
+        return None if self.candidate.of_features else self.candidate.kernel
 
     @cached_property
     def walked(self) -> PursuitPath:
         """The whole path."""
-        X, (graph,) = self.data.X, self.data.numeric_graphs(self.setting)
+        X = self.data.X
+        (graph,) = self.data.numeric_graphs(self.candidate.setting)
         dictionary = Dictionary(X if self.kernel is None else kernel_columns(self.kernel, X, X), graph)
-        return pursue(dictionary, graph.target[:, 0], self.n_basis, backfit=self.backfit)
+        return pursue(dictionary, graph.target[:, 0], self.candidate.n_basis, backfit=self.candidate.backfit)
 
-    def path(self, values: Array) -> PathSolutions:
+    def path(self, values: Array) -> PathSolutions[PursuitPath]:
         """The functions after some stages; a path that ended early stays there. Details are the paths up to there."""
         taken, coefficients = self.walked.merged()
         every = np.vstack((np.zeros(len(taken)), coefficients))
         last = np.minimum(values.astype(np.intp), self.walked.n_stages)
-        X, kernel = self.data.X, self.kernel
-        items = None if kernel is None else take_items(X, taken)
+        X = self.data.X
+        items = None if self.kernel is None else take_items(X, taken)
         n_features = 0 if isinstance(X, list) else X.shape[1]
-        details = [self.walked.at(int(stage)) for stage in last]
-        return PathSolutions(
-            every[last][:, :, None], lambda a: sum_of_terms(a, kernel, items, taken, n_features), details
-        )
+        read = partial(sum_of_terms, kernel=self.kernel, items=items, taken=taken, n_features=n_features)
+        return PathSolutions(every[last][:, :, None], read, [self.walked.at(int(stage)) for stage in last])
 
     def axis(self) -> Array:
         """All numbers of stages."""
-        return np.arange(1.0, self.n_basis + 1.0)
+        return np.arange(1.0, self.candidate.n_basis + 1.0)

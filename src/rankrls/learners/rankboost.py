@@ -34,8 +34,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Data, Setting
 from rankrls._compiled import compiled, map_threads
+from rankrls._problems import Candidate, Problem
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_sums
 
@@ -48,7 +49,7 @@ _WIDEST = 300.0
 _LEAST = 1e-280
 
 
-class LabelPairs:
+class ExpPairs:
     """Pairs of items of a query with different labels, as a graph without ties weighs them; O(m) a round."""
 
     def __init__(self, graph: LabelledGraph) -> None:
@@ -111,7 +112,7 @@ class PreferencePairs:
         self._graph, self._sign = graph, np.sign(graph.strength)
 
     def potentials(self, f: Vector) -> tuple[Vector, float]:
-        """As of LabelPairs."""
+        """As of ExpPairs."""
         B, sign = self._graph.incidence, self._sign
         with np.errstate(over="ignore", under="ignore"):
             D = self._graph.weights * np.abs(sign) * np.exp(-sign * (B @ f))
@@ -219,12 +220,12 @@ class Stumps:
             yield scores
 
 
-def boost(pairs: LabelPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stumps, str]:
+def boost(pairs: ExpPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stumps, str]:
     """Run RankBoost, and say why no further round was run.
 
     Parameters
     ----------
-    pairs : LabelPairs or PreferencePairs
+    pairs : ExpPairs or PreferencePairs
     X : ndarray or sparse array of shape (m, n)
     rounds : int
         At most.
@@ -275,31 +276,35 @@ def _column(X: Any, feature: int) -> Vector:
     return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)[:, 0]
 
 
-class RankBoostProblem:
-    """RankBoost on labelled items, or on preferences; it is run once, and its parameter is the number of rounds.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankBoostCandidate(Candidate["StagedScores"]):
+    """RankBoost on labelled items, or on preferences."""
 
-    It is a candidate of the search, too: the only one.
-    """
+    balance: str
+    rounds: int
+
+    def problem(self, data: Data) -> RankBoostProblem:
+        return RankBoostProblem(self, data)
+
+
+class RankBoostProblem(Problem["StagedScores"]):
+    """RankBoost is run once, and its parameter is the number of rounds."""
 
     parameter = "n_estimators"
 
-    def __init__(self, data: Comparisons, balance: str, rounds: int) -> None:
-        self.choices = dict[str, Any]()
-        (graph,) = data.numeric_graphs(Setting("exclude", balance))
-        pairs = LabelPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
-        self.stumps, self.stopped = boost(pairs, data.X, rounds)
-
-    def problem(self, data: Comparisons) -> RankBoostProblem:
-        """The rounds that were run."""
-        return self
+    def __init__(self, candidate: RankBoostCandidate, data: Data) -> None:
+        (graph,) = data.numeric_graphs(Setting("exclude", candidate.balance))
+        pairs = ExpPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
+        self.stumps, self.stopped = boost(pairs, data.X, candidate.rounds)
 
     def axis(self) -> Vector:
-        """All numbers of rounds."""
-        return np.arange(1.0, len(self.stumps.features) + 1.0)
+        """All numbers of rounds; 0 where no stump orders anything."""
+        n_rounds = len(self.stumps.features)
+        return np.arange(min(1.0, n_rounds), n_rounds + 1.0)
 
     def path(self, values: Vector) -> StagedScores:
         """The models of some numbers of rounds."""
-        return StagedScores(self.stumps, values.astype(np.intp))
+        return StagedScores(self.stumps, self.stopped, values.astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
@@ -307,9 +312,10 @@ class StagedScores:
     """The models of some numbers of rounds."""
 
     stumps: Stumps
+    stopped: str
     rounds: NDArray[np.intp]
 
     def scores(self, X: Any) -> Vector:
         """Scores of rows X after each number of rounds, (rows, numbers, 1)."""
-        stages = np.stack(list(self.stumps.staged(X)))
-        return stages[self.rounds - 1].T[:, :, None]
+        stages = np.stack([np.zeros(X.shape[0]), *self.stumps.staged(X)])
+        return stages[self.rounds].T[:, :, None]

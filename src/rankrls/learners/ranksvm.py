@@ -28,8 +28,9 @@ from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Data, Setting
 from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
+from rankrls._problems import Candidate, Problem
 from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
@@ -74,7 +75,7 @@ class ActivePairs:
     state: Any
 
 
-class LabelPairs:
+class HingePairs:
     """Every pair of items of a query with different labels, with strength 1 and the weight that a graph gives it.
 
     O(m log m) for each call, threaded over blocks of whole queries.
@@ -187,7 +188,7 @@ class PreferencePairs:
         return np.asarray(B.T @ (active.state * (B @ v)))
 
 
-Pairs = LabelPairs | PreferencePairs
+Pairs = HingePairs | PreferencePairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,7 +258,7 @@ def minimise(
     Parameters
     ----------
     X : ndarray (float64) or sparse array of shape (m, n)
-    pairs : LabelPairs or PreferencePairs
+    pairs : HingePairs or PreferencePairs
     C : float
         Positive.
     tol : float
@@ -328,12 +329,12 @@ def _step_length(
     return 0.0
 
 
-class RankSVMProblem:
-    """Minimise ``1/2 |w|^2 + C sum_pairs c max(0, s - margin)^2``; the parameter is C.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankSVMCandidate(Candidate["PathSolutions[Minimum]"]):
+    """``1/2 |w|^2 + C sum_pairs c max(0, s - margin)^2`` for one kernel and one balance.
 
-    Parameters
+    Attributes
     ----------
-    data : LabelledItems or PreferredItems
     balance : str
         Of the pairs of labelled items.
     tol, max_iter
@@ -342,40 +343,61 @@ class RankSVMProblem:
         Functions over items in the place of the features of X: orthonormal features, (m, rank), are held.
     """
 
+    balance: str
+    tol: float
+    max_iter: int
+    basis: Basis | None = None
+
+    def problem(self, data: Data) -> RankSVMProblem:
+        return RankSVMProblem(self, data)
+
+
+class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
+    """A candidate's problem on some data; the parameter is C."""
+
     parameter = "C"
 
-    def __init__(
-        self, data: Comparisons, balance: Any, *, tol: float, max_iter: int, basis: Basis | None = None
-    ) -> None:
-        self.basis, self.tol, self.max_iter = basis, tol, max_iter
-        self.graph: Graph = data.numeric_graphs(Setting("exclude", balance))[0]
+    def __init__(self, candidate: RankSVMCandidate, data: Data) -> None:
+        self.candidate = candidate
+        self.graph = data.numeric_graphs(Setting("exclude", candidate.balance))[0]
         X = data.X
+        basis = candidate.basis
         if basis is not None:  # Newton steps read the features some dozens of times, so they are held
             columns = basis.features(X)[:]
             X = columns if basis.whitening is None else columns @ basis.whitening
         self._X = centred(X)
         graph = self.graph
-        self.pairs: Pairs = LabelPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
+        self.pairs: Pairs = HingePairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:
         return Spectrum.of(self.graph, self._X) if self._X.shape[1] <= _FEW_FEATURES else None
 
-    def path(self, values: Vector) -> PathSolutions:
+    def path(self, values: Vector) -> PathSolutions[Minimum]:
         """The solutions of some values of C, whose minima are the details: from the smallest up, each starts at the
         one before.
         """
-        minima, w, (m, n) = list[Any]([None] * len(values)), None, self._X.shape
+        minima: dict[int, Minimum] = {}
+        w: Vector | None = None
+        m, n = self._X.shape
         with blas_threads_for(float(m) * n**2):
-            for k in np.argsort(values, kind="stable"):
-                how: Any = {"tol": self.tol, "max_iter": self.max_iter, "spectrum": self._spectrum}
-                minima[k] = found = minimise(self._X, self.pairs, float(values[k]), start=w, **how)
-                w = found.w
-        W = np.stack([minimum.w for minimum in minima])
-        if self.basis is None:
-            return PathSolutions(W[:, :, None], Scorer, minima)
-        read = replace(self.basis, rows_first=True).scorer  # of weights of the orthonormal functions
-        return PathSolutions(W[:, :, None], read, minima)
+            for k in np.argsort(values, kind="stable").tolist():
+                minima[k] = minimise(
+                    self._X,
+                    self.pairs,
+                    float(values[k]),
+                    start=w,
+                    tol=self.candidate.tol,
+                    max_iter=self.candidate.max_iter,
+                    spectrum=self._spectrum,
+                )
+                w = minima[k].w
+        found = [minima[k] for k in range(len(values))]
+        W = np.stack([minimum.w for minimum in found])
+        basis = self.candidate.basis
+        # scores are sums of weighted orthonormal functions
+        read = Scorer if basis is None else replace(basis, rows_first=True).scorer
+        return PathSolutions(W[:, :, None], read, found)
 
     def axis(self) -> Vector:
         """Values of C, ascending, around the one for which loss and penalty weigh the same."""

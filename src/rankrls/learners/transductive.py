@@ -22,14 +22,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import Data, KnownItems, LabelledItems
+from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
+from rankrls.numerics.basis import Basis
 from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import Array, Index, LabelledGraph
 from rankrls.numerics.holdout import hold_out, in_order_of
@@ -169,72 +172,110 @@ class _Rest:
         return out
 
 
-class TransductiveProblem:
+class WholeModel(Protocol):
+    """What is solved on all rows: RankRLS as a candidate of a search."""
+
+    @property
+    def square(self) -> bool: ...
+
+    @property
+    def basis(self) -> Basis | None: ...
+
+    def problem(self, data: LabelledItems) -> Any: ...
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransductiveCandidate(Candidate["TransductiveSolutions"]):
     """RankRLS on all rows, with those labels for the unlabelled ones under which cross-validation goes best.
 
-    The parameter is alpha. Items are numbers of rows, as a matrix of one column. Rows without labels of queries that
-    have some are left out: they cannot be labelled by themselves.
-
-    Parameters
+    Attributes
     ----------
-    known : LabelledItems
-        The rows that have labels.
-    model : LeastSquares
-        What is solved on all rows.
-    data : LabelledItems
-        All rows.
+    model : WholeModel
     folds : sequence of row numbers
         What is held out together in the error that is minimised.
     penalty : float
     """
 
+    model: WholeModel
+    folds: Sequence[Any]
+    penalty: float
+
+    @property
+    def square(self) -> bool:
+        return False  # items are numbers of rows
+
+    @property
+    def basis(self) -> Basis | None:
+        return self.model.basis
+
+    def problem(self, data: Data) -> TransductiveProblem:
+        assert isinstance(data, KnownItems)
+        return TransductiveProblem(self, data)
+
+
+class TransductiveProblem(Problem["TransductiveSolutions"]):
+    """A candidate's problem for some rows with labels; the parameter is alpha.
+
+    Rows without labels of queries that have some are left out: they cannot be labelled by themselves.
+    """
+
     parameter = "alpha"
 
-    def __init__(
-        self, known: LabelledItems, *, model: Any, data: LabelledItems, folds: Sequence[Any], penalty: float
-    ) -> None:
-        rows, codes = known.X[:, 0].astype(np.intp), data.layout.codes
-        labels, kept = np.zeros((data.n_rows, known.Y.shape[1])), ~np.isin(codes, codes[rows])
-        labels[rows], kept[rows] = known.Y, True
-        part, number = np.flatnonzero(kept), np.cumsum(kept) - 1
+    def __init__(self, candidate: TransductiveCandidate, known: KnownItems) -> None:
+        data = known.everything
+        rows = known.numbers
+        codes = data.layout.codes
+        model = candidate.model
+        labels = np.zeros((data.n_rows, known.Y.shape[1]))
+        labels[rows] = known.Y
+        kept = ~np.isin(codes, codes[rows])
+        kept[rows] = True
+        part = np.flatnonzero(kept)
+        number = np.cumsum(kept) - 1
         whole = replace(data, Y=labels)
         if len(part) < len(kept):
             whole = whole.take(part, square=model.square)
-        self._X, self._columns, self._penalty = data.X, part if model.square else None, penalty
-        self._labels, self._hidden = whole.Y, ~np.isin(part, rows)
-        self._folds = [left for fold in folds if len(left := number[fold][kept[fold]])]
-        problem = model.problem(whole)
-        (self._form,), self.unresolved = problem.forms, problem.unresolved
+        self._X = data.X
+        self._columns = part if model.square else None
+        self._penalty = candidate.penalty
+        self._labels = whole.Y
+        self._hidden = ~np.isin(part, rows)
+        self._folds = [left for fold in candidate.folds if len(left := number[fold][kept[fold]])]
+        self._problem = model.problem(whole)
+        (self._solver,) = self._problem.solvers
+
+    def unresolved(self, values: Array) -> NDArray[np.bool_]:
+        return self._problem.unresolved(values)
 
     def axis(self) -> Array:
         """An automatic grid, the largest alpha first."""
-        return np.asarray(self._form.smoother.grid()[::_EVERY])
+        return np.asarray(self._solver.smoother.grid()[::_EVERY])
 
     def path(self, values: Array) -> TransductiveSolutions:
         """The functions of several alphas; the details are all rows' labels, given or found, and the functions."""
-        form = self._form
+        solver = self._solver
         if not self._hidden.any():
-            found = [(self._labels, form.read(c)) for c in form.path(values)]
+            found = [(self._labels, solver.read(c)) for c in solver.path(values)]
             return TransductiveSolutions(found, self._X, self._columns)
         smoother, graph, count = self._hidden_first
         place = np.empty(len(self._labels), dtype=np.intp)
         place[graph.rows] = np.arange(graph.n_rows)
         folds, found = [place[fold] for fold in self._folds], []
         for alpha in values.tolist():
-            one = transduce(smoother, graph, form.features, alpha, self._penalty, count, folds)
+            one = transduce(smoother, graph, solver.features, alpha, self._penalty, count, folds)
             labels = self._labels.copy()
             labels[one.rows] = one.labels
-            found.append((labels, form.read(one.coefficients)))
+            found.append((labels, solver.read(one.coefficients)))
         return TransductiveSolutions(found, self._X, self._columns)
 
     @cached_property
     def _hidden_first(self) -> tuple[Smoother, LabelledGraph, int]:
         """The smoother and the graph with the hidden queries first, and how many they are."""
-        graph = self._form.graph
+        graph = self._solver.graph
         of_query = self._hidden[graph.rows[graph.starts[:-1]]]
         order = np.argsort(~of_query, kind="stable")
         taken = graph.take(order)
-        return in_order_of(self._form.smoother, taken, order), taken, int(of_query.sum())
+        return in_order_of(self._solver.smoother, taken, order), taken, int(of_query.sum())
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ class RankingScorer:
             If the estimator was fitted with qid and the scorer did not get it: the measure would be that of one big
             query.
         """
-        if qid is None and _holds(estimator, "_fitted_with_qid"):
+        if qid is None and _holds(estimator, "fitted_with_qid_"):
             raise InputError(
                 f"{self!r} did not get qid, but the model was fitted with it. qid reaches scorers by metadata "
                 "routing: call sklearn.set_config(enable_metadata_routing=True) first, and pass "

@@ -14,7 +14,7 @@ from rankrls._checks import check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
-from rankrls.metrics import Measure, preference_accuracy, resolve_measure
+from rankrls.metrics import Measure, preference_accuracy
 from rankrls.metrics._values import mean_and_error
 from rankrls.models.parameters import number
 from rankrls.numerics.graph import Array, Index
@@ -165,9 +165,9 @@ def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
         )
     if event is not None and not hasattr(estimator, "fit_pairs"):
         raise InputError(f"{type(estimator).__name__} cannot be fitted on censored times.", parameter="event")
-    if hasattr(estimator, "_measure"):
-        return clone(estimator), estimator._measure(preferred=event is not None)
-    return clone(estimator), resolve_measure(estimator.scoring)
+    spec = estimator._spec()
+    spec = spec if event is None else spec.for_preferences()
+    return clone(estimator), spec.measure
 
 
 def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tuple[Index, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +12,11 @@ from sklearn.utils.validation import check_consistent_length
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
-from rankrls.model_selection.query_holdout import checked_model, labelled_data
-from rankrls.models.fitting import preferred, setting_of, warn_of_lost_feature
+from rankrls.model_selection.query_holdout import checked_spec, labelled_data
+from rankrls.models.fitted import lost_feature_warning
+from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
-from rankrls.models.rankrls import RankRLS
+from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import Array, Index
 from rankrls.selection.plans import check_pairs_can_be_held_out, concordance
@@ -153,20 +155,21 @@ def leave_pair_out(
     (2, 2)
     """
     auto = isinstance(alphas, str) and alphas == "auto"
-    model, grid = checked_model(estimator, None if auto else alphas, "leave_pair_out")
+    spec, grid = checked_spec(estimator, None if auto else alphas, "leave_pair_out")
     number(above=0.0, below=1.0)("confidence", confidence)
     data: Any
     if event is None:
-        data = labelled_data(model, X, y, qid, sample_weight)
-        signed = getattr(model, "positive", False) is not False
-        parameter = "positive" if signed else "estimator"
-        check_pairs_can_be_held_out(data, [setting_of(model)], constrained=signed, parameter=parameter)
+        data = labelled_data(spec, X, y, qid, sample_weight)
+        parameter = "positive" if spec.signed else "estimator"
+        settings = [setting for setting, _ in spec.graphs]
+        check_pairs_can_be_held_out(data, settings, constrained=spec.signed, parameter=parameter)
     else:
-        data = _comparable_items(model, X, y, event, qid, sample_weight)
+        data = _comparable_items(spec, X, y, event, qid, sample_weight)
     chosen = None if pairs is None else _checked_pairs(pairs, data)
-    candidate = model._candidate(data)
+    candidate = next(spec.candidates(data))
     problem = candidate.problem(data)
-    warn_of_lost_feature(model, problem.lost_feature)
+    if problem.lost_feature is not None:
+        warnings.warn(lost_feature_warning(data, problem.lost_feature), stacklevel=2)
     grid = problem.axis() if auto else grid
     try:
         found = concordance(data, candidate, problem, grid, chosen, float(confidence))
@@ -181,15 +184,17 @@ def leave_pair_out(
     return PairHoldout(alpha, score, error, (low, high), margins, found.n_pairs, float(confidence))
 
 
-def _comparable_items(model: Any, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any) -> PreferredItems:
+def _comparable_items(
+    spec: LeastSquaresSpec, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any
+) -> PreferredItems:
     """The comparable pairs of the items, for a model whose pairs can be held out."""
-    if not isinstance(model, RankRLS) or model.positive is not False:
+    if spec.basis is not None or spec.signed:
         raise InputError("To hold out pairs of censored times, use RankRLS without positive.", parameter="estimator")
     if sample_weight is not None:
         raise InputError("event cannot be used with sample_weight. Leave one of them out.", parameter="event")
     check_consistent_length(X, time, event)
     winners, losers = survival_pairs(time, event, qid=qid)
-    return preferred(model, X, winners, losers, None, None)
+    return preferred_items(spec, X, winners, losers, None, None)
 
 
 def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[Index, Index]:

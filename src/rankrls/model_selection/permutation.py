@@ -15,9 +15,10 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
 from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import choosing
-from rankrls.models import fitting
+from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
+from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.pairs import concordance_of_targets
 from rankrls.selection.curves import judge_queries
@@ -146,8 +147,9 @@ def permutation_test(
     score, protocol = held_out_score(model), model.selection_
     plan: Any = None
     if event is None and isinstance(model, RankRLSCV) and y.size == len(y):
-        data = fitting.labelled(model, X, y, qid, sample_weight)
-        plan = model._folds(measure, data)
+        spec = model._spec()
+        data = labelled_items(spec, X, y, qid, sample_weight)
+        plan = model._plan(spec, data)
     shared = plan is not None and _is_shared(model, plan)
     if not shared:
         permuted[:] = [fitted(orders(1)[0]).best_score_ for _ in permuted]
@@ -156,7 +158,7 @@ def permutation_test(
         size = max(1, _BATCH // (21 * data.n_rows))
         for some in np.split(permuted, range(size, len(permuted), size)):
             Y = np.asarray(y[orders(len(some))][:, kept].T, dtype=np.float64)
-            some[:] = _best_scores(model, replace(data, Y=Y), plan)
+            some[:] = _best_scores(spec, replace(data, Y=Y), plan)
     sign = 1.0 if measure.greater_is_better else -1.0
     good = int(np.count_nonzero(reaches(sign * permuted, sign * score, 1.0)))
     return PermutationTest(score, (1 + good) / (1 + len(permuted)), permuted, protocol, shared)
@@ -178,13 +180,14 @@ def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
     return plain and not splits and plan.exact in _OF
 
 
-def _best_scores(model: RankRLSCV, data: LabelledItems, plan: Plan) -> Array:
+def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Array:
     """The best score that a search would find for each target of the data."""
-    alphas, every, found = fitting.alphas_of(model), np.arange(data.Y.shape[1]), []
-    for candidate in model._candidates(data):
+    every = np.arange(data.n_targets)
+    found = []
+    for candidate in spec.candidates(data):
         problem = candidate.problem(data)
         of_values = partial(_OF[plan.exact], plan, candidate, problem)
-        grid, rounds = (problem.axis(), EXTENSIONS) if alphas is None else (alphas, 0)
+        grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
         found.append(_best_of(of_values, grid, of_values(grid, every), every, rounds))
     best = np.fmax.reduce(np.stack(found))
     return best if plan.greater_is_better else -best
@@ -206,9 +209,9 @@ def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, round
 
 def _of_pairs(plan: Plan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
     """How good some targets are under each alpha by held-out pairs, (alphas, targets): greater is better."""
-    (form,) = problem.forms
-    graph = replace(form.graph, y=form.graph.y[:, targets])
-    share = concordance_of_targets(form.smoother, graph, form.features, values, candidate.setting.balance).T
+    (solver,) = problem.solvers
+    graph = replace(solver.graph, y=solver.graph.y[:, targets])
+    share = concordance_of_targets(solver.smoother, graph, solver.features, values, candidate.setting.balance).T
     return share if plan.greater_is_better else share - 1.0
 
 

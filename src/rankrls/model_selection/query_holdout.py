@@ -12,10 +12,11 @@ from sklearn.base import clone
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.models.fitting import check_comparable, labelled, preferred
-from rankrls.models.parameters import check_grid, check_parameters
+from rankrls.models.intake import check_comparable, labelled_items, preferred_items
+from rankrls.models.parameters import check_grid
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
+from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.graph import Array, Index
 from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks
 from rankrls.selection.plans import block_queries
@@ -93,10 +94,11 @@ def leave_query_out(
     >>> [round(float(e), 2) for e in Measure("disagreement")(y, scores, qid=qid)]
     [0.11, 0.11, 0.1]
     """
-    model, grid = checked_model(estimator, alphas, "leave_query_out")
+    spec, grid = checked_spec(estimator, alphas, "leave_query_out")
     if qid is None:
         raise InputError("leave_query_out needs qid, one query id per row.", parameter="qid")
-    data, beta = labelled(model, X, y, qid, sample_weight), float(model.regression_weight)
+    data = labelled_items(spec, X, y, qid, sample_weight)
+    beta = spec.regression_weight
     layout = data.layout
     if groups is not None:
         codes = query_layout(groups, data.n_given, name="groups").codes
@@ -113,7 +115,7 @@ def leave_query_out(
         parameter="qid" if groups is None else "groups",
     )
     folds = None if layout is data.layout else block_queries(data, blocks)
-    problem = model._candidate(data).problem(data)
+    problem = next(spec.candidates(data)).problem(data)
     scores = data.given_rows(problem.held_out_scores(grid, folds))
     if data.one_target:
         scores = scores[:, :, 0]
@@ -199,10 +201,10 @@ def leave_preference_out(
     >>> (lead > 0).mean(axis=0).round(2)
     array([0.73, 0.72])
     """
-    model, grid = checked_model(estimator, alphas, "leave_preference_out")
-    data = preferred(model, X, winners, losers, strength, weight, groups=groups)
+    spec, grid = checked_spec(estimator, alphas, "leave_preference_out")
+    data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
-    problem = model._candidate(data).problem(data)
+    problem = next(spec.candidates(data)).problem(data)
     lead = problem.held_out_scores(grid)[:, :, 0]
     if np.ndim(weight) == 1:
         kept = np.asarray(weight, dtype=np.float64) > 0.0
@@ -212,24 +214,24 @@ def leave_preference_out(
     return lead[:, 0] if alphas is None else lead
 
 
-def checked_model(estimator: Any, alphas: Any, what: str) -> tuple[Any, Array]:
-    """A clone with checked parameters, and the grid of alphas."""
+def checked_spec(estimator: Any, alphas: Any, what: str) -> tuple[LeastSquaresSpec, Array]:
+    """What an estimator's parameters ask for, which are checked, and the grid of alphas."""
     if not isinstance(estimator, RankRLS | SparseRankRLS):
         raise InputError(
             f"{what} needs RankRLS or SparseRankRLS; got {type(estimator).__name__}. Pass one of these with the "
             "chosen parameters (best_params_). Instead of a pipeline, pass its last step and the transformed X.",
             parameter="estimator",
         )
-    model = clone(estimator)
-    grid = check_grid("alphas", [model.alpha] if alphas is None else alphas)
-    model.set_params(alpha=float(grid[0]))
-    check_parameters(model)
-    return model, grid
+    grid = check_grid("alphas", [estimator.alpha] if alphas is None else alphas)
+    model = clone(estimator).set_params(alpha=float(grid[0]))
+    return model._spec(), grid
 
 
-def labelled_data(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any, beta: float = 0.0) -> LabelledItems:
+def labelled_data(
+    spec: LeastSquaresSpec, X: Any, y: Any, qid: Any, sample_weight: Any, beta: float = 0.0
+) -> LabelledItems:
     """Checked data with one target, which order something unless a part ``beta`` of the loss is regression."""
-    data = labelled(model, X, y, qid, sample_weight, comparable=False)
+    data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
     check_comparable(data, beta)
     if data.Y.shape[1] != 1:
         raise InputError(f"y must hold one target at a time; y has {data.Y.shape[1]}.", parameter="y")

@@ -15,7 +15,7 @@ from rankrls._errors import InputError, spelled
 from rankrls._shown import Shown, table_text
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
-from rankrls.models.fitting import check_no_extra_qid
+from rankrls.models.intake import check_no_extra_qid
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import TableEncoder
 
@@ -33,7 +33,7 @@ def fitted_ranker(model: Any) -> Ranker:
 def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = None) -> NDArray[np.float64]:
     """One score a row, (m,), by a model that is refused to compare items of different queries."""
     final = fitted_ranker(model)
-    check_no_extra_qid(final._fitted_with_qid, qid, what)
+    check_no_extra_qid(final.fitted_with_qid_, qid, what)
     scores = np.asarray(predict_by_query(model, X, qid), dtype=np.float64)
     if scores.ndim == 1:
         return scores

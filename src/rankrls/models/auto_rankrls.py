@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple, Self
@@ -15,31 +14,36 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._checks import check_word, unchanged_on_error
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._checks import check_word, refuse_foreign_arguments
+from rankrls._comparisons import Data, Features, LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
+from rankrls._problems import Candidate
 from rankrls._rows import check_finite_features
 from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
-from rankrls.models import fitting
 from rankrls.models.boosted import fitted_blend, fitted_trees
+from rankrls.models.fitted import Fitted, described
+from rankrls.models.intake import Clicks, check_matrix, labelled_items
 from rankrls.models.parameters import (
-    SelectionParameters,
-    check_measure,
+    SELECTION,
+    RandomState,
+    Scoring,
+    Several,
     check_parameters,
     check_seed,
-    estimator,
+    count,
     options,
-    parameter,
+    word,
 )
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
+from rankrls.models.spec import Accepts, Solved, Spec
 from rankrls.preprocessing import LogScaler
 from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Entries
 from rankrls.selection.plans import Plan, exact_plan
-from rankrls.selection.search import Results, progress, search
+from rankrls.selection.search import SearchState, progress
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
 """Gaussian widths to try: gamma times the mean squared distance of two items. With n standardised features, where that
@@ -111,7 +115,7 @@ class _Tried:
     family: str
     scale: str
     estimator: Any
-    results: Results
+    results: SearchState
     seconds: float
 
     def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
@@ -121,8 +125,7 @@ class _Tried:
         return known | {name: choices[name] for name in more if name in choices}
 
 
-@estimator
-class AutoRankRLS(Ranker, SelectionParameters):
+class AutoRankRLS(Ranker):
     r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and a blend.
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
@@ -211,7 +214,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
 
     Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target, ten
     queries with different labels and folds that hold out each query; lambdarank whole labels from 0 to 30. They cannot
-    be exported or explained. Results are the same for any number of threads.
+    be exported or explained. SearchState are the same for any number of threads.
 
     References
     ----------
@@ -232,14 +235,48 @@ class AutoRankRLS(Ranker, SelectionParameters):
     True
     """
 
-    scoring: Any = parameter(default="ndcg@10", check=check_measure)
-    families: Any = parameter(default=("linear", "degree 2", "gaussian"))
-    scales: Any = parameter(default="all")
-    rule: str = parameter(default="half_se", check=ALLOWED)
-    n_basis: int = parameter(default=500, least=1, whole=True)
-    random_state: Any = parameter(default=0, check=check_seed)
+    _checks = SELECTION | {"rule": word(ALLOWED), "n_basis": count, "random_state": check_seed}
 
-    @unchanged_on_error
+    best_estimator_: Any
+
+    def __init__(
+        self,
+        *,
+        scoring: Scoring = "ndcg@10",
+        families: Several[str] = ("linear", "degree 2", "gaussian"),
+        scales: Several[str] = "all",
+        rule: str = "half_se",
+        n_basis: int = 500,
+        cv: Any = None,
+        verbose: int = 0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.scoring = scoring
+        self.families = families
+        self.scales = scales
+        self.rule = rule
+        self.n_basis = n_basis
+        self.cv = cv
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _spec(self) -> AutoSpec:
+        check_parameters(self)
+        families = _to_try("families", self.families, _FAMILIES)
+        return AutoSpec(
+            name=type(self).__name__,
+            accepts=Accepts(missing_features="trees" in families),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            scoring=self.scoring,
+            families=families,
+            scales=_to_try("scales", self.scales, _SCALES),
+            n_basis=int(self.n_basis),
+            random_state=self.random_state,
+        )
+
+    @refuse_foreign_arguments
     def fit(
         self,
         X: Any,
@@ -261,54 +298,72 @@ class AutoRankRLS(Ranker, SelectionParameters):
         -------
         self
         """
-        check_parameters(self)
-        families = self._to_try("families", _FAMILIES)
-        if not set(families).isdisjoint(_BOOSTED):
+        spec = self._spec()
+        if not set(spec.families).isdisjoint(_BOOSTED):
             lightgbm()  # or the error that names the extra
-        measure = resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        by_folds = self.cv is None and "trees" in families and data.n_queries >= LEAST_QUERIES
-        plan = exact_plan(FEW_FOLDS if by_folds else self.cv, measure, data, [Setting()])
-        tried, skipped = self._try_all(data, plan)
-        fitting.begin(self, data)
-        self._publish(tried, plan)
-        self.selection_ = fitting.described(f"{plan.description}, the choice of {len(tried)} models", data)
-        self.skipped_ = skipped
-        if skipped:
-            warnings.warn(
-                InputWarning(
-                    f"{len(skipped)} of {len(skipped) + len(tried)} models were skipped: "
-                    f"{'; '.join((f'{k} ({v})' for k, v in skipped.items()))}."
-                ),
-                stacklevel=4,
-            )
-        return self
+        assert spec.measure is not None
+        clicks = Clicks(position, impressions, propensities)
+        data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
+        by_folds = self.cv is None and "trees" in spec.families and data.n_queries >= LEAST_QUERIES
+        plan = exact_plan(FEW_FOLDS if by_folds else self.cv, spec.measure, data, [Setting()])
+        return self._set_fitted(spec.fit(data, plan))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the chosen model; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(fitting.check_matrix(self, X, reset=False)))
-
-    def _to_try(self, parameter: str, known: dict[str, Any]) -> list[str]:
-        """The names that a parameter gives, in the order in which they are known."""
-        given = options(getattr(self, parameter), parameter)
-        for name in given:
-            check_word(parameter, name, (*known, "all"))
-        return [name for name in known if name in given or "all" in given]
+        return np.asarray(self.best_estimator_.predict(check_matrix(self, X, self._fitted_accepts)))
 
     @property
-    def _takes_missing(self) -> bool:
-        return "trees" in self._to_try("families", _FAMILIES)
+    def _fitted_accepts(self) -> Accepts:
+        return Accepts(missing_features="trees" in _to_try("families", self.families, _FAMILIES))
+
+
+def _to_try(parameter: str, given: Several[str], known: Mapping[str, Any]) -> tuple[str, ...]:
+    """The names that a parameter gives, in the order in which they are known."""
+    names = options(given, parameter)
+    for name in names:
+        check_word(parameter, name, (*known, "all"))
+    return tuple(name for name in known if name in names or "all" in names)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class AutoSpec(Spec[Any]):
+    """Families of functions on scales of the features, the simplest first."""
+
+    scoring: Scoring
+    families: tuple[str, ...]
+    scales: tuple[str, ...]
+    n_basis: int
+    random_state: Any
+
+    def candidates(self, data: Data) -> Iterator[Candidate[Any]]:
+        """None: each family and scale has a search of its own."""
+        yield from ()
+
+    def fitted(self, data: Data, solved: Solved[Any]) -> Fitted:
+        raise NotImplementedError
+
+    def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
+        assert isinstance(data, LabelledItems)
+        assert plan is not None
+        tried, skipped = self._try_all(data, plan)
+        selection = described(f"{plan.description}, the choice of {len(tried)} models", data)
+        known = self._chosen(tried, plan)
+        fitted = Fitted.of(data, selection_=selection, skipped_=skipped, **known)
+        if not skipped:
+            return fitted
+        reasons = "; ".join(f"{name} ({reason})" for name, reason in skipped.items())
+        problem = f"{len(skipped)} of {len(skipped) + len(tried)} models were skipped: {reasons}."
+        return fitted.told(InputWarning(problem))
 
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""
-        families, scales = self._to_try("families", _FAMILIES), self._to_try("scales", _SCALES)
-        scales = [scale for scale in scales if not (scale == "ranks" and sparse.issparse(data.X))]
-        wanted = [(family, scale) for family in families for scale in (("raw",) if family in _BOOSTED else scales)]
+        scales = [scale for scale in self.scales if not (scale == "ranks" and sparse.issparse(data.X))]
+        wanted = [(family, scale) for family in self.families for scale in (("raw",) if family in _BOOSTED else scales)]
         tried: list[_Tried] = []
         skipped: dict[str, str] = {}
         failure: ValueError | None = None
-        for family, scale in progress(wanted, int(self.verbose), "models"):
+        for family, scale in progress(wanted, self.verbose, "models"):
             start = perf_counter()
             try:
                 if family == "trees":
@@ -325,7 +380,7 @@ class AutoRankRLS(Ranker, SelectionParameters):
             raise failure
         return tried, skipped
 
-    def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[tuple[Any, Results], str]:
+    def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[tuple[Any, SearchState], str]:
         """The best linear or kernel model with the trees, and its scale."""
         if len(tried) < 2 or tried[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
@@ -334,42 +389,36 @@ class AutoRankRLS(Ranker, SelectionParameters):
         other = max(others, key=lambda one: sign * one.results.best_score)
         return fitted_blend(data, plan, other, trees), other.scale
 
-    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> tuple[Any, Results]:
+    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> tuple[Any, SearchState]:
         """Fit a scaler and then a ranker."""
-        check_finite_features(data.X, getattr(self, "feature_names_in_", None), products=True)
-        X, scaler = data.X, _SCALES[scale](data.X)
+        check_finite_features(data.X, data.features.names, products=True)
+        X = data.X
+        scaler = _SCALES[scale](X)
         if scaler is not None:
             weights = {} if scale == "ranks" else {"sample_weight": data.weights}
             X = scaler.fit(X, **weights).transform(X)
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         kernel, gamma, _ = _FAMILIES[family]
-        given = {"scoring": self.scoring, **kernel}
+        given: dict[str, Any] = {"scoring": self.scoring, **kernel}
         if gamma is not None:
             given["gamma"] = gamma(X, data.weights)
-        ranker: Any = RankRLSCV(**given)
-        if kernel and data.n_rows > 2 * int(self.n_basis):
-            ranker = SparseRankRLSCV(**given, n_basis=int(self.n_basis), random_state=self.random_state)
-        ranker.n_features_in_ = X.shape[1]
-        scaled = replace(data, X=X)
-        results = search(ranker._candidates(scaled), scaled, plan, ranker.rule, None)
-        fitting.store(ranker, results, plan, scaled)
+        ranker: RankRLSCV | SparseRankRLSCV = RankRLSCV(**given)
+        if kernel and data.n_rows > 2 * self.n_basis:
+            ranker = SparseRankRLSCV(**given, n_basis=self.n_basis, random_state=self.random_state)
+        scaled = replace(data, X=X, features=Features(X.shape[1]))
+        results = ranker._search(scaled, plan)
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
         return estimator, results
 
-    def _publish(self, tried: list[_Tried], plan: Plan) -> None:
-        """Keep the choice and all that was tried."""
+    def _chosen(self, tried: list[_Tried], plan: Plan) -> dict[str, Any]:
+        """The attributes of the choice, and of all that was tried."""
         found = [one.results for one in tried]
         entries = Entries.of(found, plan.greater_is_better, self.rule)
         k = entries.chosen()
         results = found[k]
-        self.best_estimator_ = tried[k].estimator
-        described = tried[k].described(results.best_choices, results.best_value)
-        self.best_params_ = {name: value for name, value in described.items() if value == value}  # no gamma, no NaN
-        self.best_index_ = sum(len(r.rows) for r in found[:k]) + results.best_index
-        self.optimism_ = entries.optimism()
-        bias = np.nan_to_num(self.optimism_)
-        self.best_score_ = float(results.best_score - (bias if plan.greater_is_better else -bias))
-        self.best_score_error_ = results.best_error
+        chosen = tried[k].described(results.best_choices, results.best_value)
+        optimism = entries.optimism()
+        bias = np.nan_to_num(optimism)
         rows = [
             one.described(one.results.best_choices, one.results.best_value)
             | {"mean_score": one.results.best_score, "standard_error": one.results.best_error}
@@ -377,14 +426,21 @@ class AutoRankRLS(Ranker, SelectionParameters):
             | {"export": _exports(one)}
             for one, behind, error in zip(tried, *entries.behind(), strict=True)
         ]
-        self.results_ = _columns(rows) | {"chosen": np.arange(len(tried)) == k}
-        self.cv_results_ = _columns(
-            [
-                one.described(choices, value) | {"mean_score": mean, "standard_error": error}
-                for one in tried
-                for choices, value, mean, error, *_ in one.results.rows
-            ]
-        )
+        every = [
+            one.described(choices, value) | {"mean_score": mean, "standard_error": error}
+            for one in tried
+            for choices, value, mean, error, *_ in one.results.rows
+        ]
+        return {
+            "best_estimator_": tried[k].estimator,
+            "best_params_": {name: value for name, value in chosen.items() if value == value},  # no gamma, no NaN
+            "best_index_": sum(len(r.rows) for r in found[:k]) + results.best_index,
+            "optimism_": optimism,
+            "best_score_": float(results.best_score - (bias if plan.greater_is_better else -bias)),
+            "best_score_error_": results.best_error,
+            "results_": _columns(rows) | {"chosen": np.arange(len(tried)) == k},
+            "cv_results_": _columns(every),
+        }
 
 
 def _columns(rows: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import product
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import Features, LabelledItems
 from rankrls._errors import InputError
-from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, Labelled, why_not
-from rankrls.models import fitting
-from rankrls.models.parameters import estimator
+from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, Labelled, Trees, why_not
+from rankrls.models.fitted import Fitted
+from rankrls.models.intake import check_matrix
 from rankrls.models.ranker import Ranker
+from rankrls.models.spec import Accepts
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 from rankrls.selection.basis import generator
 from rankrls.selection.curves import Curve, evaluated
 from rankrls.selection.plans import Plan
-from rankrls.selection.search import Results
+from rankrls.selection.search import SearchState
 
 Array = NDArray[np.float64]
 
@@ -31,29 +32,41 @@ _WEIGHTS = (0.2, 0.4, 0.6, 0.8)
 """Of the trees in a blend."""
 
 
-@estimator
-class TreeRanker(Ranker):
+class _Assembled(Ranker):
+    """A ranker that is made of fitted ones."""
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Refused: scikit-learn wants an estimator to have it."""
+        raise TypeError(f"{type(self).__name__} does not fit.")
+
+
+class TreeRanker(_Assembled):
     """The mean of boosted trees, ``trees_``."""
 
-    _takes_missing = True
+    _accepts = Accepts(missing_features=True)
+
+    trees_: Trees
 
     def predict(self, X: Any) -> Array:
         """Score items."""
         check_is_fitted(self)
-        return self.trees_(fitting.check_matrix(self, X, reset=False))
+        return self.trees_(check_matrix(self, X, self._accepts))
 
 
-@estimator
-class BlendRanker(Ranker):
+class BlendRanker(_Assembled):
     """The sum of the scores of two models, ``models_``, with ``weights_``."""
 
+    models_: list[Any]
+    weights_: Array
+
     def predict(self, X: Any) -> Array:
         """Score items."""
         check_is_fitted(self)
-        return np.column_stack([model.predict(X) for model in self.models_]) @ self.weights_
+        scores: Array = np.column_stack([model.predict(X) for model in self.models_]) @ self.weights_
+        return scores
 
 
-def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[TreeRanker, Results]:
+def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[TreeRanker, SearchState]:
     """The trees of the best loss and setting, evaluated on the folds that trees were grown without.
 
     The model is the mean of several, and the best setting is evaluated with as many.
@@ -80,7 +93,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     held = [[each.held_out(0)] for each in tried]
     curves = [of_mean(scores) for scores in held]
     while True:
-        results = Results(plan.greater_is_better, "best", mutual=plan.mutual)
+        results: SearchState[Any] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
         for each, curve in zip(tried, curves, strict=True):
             results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
         best = results.best_index
@@ -88,13 +101,11 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
             break
         held[best] += [tried[best].held_out(k) for k in range(1, _N_MODELS)]
         curves[best] = of_mean(held[best])
-    ranker = TreeRanker()
-    fitting.begin(ranker, data)
-    ranker.n_features_in_, ranker.trees_ = data.X.shape[1], tried[best].fitted(_N_MODELS)
-    return ranker, results
+    trees = tried[best].fitted(_N_MODELS)
+    return TreeRanker()._set_fitted(Fitted.of(_numbered(data), trees_=trees)), results
 
 
-def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, Results]:
+def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, SearchState]:
     """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
 
     The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
@@ -105,14 +116,18 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tup
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)
     spreads[spreads == 0.0] = 1.0
-    results, ranker = Results(plan.greater_is_better, "best", mutual=plan.mutual), BlendRanker()
-    fitting.begin(ranker, data)
+    results: SearchState[Any] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
+    best_weights = np.zeros(2)
     for weight in _WEIGHTS:
         weights = np.array([1.0 - weight, weight]) / spreads
         curve = evaluated(plan.measure, data, (columns @ weights)[:, None, None])
         choices = {"blended": other.family, "weight": weight, **trees.results.best_choices}
         if results.add(choices, np.array([np.nan]), curve):
-            ranker.weights_ = weights
-    ranker.n_features_in_ = trees.estimator.n_features_in_
-    ranker.models_ = [other.estimator, trees.estimator]
-    return ranker, results
+            best_weights = weights
+    models = [other.estimator, trees.estimator]
+    return BlendRanker()._set_fitted(Fitted.of(_numbered(data), models_=models, weights_=best_weights)), results
+
+
+def _numbered(data: LabelledItems) -> LabelledItems:
+    """The data of a model that is given a matrix: its features have no names."""
+    return replace(data, features=Features(data.X.shape[1]))

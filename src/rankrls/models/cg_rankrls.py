@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Comparisons, Data, LabelledItems, PreferredItems, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
+from rankrls._problems import Candidate
 from rankrls._rows import column_scales
 from rankrls.kernels import Kernel
-from rankrls.metrics import Measure
-from rankrls.models import fitting
-from rankrls.models.parameters import GraphParameters, check_grid, check_parameters, check_seed, estimator, parameter
+from rankrls.metrics import resolve_measure
+from rankrls.models.fitted import Fitted, NotConverged, described
+from rankrls.models.parameters import (
+    GRAPH,
+    SELECTION,
+    RandomState,
+    Scoring,
+    check_grid,
+    check_parameters,
+    check_seed,
+    count,
+    number,
+    word,
+)
 from rankrls.models.ranker import Chooses
+from rankrls.models.spec import Accepts, Solved, Spec, check_square, graph_settings
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import permuting
@@ -36,8 +50,7 @@ _RATIO = 1e4
 """Weights of columns whose spreads differ by more are not reached in some hundred iterations."""
 
 
-@estimator
-class CGRankRLS(Chooses, GraphParameters):
+class CGRankRLS(Chooses):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
     Minimises, for every alpha of a grid,
@@ -163,27 +176,72 @@ class CGRankRLS(Chooses, GraphParameters):
     (21, True)
     """
 
-    _accepts_operators = True
+    _accepts = Accepts(operators=True)
+    _checks = (
+        GRAPH
+        | SELECTION
+        | {
+            "selection": word(("hybrid", "tikhonov", "early_stopping")),
+            "max_iter": count,
+            "tol": number(least=0.0, below=1.0),
+            "patience": count,
+            "kernel": word(("linear", "precomputed")),
+            "random_state": check_seed,
+        }
+    )
 
-    alphas: Any = parameter(default="auto", kw_only=False)
-    selection: str = parameter(default="hybrid", check=("hybrid", "tikhonov", "early_stopping"))
-    max_iter: int = parameter(default=500, least=1, whole=True)
-    tol: float = parameter(default=1e-5, least=0.0, below=1.0)
-    patience: int = parameter(default=10, least=1, whole=True)
-    kernel: str = parameter(default="linear", check=("linear", "precomputed"))
-    random_state: Any = parameter(default=0, check=check_seed)
+    def __init__(
+        self,
+        alphas: str | ArrayLike = "auto",
+        *,
+        selection: str = "hybrid",
+        max_iter: int = 500,
+        tol: float = 1e-5,
+        patience: int = 10,
+        cv: Any = None,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        kernel: str = "linear",
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        verbose: int = 0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.selection = selection
+        self.max_iter = max_iter
+        self.tol = tol
+        self.patience = patience
+        self.cv = cv
+        self.scoring = scoring
+        self.rule = rule
+        self.kernel = kernel
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.verbose = verbose
+        self.random_state = random_state
 
-    def _check(self) -> None:
+    def _spec(self) -> CGSpec:
         check_parameters(self)
-        self._alphas()
+        return CGSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind="kernel" if self.kernel == "precomputed" else "features",
+            regression_weight=float(self.regression_weight),
+            grid=self._grid(),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            kernel=Kernel(self.kernel),
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            selection=self.selection,
+            cg=MultiShiftCG(float(self.tol), int(self.max_iter)),
+            patience=int(self.patience),
+        )
 
-    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
-        alphas = self._alphas()
-        if self.cv is None and self.selection == "tikhonov" and alphas is not None and len(alphas) == 1:
-            return Plan(measure, "nothing held out")
-        return a_fifth(self.cv, measure, data, permuting(self.random_state), float(self.regression_weight))
-
-    def _alphas(self) -> NDArray[np.float64] | None:
+    def _grid(self) -> NDArray[np.float64] | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
         automatic = isinstance(self.alphas, str) and self.alphas == "auto"
         alphas = None if automatic else check_grid("alphas", self.alphas)
@@ -194,97 +252,154 @@ class CGRankRLS(Chooses, GraphParameters):
             raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
-    def _search(self, data: Comparisons, plan: Any) -> Self:
-        fitting.check_square(data.X, self.kernel)
-        kernel = Kernel(self.kernel)
-        setting, _ = fitting.settings_of(self, data)[0]
-        systems, cg = KrylovSystems(data, kernel, setting), MultiShiftCG(float(self.tol), int(self.max_iter))
-        fitting.begin(self, data)
+    def _plan(self, spec: Spec[Any], data: Comparisons) -> Plan:
+        assert spec.measure is not None
+        if self.cv is None and self.selection == "tikhonov" and spec.grid is not None and len(spec.grid) == 1:
+            return Plan(spec.measure, "nothing held out")
+        return a_fifth(self.cv, spec.measure, data, permuting(self.random_state), spec.regression_weight)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CGSpec(Spec[Any]):
+    """Conjugate gradients that are evaluated while they iterate.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    graphs : sequence of (Setting, dict)
+    selection : {"hybrid", "tikhonov", "early_stopping"}
+    cg : MultiShiftCG
+    patience : int
+    """
+
+    kernel: Kernel
+    graphs: Settings
+    selection: str
+    cg: MultiShiftCG
+    patience: int
+
+    def candidates(self, data: Data) -> Iterator[Candidate[Any]]:
+        """None: the surface of alphas by iterations is walked once."""
+        yield from ()
+
+    def fitted(self, data: Data, solved: Solved[Any]) -> Fitted:
+        raise NotImplementedError
+
+    def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
+        assert plan is not None
+        check_square(data.X, self.kernel)
+        setting, _ = data.settings(self.graphs)[0]
+        assert isinstance(data, LabelledItems | PreferredItems)
+        systems = KrylovSystems(data, self.kernel, setting)
         # threads that BLAS wakes for a vector would spin in the way of the next product's
-        with one_blas_thread() if kernel.is_linear else nullcontext():
-            alphas = self._alphas()
-            grid = _grid(systems) if alphas is None else alphas
+        with one_blas_thread() if self.kernel.is_linear else nullcontext():
+            grid = _grid(systems) if self.grid is None else self.grid
 
             def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
-                return [cg.init(system, right, grid) for system, right in systems.build(train, watched)]
+                return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
             parts = plan.parts()
             judge = partial(evaluated, plan.measure)
             watched = [Watched(start(part.train, part.watched), partial(judge, part.data)) for part in parts]
             final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
-            every, better = self.selection != "tikhonov", plan.greater_is_better
-            surface = Surface(cg, grid, final, watched, every, int(self.patience), better, int(self.verbose))
+            every = self.selection != "tikhonov"
+            surface = Surface(self.cg, grid, final, watched, every, self.patience, plan.greater_is_better, self.verbose)
             surface.run()
             surface.choose_by(self.rule, start)
-            self._keep(surface, data, plan, kernel)
-            self._warn(surface, data)
-        return self
+            return self._found(surface, data, plan)
 
-    def _keep(self, surface: Surface, data: Comparisons, plan: Plan, kernel: Kernel) -> None:
+    def _found(self, surface: Surface, data: Data, plan: Plan) -> Fitted:
+        """The attributes of the best point of a surface."""
         k, n_iter = surface.best
-        solutions = surface.solutions()
-        if kernel.is_linear:
-            fitting.keep(self, Scorer(np.column_stack(solutions)), kernel)
-        else:
-            a = np.column_stack(
-                [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]
-            )
-            whole = data.kept is None or len(a) == len(data.kept)
-            fitting.keep(self, Scorer(None, a, kernel), kernel, None if whole else data)
-        self.alphas_ = surface.alphas
-        self.alpha_, self.n_iter_ = float(surface.alphas[k]), n_iter
-        self.validation_surface_ = surface.table()
-        self.status_, self.iterations_ = surface.status(), surface.iterations()
-        self.best_score_, self.best_score_error_ = surface.at_best()
-        self.optimism_ = surface.optimism(self.rule)
-        self.best_params_ = {"alpha": self.alpha_, "n_iter": self.n_iter_}
-        self.cv_results_ = surface.readings()
+        alpha = float(surface.alphas[k])
+        at_edge = self._at_edge(surface)
+        score, error = surface.at_best()
+        fitted = Fitted.of(
+            data,
+            self._scorer(surface, data),
+            self.kernel,
+            alpha_=alpha,
+            alphas_=surface.alphas,
+            n_iter_=n_iter,
+            validation_surface_=surface.table(),
+            status_=surface.status(),
+            iterations_=surface.iterations(),
+            best_score_=score,
+            best_score_error_=error,
+            optimism_=surface.optimism(self.rule),
+            best_params_={"alpha": alpha, "n_iter": n_iter},
+            cv_results_=surface.readings(),
+            alpha_at_edge_=at_edge,
+            selection_=described(plan.description, data),
+            held_out_scores_=None,
+        )
+        warning = self._warning(surface, data, at_edge=at_edge)
+        return fitted if warning is None else fitted.told(warning)
+
+    def _at_edge(self, surface: Surface) -> bool:
+        """Whether the choice is at an end of three or more alphas, and its neighbour is not equally good."""
         order = np.argsort(surface.alphas)
-        goodness = surface.sign * self.cv_results_["mean_score"][order]
-        at_end = at_open_end(int(np.flatnonzero(order == k)[0]), goodness, 1.0)
-        self.alpha_at_edge_ = bool(at_end and np.isfinite(self.best_score_))
-        self.selection_ = fitting.described(plan.description, data)
-        self.held_out_scores_ = None
+        goodness = surface.sign * surface.readings()["mean_score"][order]
+        place = int(np.flatnonzero(order == surface.best[0])[0])
+        return bool(at_open_end(place, goodness, 1.0) and np.isfinite(surface.at_best()[0]))
 
-    def _warn(self, surface: Surface, data: Comparisons) -> None:
+    def _warning(self, surface: Surface, data: Data, *, at_edge: bool) -> InputWarning | None:
         """One warning if the model is not what was asked for."""
-        badly_scaled = "" if self.kernel != "linear" else self._badly_scaled(column_scales(data.X))
+        badly_scaled = self._badly_scaled(data) if self.kernel.is_linear else ""
         if badly_scaled:
-            warnings.warn(InputWarning(f"CGRankRLS: {badly_scaled}", parameter="X"), stacklevel=5)
-            return
-        k, problem = surface.best[0], ""
-        if surface.every_iteration:
-            if surface.still_improving:
-                problem = f"the measure still improved after max_iter={self.max_iter} iterations. Increase max_iter."
-            elif "breakdown" in self.status_:
-                problem = "the iteration broke down early, because of rounding or an indefinite kernel."
-        else:
-            verified = [surface.cg.verify(run, k) for run in surface.final]
-            self.status_ = surface.status()
-            ended = next((s for s in (Status.BREAKDOWN, Status.STAGNATED, Status.MAX_ITER) if s in verified), None)
-            if ended is not None:
-                residual = max(float(run.residuals[k]) for run in surface.final)
-                problem = (
-                    f"alpha={self.alpha_:g} has not converged to tol={self.tol:g} ({ended}: {_REASONS[ended]}; the "
-                    f"residual is {residual:.1e}). Raise max_iter, tol or alpha."
-                )
+            return InputWarning(f"{self.name}: {badly_scaled}", parameter="X")
+        problem = self._problem_with(surface)
         if problem:
-            warnings.warn(fitting.NotConverged(f"CGRankRLS: {problem}", parameter="max_iter"), stacklevel=5)
-        elif self.alpha_at_edge_:
-            edge = f"alpha={self.alpha_:.3g} is at an end of the grid, beyond which the measure may be better."
-            warnings.warn(InputWarning(f"CGRankRLS: {edge} Give other alphas.", parameter="alphas"), stacklevel=5)
+            return NotConverged(f"{self.name}: {problem}", parameter="max_iter")
+        if not at_edge:
+            return None
+        alpha = surface.alphas[surface.best[0]]
+        edge = f"alpha={alpha:.3g} is at an end of the grid, beyond which the measure may be better."
+        return InputWarning(f"{self.name}: {edge} Give other alphas.", parameter="alphas")
 
-    def _badly_scaled(self, scales: NDArray[np.float64]) -> str:
-        """What is wrong if columns vary so differently that the iteration does not reach the weights of some."""
+    def _badly_scaled(self, data: Data) -> str:
+        """Why the iteration does not reach the weights of some columns, which vary far less than others."""
+        scales = column_scales(data.X)
         live = np.flatnonzero(scales > 0.0)
         if not len(live) or scales[live].max() <= _RATIO * scales[live].min():
             return ""
-        names = getattr(self, "feature_names_in_", np.arange(len(scales)))
-        small, large = live[scales[live].argmin()], live[scales[live].argmax()]
+        names = np.arange(len(scales)) if data.features.names is None else data.features.names
+        small = live[scales[live].argmin()]
+        large = live[scales[live].argmax()]
         return (
             f"column {names[large]!s} varies {scales[large] / scales[small]:.1g} times as much as column "
             f"{names[small]!s}, whose weight conjugate gradients hardly reach. Scale the columns, as with "
             "StandardScaler (MaxAbsScaler if X is sparse), or use RankRLSCV."
+        )
+
+    def _scorer(self, surface: Surface, data: Data) -> Scorer:
+        solutions = surface.solutions()
+        if self.kernel.is_linear:
+            return Scorer(np.column_stack(solutions))
+        columns = [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]
+        a = np.column_stack(columns)
+        if data.kept is not None and len(a) == len(data.kept):
+            a = a[data.kept]  # a LinearOperator has columns for rows of weight zero, too
+        return Scorer(None, a, self.kernel)
+
+    def _problem_with(self, surface: Surface) -> str:
+        """Why the model is not what was asked for, if it is not."""
+        k = surface.best[0]
+        if surface.every_iteration:
+            if surface.still_improving:
+                max_iter = self.cg.max_iter
+                return f"the measure still improved after max_iter={max_iter} iterations. Increase max_iter."
+            if "breakdown" in surface.status():
+                return "the iteration broke down early, because of rounding or an indefinite kernel."
+            return ""
+        verified = [self.cg.verify(run, k) for run in surface.final]
+        ended = next((s for s in (Status.BREAKDOWN, Status.STAGNATED, Status.MAX_ITER) if s in verified), None)
+        if ended is None:
+            return ""
+        residual = max(float(run.residuals[k]) for run in surface.final)
+        return (
+            f"alpha={surface.alphas[k]:g} has not converged to tol={self.cg.tol:g} ({ended}: {_REASONS[ended]}; the "
+            f"residual is {residual:.1e}). Raise max_iter, tol or alpha."
         )
 
 

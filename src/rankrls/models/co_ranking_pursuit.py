@@ -4,54 +4,194 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import Data, KnownItems, Settings
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.copursuit import CoPursuit, CoPursuitProblem
+from rankrls.learners.copursuit import CoPursuit, CoPursuitCandidate, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
-from rankrls.metrics import resolve_measure
-from rankrls.models import fitting
+from rankrls.metrics import Measure, resolve_measure
+from rankrls.models.fitted import Fitted
+from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
-    KernelParameters,
-    SelectionParameters,
+    GRAPH,
+    GRAPHS,
+    KERNEL,
+    KERNELS,
+    SELECTION,
+    Check,
+    EachOf,
+    KernelLike,
+    Scoring,
+    Several,
+    check_parameters,
     combinations,
-    estimator,
+    count,
     flag,
+    number,
     options,
-    parameter,
+    word,
 )
-from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
-from rankrls.models.ranker import Candidate
+from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranking_pursuit import DICTIONARIES
-from rankrls.selection.plans import few_folds
-from rankrls.selection.search import search
+from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
+from rankrls.selection.plans import Plan, few_folds
 
-_KERNEL = ("kernel", "gamma", "degree", "coef0")
+AGGREGATIONS = ("mean", "weighted", "best")
+_CHECKS: dict[str, Check] = {
+    "dictionary": word(DICTIONARIES),
+    "disjoint": flag,
+    "aggregation": word(AGGREGATIONS),
+    "shared_basis": flag,
+    "backfit": flag,
+}
 _LAST = slice(-1, None)
 """The last stage, if there is one: the sum over it is 0 without a stage."""
 
 
-@estimator
-class ViewPursuer(PartlyLabelledRanker, KernelParameters):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class CoPursuitSpec(Spec[ViewSolutions]):
+    """Every kernel of the views, with every weight of their agreement and every graph.
+
+    Attributes
+    ----------
+    graphs : sequence of (Setting, dict)
+    kernels : mapping
+        The kernels of views that name none, and their parameters, each one value or several.
+    kernel_params : mapping or None
+    views : sequence, or None
+        None for both halves of the features.
+    nus : tuple of float
+        Weights of the agreement, ascending.
+    n_basis : int
+        Stages at most.
+    of_features, disjoint, shared_basis, backfit : bool
+        See :class:`rankrls.learners.copursuit.CoPursuit`.
+    aggregation : {"mean", "weighted", "best"}
+    cv : object
+        Folds by which views are weighed.
+    """
+
+    graphs: Settings
+    kernels: Mapping[str, Any]
+    kernel_params: Mapping[str, Any] | None
+    views: Any
+    nus: tuple[float, ...]
+    n_basis: int
+    of_features: bool
+    disjoint: bool
+    shared_basis: bool
+    backfit: bool
+    aggregation: str
+    cv: Any = None
+
+    def candidates(self, data: Data) -> Iterator[CoPursuitCandidate]:
+        assert isinstance(data, KnownItems)
+        several = [name for name, value in self.kernels.items() if len(options(value, name)) > 1]
+        for kernel in combinations(self.kernels):
+            chosen_kernel = {name: kernel[name] for name in several}
+            for nu in self.nus:
+                pursuit = self._pursuit(data, kernel, nu)
+                for setting, chosen in data.settings(self.graphs):
+                    yield CoPursuitCandidate(
+                        choices={**chosen_kernel, **chosen, "nu": nu}, pursuit=pursuit, setting=setting
+                    )
+
+    def _pursuit(self, data: KnownItems, kernel: Mapping[str, Any], nu: float) -> CoPursuit:
+        """The pursuit of all views, with these values of the kernel's parameters."""
+        plans = view_plans(self.views, data.features, kernel, self.kernel_params)
+        n = data.everything.X.shape[1]
+        if self.disjoint and not (self.of_features and n >= len(plans)):
+            why = "it needs dictionary='features'"
+            if self.of_features:
+                why = f"{len(plans)} views need as many, and X has {n}"
+            raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
+        return CoPursuit(
+            data.everything,
+            ~data.labelled,
+            plans,
+            self.n_basis,
+            nu,
+            shared_basis=self.shared_basis,
+            backfit=self.backfit,
+            of_features=self.of_features,
+            disjoint=self.disjoint,
+        )
+
+    def fitted(self, data: Data, solved: Solved[ViewSolutions]) -> Fitted:
+        assert isinstance(data, KnownItems)
+        candidate = solved.candidate
+        assert isinstance(candidate, CoPursuitCandidate)
+        pursuit = candidate.pursuit
+        path = solved.solutions.details[0]
+        errors = None if self.aggregation == "mean" else self._view_errors(data, candidate, path.n_stages)
+        weights = self._view_weights(errors, len(pursuit.views))
+        taken, first = np.unique(path.indices, return_index=True)
+        taken = taken[np.argsort(first)]
+        numbers = np.asarray if self.of_features else pursuit.data.given_numbers
+        terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
+        known: dict[str, Any] = {} if errors is None else {"view_errors_": errors}
+        if self.of_features:
+            n = data.everything.X.shape[1]
+            known["coef_"] = np.asarray(weights @ [feature_weights(each, n) for each in terms])
+        else:
+            known["X_fit_"] = take_items(pursuit.data.X, taken)
+        if solved.found is not None:
+            stages = int(solved.value)
+            known["best_params_"] = {**solved.found.best_choices, "n_basis": stages}
+            known["n_basis_"] = len(taken)
+            known["n_basis_at_edge_"] = stages == self.n_basis and path.n_stages == stages
+        return Fitted.of(
+            data,
+            view_weights_=weights,
+            path_=replace(path, indices=numbers(path.indices)),
+            basis_indices_=numbers(taken),
+            _terms_=terms,
+            **known,
+        )
+
+    def _view_errors(self, known: KnownItems, candidate: CoPursuitCandidate, stages: int) -> NDArray[np.float64]:
+        """The error of each view on held-out queries."""
+        plan = few_folds(self.cv, Measure("disagreement"), known, self.regression_weight)
+        values = np.array([float(stages)])
+        errors = []
+        for alone in np.eye(len(candidate.pursuit.views)):
+            one = replace(candidate, pursuit=replace(candidate.pursuit, weights=alone))
+            errors.append(plan.curve(known, one, one.problem(known), values).mean[0])
+        return np.array(errors)
+
+    def _view_weights(self, errors: NDArray[np.float64] | None, n_views: int) -> NDArray[np.float64]:
+        """Weights of the views, by their held-out errors if they are not to be equal."""
+        equal = np.full(n_views, 1.0 / n_views)
+        if errors is None:
+            return equal
+        worth = np.maximum(1.0 - 2.0 * errors, 0.0)  # Kendall's tau
+        if self.aggregation == "best":
+            worth = (np.arange(n_views) == np.argmin(errors)).astype(np.float64)
+        return worth / worth.sum() if worth.any() else equal
+
+
+def feature_weights(terms: Terms, n: int) -> NDArray[np.float64]:
+    """Weights of n features, mostly zeros."""
+    out = np.zeros(n)
+    out[terms.taken] = terms.coefficients[-1] if len(terms.coefficients) else 0.0
+    return out
+
+
+class ViewPursuer(PartlyLabelledRanker):
     """A ranker whose function is a weighted mean of those of several views, each a sum of columns taken one by one."""
 
-    _single_target = True
+    _accepts = Accepts(missing_labels=True, several_targets=False)
 
-    views: Any = parameter(default=None)
-    dictionary: str = parameter(default="kernel", check=DICTIONARIES)
-    disjoint: bool = parameter(default=False, check=flag)
-    aggregation: str = parameter(default="mean", check=("mean", "weighted", "best"))
-    shared_basis: bool = parameter(default=True, check=flag)
-    kernel: Any = parameter(default="rbf", several=True)
-    backfit: bool = parameter(default=True, check=flag)
+    path_: CoPursuitPath
+    view_weights_: NDArray[np.float64]
+    _terms_: list[Terms]
 
     @property
     def views_(self) -> tuple[ViewFunction, ...]:
@@ -71,7 +211,7 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
 
     def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
         """Scores after some stages, (rows, stages)."""
-        X = fitting.check_matrix(self, X, reset=False)
+        X = check_matrix(self, X, self._accepts)
         parts = [terms.scores(X, stages) for terms in self._terms_]
         return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
 
@@ -81,47 +221,6 @@ class ViewPursuer(PartlyLabelledRanker, KernelParameters):
         """
         for terms, weight in zip(self._terms_, self.view_weights_, strict=True) if self.path_.n_stages else ():
             yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
-
-    def _pursuit(self, rows: PartlyLabelled, kernel: Mapping[str, Any], nu: float, n_basis: int) -> CoPursuit:
-        """The pursuit of all views, with these values of the kernel's parameters."""
-        of_features, n = self.dictionary == "features", rows.everything.X.shape[1]
-        plans = view_plans(self.views, self, kernel)
-        if self.disjoint and not (of_features and n >= len(plans)):
-            why = f"{len(plans)} views need as many, and X has {n}" if of_features else "it needs dictionary='features'"
-            raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
-        flags: Any = {name: bool(getattr(self, name)) for name in ("shared_basis", "backfit", "disjoint")}
-        return CoPursuit(rows.everything, ~rows.labelled, plans, n_basis, nu, of_features=of_features, **flags)
-
-    def _store(self, rows: PartlyLabelled, problem: Any, path: CoPursuitPath) -> None:
-        """Keep the views' functions."""
-        pursuit: CoPursuit = problem.keywords["pursuit"]
-        self.view_weights_ = self._weights(rows.known, problem, path.n_stages)
-        data, of_features = pursuit.data, pursuit.of_features
-        taken, first = np.unique(path.indices, return_index=True)
-        taken = taken[np.argsort(first)]
-        numbers = np.asarray if of_features else data.given_numbers
-        self.path_, self.basis_indices_ = replace(path, indices=numbers(path.indices)), numbers(taken)
-        self._terms_ = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
-        if of_features:
-            self.coef_ = np.asarray(self.view_weights_ @ [view.coef_ for view in self.views_])
-        else:
-            self.X_fit_ = take_items(data.X, taken)
-
-    def _weights(self, known: LabelledItems, problem: Any, stages: int) -> NDArray[np.float64]:
-        """Weights of the views, by the error of each on held-out queries if they are not to be equal."""
-        pursuit, M = problem.keywords["pursuit"], len(problem.keywords["pursuit"].views)
-        if self.aggregation == "mean":
-            return np.full(M, 1.0 / M)
-        measure, values = resolve_measure("disagreement"), np.array([float(stages)])
-        plan = few_folds(getattr(self, "cv", None), measure, known, float(self.regression_weight))
-        self.view_errors_ = np.empty(M)
-        for v, alone in enumerate(np.eye(M)):
-            candidate = Candidate({}, partial(problem, pursuit=replace(pursuit, weights=alone)))
-            self.view_errors_[v] = plan.curve(known, candidate, candidate.problem(known), values).mean[0]
-        worth = np.maximum(1.0 - 2.0 * self.view_errors_, 0.0)  # Kendall's tau
-        if self.aggregation == "best":
-            worth = (np.arange(M) == np.argmin(self.view_errors_)).astype(np.float64)
-        return worth / worth.sum() if worth.any() else np.full(M, 1.0 / M)
 
 
 @dataclass(frozen=True)
@@ -135,7 +234,7 @@ class ViewFunction:
         Which view.
     """
 
-    model: Any
+    model: ViewPursuer
     number: int
 
     @property
@@ -144,9 +243,7 @@ class ViewFunction:
         terms = self.model._terms_[self.number]
         if terms.kernel is not None:
             raise AttributeError("A view of kernel functions has no weights of features.")
-        out = np.zeros(self.model.n_features_in_)
-        out[terms.taken] = terms.coefficients[-1] if len(terms.coefficients) else 0.0
-        return out
+        return feature_weights(terms, self.model.n_features_in_)
 
     @property
     def support_(self) -> NDArray[np.intp]:
@@ -162,10 +259,9 @@ class ViewFunction:
         yield from self._staged(X, slice(None)).T
 
     def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
-        return self.model._terms_[self.number].scores(fitting.check_matrix(self.model, X, reset=False), stages)
+        return self.model._terms_[self.number].scores(check_matrix(self.model, X, self.model._accepts), stages)
 
 
-@estimator
 class CoRankingPursuit(ViewPursuer):
     r"""Semi-supervised ranking pursuit: views that fit the labelled rows and agree on the unlabelled ones.
 
@@ -253,20 +349,66 @@ class CoRankingPursuit(ViewPursuer):
     True
     """
 
-    n_basis: int = parameter(default=10, least=1, whole=True, kw_only=False)
-    nu: float = parameter(default=1.0, least=0.0)
+    _checks = KERNEL | GRAPH | {"n_basis": count, "nu": number(least=0.0)} | _CHECKS
 
-    def _solve(self, rows: PartlyLabelled) -> None:
-        kernel = {name: getattr(self, name) for name in _KERNEL}
-        pursuit = self._pursuit(rows, kernel, float(self.nu), int(self.n_basis))
-        problem = partial(CoPursuitProblem, pursuit=pursuit, setting=fitting.setting_of(self))
-        path = problem(rows.known).walked
-        fitting.begin(self, rows.known)
-        self._store(rows, problem, path)
+    def __init__(
+        self,
+        n_basis: int = 10,
+        *,
+        nu: float = 1.0,
+        views: Any = None,
+        dictionary: str = "kernel",
+        disjoint: bool = False,
+        aggregation: str = "mean",
+        shared_basis: bool = True,
+        kernel: KernelLike = "rbf",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        backfit: bool = True,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+    ) -> None:
+        self.n_basis = n_basis
+        self.nu = nu
+        self.views = views
+        self.dictionary = dictionary
+        self.disjoint = disjoint
+        self.aggregation = aggregation
+        self.shared_basis = shared_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.backfit = backfit
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+
+    def _spec(self) -> CoPursuitSpec:
+        check_parameters(self)
+        return CoPursuitSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            regression_weight=float(self.regression_weight),
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            kernels={"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            kernel_params=self.kernel_params,
+            views=self.views,
+            nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),
+            n_basis=int(self.n_basis),
+            of_features=self.dictionary == "features",
+            disjoint=bool(self.disjoint),
+            shared_basis=bool(self.shared_basis),
+            backfit=bool(self.backfit),
+            aggregation=self.aggregation,
+        )
 
 
-@estimator
-class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
+class CoRankingPursuitCV(ViewPursuer):
     r"""Ranking pursuit of several views; the number of terms and the agreement are chosen by folds of labelled queries.
 
     Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is evaluated after every stage
@@ -322,26 +464,76 @@ class CoRankingPursuitCV(ViewPursuer, SelectionParameters):
     ('5 folds of 8 queries', ['balance', 'n_basis', 'nu', 'ties'])
     """
 
-    max_basis: int = parameter(default=50, least=1, whole=True, kw_only=False)
-    nu: Any = parameter(default=(0.0, 0.01, 0.1, 1.0), least=0.0, several=True)
+    _checks = KERNELS | GRAPHS | SELECTION | {"max_basis": count, "nu": EachOf(number(least=0.0))} | _CHECKS
 
-    def _solve(self, rows: PartlyLabelled) -> None:
-        data, most = rows.known, int(self.max_basis)
-        plan = few_folds(self.cv, resolve_measure(self.scoring), data, float(self.regression_weight))
-        results = search(self._candidates(rows, most), data, plan, self.rule, None, int(self.verbose))
-        fitting.begin(self, data)
-        fitting.publish(self, results, plan.description, data)
-        self._store(rows, results.candidate.problem, results.solutions.details[0])
-        stages = self.best_params_["n_basis"] = int(results.best_value)
-        self.n_basis_ = len(self.basis_indices_)
-        self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
+    def __init__(
+        self,
+        max_basis: int = 50,
+        *,
+        nu: Several[float] = (0.0, 0.01, 0.1, 1.0),
+        views: Any = None,
+        dictionary: str = "kernel",
+        disjoint: bool = False,
+        aggregation: str = "mean",
+        shared_basis: bool = True,
+        kernel: Several[KernelLike] = "rbf",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        backfit: bool = True,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_basis = max_basis
+        self.nu = nu
+        self.views = views
+        self.dictionary = dictionary
+        self.disjoint = disjoint
+        self.aggregation = aggregation
+        self.shared_basis = shared_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.backfit = backfit
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
 
-    def _candidates(self, rows: PartlyLabelled, most: int) -> Iterator[Candidate]:
-        several = [name for name in _KERNEL if len(options(getattr(self, name), name)) > 1]
-        for kernel in combinations(self, _KERNEL):
-            for nu in sorted(float(value) for value in options(self.nu, "nu")):
-                pursuit = self._pursuit(rows, kernel, nu, most)
-                for setting, chosen in fitting.settings_of(self, rows.known):
-                    choices = {**{name: kernel[name] for name in several}, **chosen, "nu": nu}
-                    problem = partial(CoPursuitProblem, pursuit=pursuit, setting=setting)
-                    yield Candidate(choices, problem, basis=pursuit)
+    def _spec(self) -> CoPursuitSpec:
+        check_parameters(self)
+        return CoPursuitSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            regression_weight=float(self.regression_weight),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            kernels={"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            kernel_params=self.kernel_params,
+            views=self.views,
+            nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),
+            n_basis=int(self.max_basis),
+            of_features=self.dictionary == "features",
+            disjoint=bool(self.disjoint),
+            shared_basis=bool(self.shared_basis),
+            backfit=bool(self.backfit),
+            aggregation=self.aggregation,
+            cv=self.cv,
+        )
+
+    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+        assert spec.measure is not None
+        return few_folds(self.cv, spec.measure, known, spec.regression_weight)

@@ -2,49 +2,133 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._comparisons import Data, Features, KnownItems, Settings
 from rankrls.kernels import Kernel
-from rankrls.learners.consensus import Consensus, ConsensusProblem, Views
+from rankrls.learners.consensus import ConsensusCandidate, Views
 from rankrls.learners.copursuit import ViewPlan
-from rankrls.learners.paths import select_features
+from rankrls.learners.paths import PathSolutions, select_features
 from rankrls.metrics import resolve_measure
-from rankrls.models import fitting
+from rankrls.models.fitted import Fitted
+from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
-    KernelParameters,
-    SelectionParameters,
+    GRAPHS,
+    KERNEL,
+    SELECTION,
+    EachOf,
+    KernelLike,
+    RandomState,
+    Scoring,
+    Several,
+    auto_or,
+    check_parameters,
     check_seed,
-    estimator,
+    count,
+    descending_grid,
     number,
     options,
-    parameter,
 )
-from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker, view_plans
-from rankrls.models.ranker import Candidate
+from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
+from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import permuting
-from rankrls.selection.plans import exact_plan
-from rankrls.selection.search import search
+from rankrls.selection.plans import Plan, exact_plan
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
 
 
-def _auto_or_positive(name: str, value: Any) -> None:
-    if not (isinstance(value, str) and value == "auto"):
-        number(above=0.0)(name, value)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConsensusSpec(Spec[PathSolutions[None]]):
+    """Every agreement of the views with every graph.
+
+    Attributes
+    ----------
+    graphs : sequence of (Setting, dict)
+    agreements : tuple of float, or None
+        Values of mu, ascending; None for automatic ones.
+    views : sequence, or None
+        None for random halves of the features.
+    n_views : int
+    random_state : int, Generator or RandomState
+    kernel : mapping
+        The kernel of views that name none, and its parameters.
+    kernel_params : mapping or None
+    """
+
+    graphs: Settings
+    agreements: tuple[float, ...] | None
+    views: Any
+    n_views: int
+    random_state: Any
+    kernel: Mapping[str, Any]
+    kernel_params: Mapping[str, Any] | None
+
+    def plans(self, features: Features) -> list[ViewPlan]:
+        """The views of some features."""
+        views = self.views
+        if views is None:
+            rng = permuting(self.random_state)
+            n = features.count or 0
+            views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(self.n_views)]
+        return view_plans(views, features, self.kernel, self.kernel_params)
+
+    def candidates(self, data: Data) -> Iterator[ConsensusCandidate]:
+        assert isinstance(data, KnownItems)
+        everything = data.everything
+        queries = np.unique(everything.layout.codes, return_inverse=True)[1]
+        graph = LabelledGraph.build(np.zeros(everything.n_rows), queries, weights=everything.weights)
+        plans = self.plans(data.features)
+        make = [partial(plan.kernel, select_features(everything.X, plan.features)) for plan in plans]
+        views = Views(make, graph, data.numbers)
+        for mu in self._values_of_mu(views):
+            consensus = views.agree(mu)
+            for setting, chosen in data.settings(self.graphs):
+                yield ConsensusCandidate(choices={**chosen, "mu": mu}, consensus=consensus, setting=setting)
+            del consensus  # a matrix for each view, before those of the next agreement
+
+    def _values_of_mu(self, views: Views) -> tuple[float, ...]:
+        """The values of mu to try, the least agreement first."""
+        if self.agreements is not None:
+            return self.agreements
+        scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
+        return tuple(weight / scale for weight in _AGREEMENTS) if scale > 0.0 else (1.0,)
+
+    def fitted(self, data: Data, solved: Solved[PathSolutions[None]]) -> Fitted:
+        assert isinstance(data, KnownItems)
+        candidate = solved.candidate
+        assert isinstance(candidate, ConsensusCandidate)
+        assert solved.found is not None
+        views = self.plans(data.features)
+        Z = data.everything.X
+        h = candidate.consensus.columns(data.numbers) @ solved.solutions.coefficients[0]
+        coefficients = np.hstack(candidate.consensus.view_coefficients(h))
+        fitted = Fitted.of(
+            data,
+            mu_=float(candidate.choices["mu"]),
+            mu_at_edge_=solved.found.edges.get("mu", False),
+            _view_kernels_=[plan.kernel for plan in views],
+            _view_features_=[plan.features for plan in views],
+        )
+        if not all(plan.kernel.is_linear for plan in views):
+            return fitted.with_attributes(dual_coef_=coefficients, X_fit_=Z)
+        weights = np.zeros(Z.shape[1])
+        for plan, a in zip(views, coefficients.T, strict=True):
+            features = slice(None) if plan.features is None else plan.features
+            weights[features] += select_features(Z, plan.features).T @ a
+        return fitted.with_attributes(coef_=weights)
 
 
-@estimator
-class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
+class CoRankRLS(PartlyLabelledRanker):
     r"""Co-regularised RankRLS: several views of labelled and unlabelled rows that agree on all of them.
 
     Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
@@ -117,32 +201,87 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
     ('leave-query-out over 6 queries', (200,))
     """
 
-    _single_target = True
+    _accepts = Accepts(missing_labels=True, several_targets=False)
+    _checks = (
+        KERNEL
+        | GRAPHS
+        | SELECTION
+        | {"mu": EachOf(auto_or(number(above=0.0))), "n_views": count, "random_state": check_seed}
+    )
 
-    alphas: Any = parameter(default="auto", kw_only=False)
-    mu: Any = parameter(default="auto", check=_auto_or_positive, several=True)
-    views: Any = parameter(default=None)
-    n_views: int = parameter(default=16, least=1, whole=True)
-    random_state: Any = parameter(default=0, check=check_seed)
+    _view_kernels_: list[Kernel]
+    _view_features_: list[NDArray[np.intp] | None]
 
-    def _solve(self, rows: PartlyLabelled) -> None:
-        alphas, measure, data = fitting.alphas_of(self, positive=True), resolve_measure(self.scoring), rows.known
-        plans = self._plans(rows.everything.X.shape[1])
-        settings = [setting for setting, _ in fitting.settings_of(self, data)]
+    def __init__(
+        self,
+        alphas: str | ArrayLike = "auto",
+        *,
+        mu: Several[float | str] = "auto",
+        views: Any = None,
+        n_views: int = 16,
+        kernel: KernelLike = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.mu = mu
+        self.views = views
+        self.n_views = n_views
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _spec(self) -> ConsensusSpec:
+        check_parameters(self)
+        automatic = isinstance(self.mu, str) and self.mu == "auto"
+        return ConsensusSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            regression_weight=float(self.regression_weight),
+            grid=descending_grid(self.alphas, positive=True),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            agreements=None if automatic else tuple(sorted(float(value) for value in options(self.mu, "mu"))),
+            views=self.views,
+            n_views=int(self.n_views),
+            random_state=self.random_state,
+            kernel={"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            kernel_params=self.kernel_params,
+        )
+
+    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+        assert spec.measure is not None
+        settings = [setting for setting, _ in graph_settings(self.ties, self.balance, self.regression_weight)]
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
-        plan = exact_plan(self.cv, measure, data, settings, constrained=True)
-        results = search(self._candidates(rows, plans), data, plan, self.rule, alphas, int(self.verbose))
-        fitting.begin(self, data)
-        self._store(rows, plans, results)
-        fitting.publish(self, results, plan.description, data)
-        self.mu_ = float(self.best_params_["mu"])
-        self.mu_at_edge_ = results.edges.get("mu", False)
+        return exact_plan(self.cv, spec.measure, known, settings, constrained=True)
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        X = fitting.check_matrix(self, X, reset=False)
-        if hasattr(self, "coef_"):
+        X = check_matrix(self, X, self._accepts)
+        if "coef_" in vars(self):
             return np.asarray(X @ self.coef_)
         parts = self._expansions()
         return np.asarray(sum(expansion_scores(select_features(X, f), k.columns(Z), a) for k, f, Z, a in parts))
@@ -154,50 +293,3 @@ class CoRankRLS(PartlyLabelledRanker, KernelParameters, SelectionParameters):
         """
         for kernel, features, a in zip(self._view_kernels_, self._view_features_, self.dual_coef_.T, strict=True):
             yield kernel, features, select_features(self.X_fit_, features), a
-
-    def _plans(self, n: int) -> list[ViewPlan]:
-        """The views of n features."""
-        views = self.views
-        if views is None:
-            rng = permuting(self.random_state)
-            views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(int(self.n_views))]
-        return view_plans(views, self, {name: getattr(self, name) for name in ("kernel", "gamma", "degree", "coef0")})
-
-    def _candidates(self, rows: PartlyLabelled, plans: list[ViewPlan]) -> Iterator[Candidate]:
-        data, known = rows.everything, rows.known
-        queries = np.unique(data.layout.codes, return_inverse=True)[1]
-        graph = LabelledGraph.build(np.zeros(data.n_rows), queries, weights=data.weights)
-        make = [partial(plan.kernel, select_features(data.X, plan.features)) for plan in plans]
-        views = Views(make, graph, known.X[:, 0].astype(np.intp))
-        for mu in self._agreements(views):
-            consensus = views.agree(mu)
-            for setting, chosen in fitting.settings_of(self, known):
-                yield Candidate({**chosen, "mu": mu}, partial(_problem, consensus, setting), basis=consensus)
-            del consensus  # a matrix for each view, before those of the next agreement
-
-    def _agreements(self, views: Views) -> list[float]:
-        """The values of mu to try, the least agreement first."""
-        if self.mu != "auto":
-            return sorted(float(value) for value in options(self.mu, "mu"))
-        scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
-        return [weight / scale for weight in _AGREEMENTS] if scale > 0.0 else [1.0]
-
-    def _store(self, data: PartlyLabelled, views: list[ViewPlan], chosen: Any) -> None:
-        """Keep the views' functions."""
-        consensus, Z = chosen.candidate.basis, data.everything.X
-        h = consensus.columns(data.known.X[:, 0].astype(np.intp)) @ chosen.solutions.coefficients[0]
-        coefficients = np.hstack(consensus.view_coefficients(h))
-        self._view_kernels_ = [plan.kernel for plan in views]
-        self._view_features_ = [plan.features for plan in views]
-        if all(plan.kernel.is_linear for plan in views):
-            self.coef_ = np.zeros(Z.shape[1])
-            for plan, a in zip(views, coefficients.T, strict=True):
-                features = slice(None) if plan.features is None else plan.features
-                self.coef_[features] += select_features(Z, plan.features).T @ a
-        else:
-            self.dual_coef_, self.X_fit_ = coefficients, Z
-
-
-def _problem(consensus: Consensus, setting: Setting, known: LabelledItems) -> ConsensusProblem:
-    """The problem of some labelled rows, which are numbers among all."""
-    return ConsensusProblem(consensus, known.X[:, 0].astype(np.intp), known.numeric_graphs(setting)[0])

@@ -2,49 +2,87 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from rankrls._checks import unchanged_on_error
 from rankrls._comparisons import Items
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.kernels import check_kernel, resolve_kernel
+from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
-from rankrls.models import fitting
-from rankrls.models.parameters import ChoiceParameters, KernelParameters, check_parameters, estimator, flag, parameter
+from rankrls.models.fitted import FittedAttributes, choice_attributes
+from rankrls.models.intake import check_features, check_items as check_rows, check_labels, check_weights
+from rankrls.models.parameters import (
+    CHOICE,
+    KERNEL,
+    Check,
+    KernelLike,
+    Scoring,
+    any_value,
+    check_parameters,
+    descending_grid,
+    flag,
+    number,
+)
+from rankrls.models.spec import Accepts, KernelGrid, XKind, check_square
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.curves import Curve
-from rankrls.selection.search import Results
+from rankrls.selection.search import SearchState
 
 Array = NDArray[np.float64]
+_CHECKS: dict[str, Check] = KERNEL | {
+    **dict.fromkeys(("item_kernel", "item_gamma", "item_degree", "item_coef0"), any_value),
+    "fit_intercept": flag,
+}
 
 
-@estimator
-class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
+@dataclass(frozen=True, eq=False)
+class ConditionalData:
+    """Checked queries with their utilities of the items, and the problem that they pose."""
+
+    X: Any
+    kernel: Kernel
+    problem: ConditionalRanking
+    attributes: Mapping[str, Any]
+
+
+class ConditionalRanker(RegressorMixin, FittedAttributes):
     """Ranks the same items for every query."""
 
     # Items reach fit through pipelines and searches, which are evaluated with the items of the training data.
     __metadata_request__fit = {"items": True}  # noqa: RUF012
     __metadata_request__predict = {"items": False}  # noqa: RUF012
     __metadata_request__score = {"items": False}  # noqa: RUF012
-    _one_target = False
 
-    item_kernel: str = parameter(default="linear")
-    item_gamma: Any = parameter(default=None)
-    item_degree: Any = parameter(default=3)
-    item_coef0: Any = parameter(default=1.0)
-    fit_intercept: bool = parameter(default=False, check=flag)
+    _accepts = Accepts()
+
+    kernel: KernelLike
+    gamma: float | None
+    degree: int
+    coef0: float
+    kernel_params: Mapping[str, Any] | None
+    item_kernel: str
+    item_gamma: float | None
+    item_degree: int
+    item_coef0: float
+    fit_intercept: bool
+    items_: Items | None
+    coef_: Array
+    intercept_: Array
+    _kernel_: Kernel
+    _item_kernel_: Kernel
 
     def predict(self, X: Any, *, items: Items | None = None) -> Array:
         """Score items for queries.
@@ -62,7 +100,10 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             Higher is better; only differences within a row are meaningful.
         """
         check_is_fitted(self)
-        X = fitting.check_features(self, X, kernel=self._kernel_.name)
+        kind: XKind = "kernel" if self._kernel_.name == "precomputed" else "features"
+        if callable(self._kernel_.name):
+            kind = "objects"
+        X = check_rows(self, X, kind, self._accepts, name=type(self).__name__)
         scores = self._scorer(X)
         if self.items_ is None:
             if items is not None:
@@ -102,11 +143,11 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             What each query counts; the same by default.
         """
         scores = self.predict(X, items=items)
-        Y, _ = fitting.check_labels(self, y)
+        Y, _ = check_labels(type(self).__name__, self._accepts, y)
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
         error = _each_query(Measure("disagreement"), Y, scores)
-        given = fitting.check_weights(sample_weight, len(Y))
+        given = check_weights(sample_weight, len(Y))
         weights = np.ones(len(Y)) if given is None else given
         known = ~np.isnan(error) & (weights > 0.0)
         if not known.any():
@@ -114,7 +155,7 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
         return 1.0 - float(np.average(error[known], weights=weights[known]))
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_items_")
+        return "n_items_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -132,26 +173,39 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             self.coef_.T if "coef_" in known else None, known.get("dual_coef_"), self._kernel_, known.get("X_fit_")
         )
 
-    def _problem(self, X: Any, y: Any, items: Any) -> tuple[ConditionalRanking, Any]:
-        """Check what ``fit`` was given; the problem, and the queries."""
+    def _checked(self, X: Any, y: Any, items: Any) -> ConditionalData:
+        """Check what ``fit`` was given."""
         check_parameters(self)
-        Y, _ = fitting.check_labels(self, y)
-        X = fitting.check_matrix(self, X, reset=True, products=True)
+        name = type(self).__name__
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        Y, _ = check_labels(name, self._accepts, y)
+        kind = "features" if kernels.kind == "objects" else kernels.kind
+        X, features = check_features(name, self._accepts, kind, X, None)
         if len(Y) != X.shape[0]:
             raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
         if (Y[:, :1] == Y).all():
             problem = "Nothing to compare: no query has two items with different utilities"
             raise InputError(f"{problem} ({len(Y)} sample{'' if len(Y) == 1 else 's'}). Check y.", parameter="y")
-        ((self._kernel_, _),) = fitting.kernels_of(self, X)
-        self.items_ = None if items is None else check_items(items)
-        side = None if self.items_ is None else self._item_side(self.items_, Y)
-        (self.n_queries_, self.n_items_) = Y.shape
-        linear = self._kernel_.is_linear
-        queries = KernelSide.of_features(X) if linear else KernelSide.of_matrix(self._kernel_(X), "kernel")
-        return ConditionalRanking(queries, side, Y, bool(self.fit_intercept)), X
+        ((kernel, _),) = kernels.resolved(X)
+        check_square(X, kernel)
+        known: dict[str, Any] = {
+            "n_features_in_": features.count,
+            "n_queries_": Y.shape[0],
+            "n_items_": Y.shape[1],
+            "items_": None,
+            "_kernel_": kernel,
+        }
+        if features.names is not None:
+            known["feature_names_in_"] = features.names
+        side: KernelSide | None = None
+        if items is not None:
+            known["items_"] = check_items(items)
+            known["_item_kernel_"], side = self._item_side(known["items_"], Y)
+        queries = KernelSide.of_features(X) if kernel.is_linear else KernelSide.of_matrix(kernel(X), "kernel")
+        return ConditionalData(X, kernel, ConditionalRanking(queries, side, Y, bool(self.fit_intercept)), known)
 
-    def _item_side(self, items: Items, Y: Array) -> KernelSide:
-        """``C G C`` of the items, which are checked."""
+    def _item_side(self, items: Items, Y: Array) -> tuple[Kernel, KernelSide]:
+        """The kernel of the items, and ``C G C``."""
         if items.n_items != Y.shape[1]:
             problem = f"There are {items.n_items} items, but y has {Y.shape[1]} columns. Pass them as rankrls.Items."
             raise InputError(problem, parameter="items")
@@ -160,26 +214,29 @@ class ConditionalRanker(RegressorMixin, BaseEstimator, KernelParameters):
             raise InputError(problem, parameter="fit_intercept")
         given = self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0
         try:
-            fitting.check_square(items.features, self.item_kernel)
             check_kernel(*given, None)
-            kernel = self._item_kernel_ = resolve_kernel(items.features, *given, None)
+            kernel = resolve_kernel(items.features, *given, None)
+            check_square(items.features, kernel)
         except InputError as error:
             name = "items" if error.parameter == "X" else f"item_{error.parameter}"
             raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
         if kernel.is_linear and not sparse.issparse(items.features):
-            return KernelSide.of_features(items.features - items.features.mean(axis=0))
+            return kernel, KernelSide.of_features(items.features - items.features.mean(axis=0))
         G = kernel(items.features)
         G -= G.mean(axis=0)
-        return KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
+        return kernel, KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
 
-    def _keep(self, problem: ConditionalRanking, X: Any, alpha: float) -> None:
-        """Solve for one alpha, and keep the function."""
-        a, self.intercept_ = problem.solution(alpha)
-        self.alpha_ = alpha
-        for name in {"coef_", "dual_coef_", "X_fit_"} & vars(self).keys():
-            delattr(self, name)
-        kernel, items = self._kernel_, None if self._kernel_.name == "precomputed" else X
-        fitting.keep(self, Scorer(X.T @ a) if kernel.is_linear else Scorer(None, a, kernel, items), kernel)
+    def _solved(self, data: ConditionalData, alpha: float) -> dict[str, Any]:
+        """The attributes of the model of one alpha."""
+        a, intercept = data.problem.solution(alpha)
+        known = {**data.attributes, "intercept_": intercept, "alpha_": alpha}
+        if data.kernel.is_linear:
+            known["coef_"] = np.ascontiguousarray(np.asarray(data.X.T @ a).T)
+            return known
+        known["dual_coef_"] = a
+        if data.kernel.name != "precomputed":
+            known["X_fit_"] = data.X
+        return known
 
 
 def check_items(items: Any) -> Items:
@@ -206,7 +263,6 @@ def _rows_as_queries(Y: Array) -> QueryLayout:
     return query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)
 
 
-@estimator
 class ConditionalRankRLS(ConditionalRanker):
     r"""Ranks the same d items for each query, with a kernel for queries and one for items.
 
@@ -269,9 +325,35 @@ class ConditionalRankRLS(ConditionalRanker):
     1.0
     """
 
-    alpha: float = parameter(default=1.0, above=0.0, kw_only=False)
+    _checks = _CHECKS | {"alpha": number(above=0.0)}
 
-    @unchanged_on_error
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        kernel: KernelLike = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        item_kernel: str = "linear",
+        item_gamma: float | None = None,
+        item_degree: int = 3,
+        item_coef0: float = 1.0,
+        fit_intercept: bool = False,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.item_kernel = item_kernel
+        self.item_gamma = item_gamma
+        self.item_degree = item_degree
+        self.item_coef0 = item_coef0
+        self.fit_intercept = fit_intercept
+
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
         """Fit to queries and their utilities of the items.
 
@@ -288,12 +370,11 @@ class ConditionalRankRLS(ConditionalRanker):
         -------
         self
         """
-        self._keep(*self._problem(X, y, items), float(self.alpha))
-        return self
+        data = self._checked(X, y, items)
+        return self._set_attributes(self._solved(data, float(self.alpha)))
 
 
-@estimator
-class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
+class ConditionalRankRLSCV(ConditionalRanker):
     r"""Conditional ranking with alpha chosen by exact leave-query-out.
 
     Minimises what :class:`ConditionalRankRLS` minimises. One factorisation gives the held-out scores of every query and
@@ -338,9 +419,39 @@ class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
     ('leave-query-out over 80 queries', 0.59)
     """
 
-    alphas: Any = parameter(default="auto", kw_only=False)
+    _checks = _CHECKS | CHOICE
 
-    @unchanged_on_error
+    def __init__(
+        self,
+        alphas: str | ArrayLike = "auto",
+        *,
+        kernel: KernelLike = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        item_kernel: str = "linear",
+        item_gamma: float | None = None,
+        item_degree: int = 3,
+        item_coef0: float = 1.0,
+        fit_intercept: bool = False,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+    ) -> None:
+        self.alphas = alphas
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.item_kernel = item_kernel
+        self.item_gamma = item_gamma
+        self.item_degree = item_degree
+        self.item_coef0 = item_coef0
+        self.fit_intercept = fit_intercept
+        self.scoring = scoring
+        self.rule = rule
+
     def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
         """Choose alpha, then learn from all queries.
 
@@ -352,22 +463,24 @@ class ConditionalRankRLSCV(ConditionalRanker, ChoiceParameters):
         -------
         self
         """
-        problem, X = self._problem(X, y, items)
+        data = self._checked(X, y, items)
+        problem = data.problem
         measure = resolve_measure(self.scoring)
+        n_queries, n_items = problem.Y.shape
         varies = int((problem.Y[:, :1] != problem.Y).any(axis=1).sum())
-        if varies < 2 and self.n_items_ > 1:
+        if varies < 2 and n_items > 1:
             raise InputError(
                 f"Leave-query-out needs two queries with items of different utilities; {varies} of "
-                f"{self.n_queries_} sample{'' if self.n_queries_ == 1 else 's'} has some.",
+                f"{n_queries} sample{'' if n_queries == 1 else 's'} has some.",
                 parameter="y",
             )
-        alphas = fitting.alphas_of(self, positive=True)
+        alphas = descending_grid(self.alphas, positive=True)
         alphas = problem.grid() if alphas is None else alphas
         held = (_tied(problem.without_each_query(float(alpha))) for alpha in alphas)
         values = np.column_stack([_each_query(measure, problem.Y, scores) for scores in held])
-        results = Results(measure.greater_is_better, self.rule, mutual=True)
-        results.add({}, alphas, Curve(*mean_and_error(values), values))
-        self._keep(problem, X, results.best_value)
-        fitting.publish(self, results, f"leave-query-out over {self.n_queries_} queries")
-        self.held_out_scores_ = _tied(problem.without_each_query(self.alpha_))
-        return self
+        found: SearchState[Any] = SearchState(measure.greater_is_better, self.rule, mutual=True)
+        found.add({}, alphas, Curve(*mean_and_error(values), values))
+        known = self._solved(data, found.best_value)
+        choice = choice_attributes(found, f"leave-query-out over {n_queries} queries")
+        choice["held_out_scores_"] = _tied(problem.without_each_query(found.best_value))
+        return self._set_attributes({**choice, **known})

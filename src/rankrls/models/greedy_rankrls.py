@@ -3,35 +3,101 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._checks import check_count
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Comparisons, Data, Setting, Settings
 from rankrls._errors import InputError
-from rankrls.learners.greedy import GreedyProblem, block_rows
+from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
+from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.models import fitting
-from rankrls.models.parameters import GraphParameters, check_measure, estimator, parameter
-from rankrls.models.ranker import Candidate, Chooses
+from rankrls.models.fitted import Fitted
+from rankrls.models.parameters import (
+    GRAPHS,
+    SELECTION,
+    Scoring,
+    Several,
+    auto_or,
+    check_parameters,
+    count,
+    descending_grid,
+    options,
+)
+from rankrls.models.ranker import Chooses
+from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
 from rankrls.selection.plans import Plan
-from rankrls.selection.search import search
 
 _DECADES = 6
 
 
-def _auto_or_count(name: str, value: Any) -> None:
-    if value != "auto":
-        check_count(name, value)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GreedySpec(Spec[PathSolutions[ForwardPath]]):
+    """Every graph with every alpha; the parameter of their paths is the number of features.
+
+    Attributes
+    ----------
+    graphs : sequence of (Setting, dict)
+    alphas : ndarray or None
+        None for an automatic grid.
+    n_features : int or None
+        None to choose it.
+    max_features : int
+    """
+
+    graphs: Settings
+    alphas: NDArray[np.float64] | None
+    n_features: int | None
+    max_features: int
+
+    def for_preferences(self) -> Self:
+        if self.measure is None or self.measure.name != "pair_squared_error":
+            return self
+        return replace(self, measure=Measure("disagreement"))
+
+    def candidates(self, data: Data) -> Iterator[GreedyCandidate]:
+        n = data.X.shape[1]
+        most = min(n, self.max_features) if self.n_features is None else self.n_features
+        if most > n:
+            message = f"n_features_to_select is {most}, but X has {n} features."
+            raise InputError(message, parameter="n_features_to_select")
+        for setting, chosen in data.settings(self.graphs):
+            alphas = _automatic_alphas(data, setting) if self.alphas is None else self.alphas
+            for alpha in alphas.tolist():
+                yield GreedyCandidate(choices={**chosen, "alpha": alpha}, setting=setting, alpha=alpha, most=most)
+
+    def fitted(self, data: Data, solved: Solved[PathSolutions[ForwardPath]]) -> Fitted:
+        (path,) = solved.solutions.details
+        choices = solved.candidate.choices
+        known: dict[str, Any] = {}
+        if solved.found is None:
+            known["best_params_"] = {**choices, "n_features": path.n_stages}
+        else:
+            known["alpha_at_edge_"] = solved.found.edges.get("alpha", False)
+        return Fitted.of(
+            data,
+            solved.solutions[0],
+            solved.candidate.kernel,
+            path_=path,
+            selected_=path.indices,
+            n_features_=path.n_stages,  # fewer if the rest lie in their span
+            alpha_=float(choices["alpha"]),
+            **known,
+        )
 
 
-@estimator
-class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
+def _automatic_alphas(data: Data, setting: Setting) -> NDArray[np.float64]:
+    """Decades below the largest feature's squared length."""
+    rows = block_rows(data.X, data.numeric_graphs(setting)[0])
+    top = float(rows.squares.sum(axis=0).max(initial=0.0))
+    return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
+
+
+class GreedyRankRLS(SelectorMixin, Chooses):
     r"""Linear RankRLS on few features, which are selected one by one by exact leave-query-out.
 
     Minimises, over weights of the features S,
@@ -112,70 +178,61 @@ class GreedyRankRLS(SelectorMixin, Chooses, GraphParameters):
     (array([11,  3, 30]), (300, 3))
     """
 
-    kernel = "linear"
-    _single_target = True
+    _accepts = Accepts(several_targets=False)
+    _checks = GRAPHS | SELECTION | {"n_features_to_select": auto_or(count), "max_features": count}
 
-    n_features_to_select: Any = parameter(default="auto", check=_auto_or_count, kw_only=False)
-    alphas: Any = parameter(default="auto")
-    max_features: int = parameter(default=30, least=1, whole=True)
-    scoring: Any = parameter(default="pair_squared_error", check=check_measure)
+    selected_: NDArray[np.intp]
 
-    def _measure(self, *, preferred: bool) -> Measure:
-        measure = resolve_measure(self.scoring)
-        return Measure("disagreement") if preferred and measure.name == "pair_squared_error" else measure
+    def __init__(
+        self,
+        n_features_to_select: int | str = "auto",
+        *,
+        alphas: str | ArrayLike = "auto",
+        max_features: int = 30,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "pair_squared_error",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features_to_select = n_features_to_select
+        self.alphas = alphas
+        self.max_features = max_features
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
 
-    def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
-        return super()._folds(measure, data) if self._chooses or self.cv is not None else None
-
-    @property
-    def _chooses(self) -> bool:
-        """Whether there is more than one model to choose from."""
-        automatic = any(isinstance(one, str) and one == "auto" for one in (self.n_features_to_select, self.alphas))
-        return automatic or any(np.size(one) > 1 for one in (self.ties, self.balance, self.alphas))
-
-    def _search(self, data: Comparisons, plan: Plan | None) -> Self:
+    def _spec(self) -> GreedySpec:
+        check_parameters(self)
         given = self.n_features_to_select
-        values = None if given == "auto" else np.array([float(given)])
-        if plan is None:
-            candidate = next(self._candidates(data))
-            solutions = candidate.problem(data).path(values)
-        else:
-            results = search(self._candidates(data), data, plan, self.rule, values, int(self.verbose))
-            candidate, solutions = results.candidate, results.solutions
-        fitting.begin(self, data)
-        fitting.keep(self, solutions[0], candidate.kernel)
-        if plan is not None:
-            fitting.publish(self, results, plan.description, data)
-            self.alpha_at_edge_ = results.edges.get("alpha", False)
-        (self.path_,) = solutions.details
-        self.selected_, self.n_features_ = (
-            self.path_.indices,
-            self.path_.n_stages,
-        )  # fewer if the rest lie in their span
-        self.alpha_ = float(candidate.choices["alpha"])
-        if plan is None:
-            self.best_params_ = {**candidate.choices, "n_features": self.n_features_}
-        return self
+        n_features = None if isinstance(given, str) else int(given)
+        return GreedySpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            regression_weight=float(self.regression_weight),
+            grid=None if n_features is None else np.array([n_features], dtype=np.float64),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            alphas=descending_grid(self.alphas, positive=True),
+            n_features=n_features,
+            max_features=int(self.max_features),
+        )
+
+    def _plan(self, spec: Spec[Any], data: Comparisons) -> Plan | None:
+        automatic = "auto" in [value for value in (self.n_features_to_select, self.alphas) if isinstance(value, str)]
+        several = any(np.size(options(value)) > 1 for value in (self.ties, self.balance)) or np.size(self.alphas) > 1
+        return super()._plan(spec, data) if automatic or several or self.cv is not None else None
 
     def _get_support_mask(self) -> NDArray[np.bool_]:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.selected_] = True
         return mask
-
-    def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
-        most, n = self.n_features_to_select, data.X.shape[1]
-        if most == "auto":
-            most = min(n, int(self.max_features))
-        if most > n:
-            message = f"n_features_to_select is {most}, but X has {n} features."
-            raise InputError(message, parameter="n_features_to_select")
-        for setting, chosen in fitting.settings_of(self, data):
-            alphas = fitting.alphas_of(self, positive=True)
-            if alphas is None:
-                rows = block_rows(data.X, data.numeric_graphs(setting)[0])
-                top = float(rows.squares.sum(axis=0).max(initial=0.0))
-                alphas = np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
-            for alpha in alphas.tolist():
-                problem = partial(GreedyProblem, setting=setting, alpha=alpha, most=int(most))
-                yield Candidate({**chosen, "alpha": alpha}, problem)

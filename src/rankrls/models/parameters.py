@@ -1,14 +1,13 @@
-"""The parameters of estimators: each is declared once, with its default and its check."""
+"""Checks of the parameters of estimators: one table for each family of parameters."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,59 +15,53 @@ from sklearn.utils import check_random_state
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls.kernels import check_kernel
+from rankrls.metrics import Measure
 from rankrls.metrics._measure import resolve_measure
 from rankrls.selection.rules import RULES
 
 T = TypeVar("T")
-Check = Callable[[str, Any], Any]
+
+Several: TypeAlias = T | Sequence[T]
+"""One value, or several to choose from."""
+KernelLike: TypeAlias = str | Callable[..., float]
+Scoring: TypeAlias = str | Measure | Callable[..., float]
+RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
+
+Check: TypeAlias = Callable[[str, Any], object]
+"""Called with a parameter's name and value; raises an InputError for an invalid value."""
 
 TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
+SOLVERS = ("auto", "primal", "dual")
 
 
-def parameter(*, default: Any, check: Any = None, several: bool = False, kw_only: bool = True, **bounds: Any) -> Any:
-    """A parameter of an estimator.
+class HasParameters(Protocol):
+    """An estimator of scikit-learn with a table of checks."""
 
-    Parameters
-    ----------
-    default : object
-    check : callable or sequence of str, optional
-        Called with the parameter's name and value when the estimator is fitted; raises an :class:`InputError`. Or the
-        words of which the value must be one.
-    several : bool
-        Whether an estimator that chooses may be given a tuple of values.
-    kw_only : bool
-        Whether it can only be given by name.
-    **bounds
-        It must be a number: the arguments of :func:`number`.
-    """
-    if isinstance(check, Iterable):
-        check = partial(check_word, words=check)
-    elif bounds:
-        check = number(**bounds)
-    return field(default=default, kw_only=kw_only, metadata={"check": check, "several": several})
+    _checks: Mapping[str, Check]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
 
 
-@dataclass_transform(eq_default=False, kw_only_default=True, field_specifiers=(parameter,))
-def estimator(cls: type[T]) -> type[T]:
-    """Give a class a constructor that takes its parameters, and does nothing but keep them."""
-    return dataclass(eq=False, repr=False)(cls)
+@dataclass(frozen=True)
+class EachOf:
+    """Checks each value of a parameter that may be a tuple of values to choose from."""
+
+    check: Check
+
+    def __call__(self, name: str, value: Any) -> None:
+        for one in options(value, name):
+            self.check(name, one)
 
 
-def check_parameters(model: Any, *, several: bool = False) -> None:
-    """Check every parameter that has a check. ``several`` allows tuples of values to choose from."""
-    for f in fields(model):
-        check, value = f.metadata.get("check"), getattr(model, f.name)
-        choose = f.metadata.get("several", False)
-        if isinstance(value, (tuple, list)) and (choose or check is not None) and not (several and choose):
-            raise InputError(f"{f.name} must be a single value; got {value!r}.", parameter=f.name)
-        if check is not None:
-            for one in options(value, f.name) if several and choose else (value,):
-                check(f.name, one)
-    if isinstance(model, KernelParameters):
-        for values in combinations(model, ("kernel", "gamma", "degree", "coef0")):
-            check_kernel(**values, kernel_params=model.kernel_params)
+def check_parameters(estimator: HasParameters) -> None:
+    """Check every parameter that has a check; a tuple is refused where nothing is chosen."""
+    values = estimator.get_params(deep=False)
+    for name, check in estimator._checks.items():
+        value = values[name]
+        if isinstance(value, (tuple, list)) and not isinstance(check, EachOf):
+            raise InputError(f"{name} must be a single value; got {value!r}.", parameter=name)
+        check(name, value)
 
 
 def options(value: Any, name: str = "value") -> tuple[Any, ...]:
@@ -78,6 +71,27 @@ def options(value: Any, name: str = "value") -> tuple[Any, ...]:
     if not value:
         raise InputError("A tuple of values to choose from must not be empty.", parameter=name)
     return tuple(value)
+
+
+def combinations(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """Every combination of the values that some parameters are given."""
+    several = (options(value, name) for name, value in values.items())
+    for chosen in product(*several):
+        yield dict(zip(values, chosen, strict=True))
+
+
+def any_value(name: str, value: Any) -> None:
+    """No check: only a tuple of values is refused."""
+
+
+def word(words: Iterable[str]) -> Check:
+    """One of some words."""
+    known = tuple(words)
+
+    def check(name: str, value: Any) -> None:
+        check_word(name, value, known)
+
+    return check
 
 
 def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check:
@@ -100,6 +114,16 @@ def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check
     return check
 
 
+def auto_or(check: Check) -> Check:
+    """The word "auto", or what another check allows."""
+
+    def check_auto(name: str, value: Any) -> None:
+        if not (isinstance(value, str) and value == "auto"):
+            check(name, value)
+
+    return check_auto
+
+
 def flag(name: str, value: Any) -> None:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
@@ -107,7 +131,7 @@ def flag(name: str, value: Any) -> None:
 
 
 def check_measure(name: str, value: Any) -> None:
-    """What :func:`resolve_measure` takes."""
+    """A measure, or the name of one."""
     try:
         resolve_measure(value)
     except InputError as error:
@@ -115,7 +139,7 @@ def check_measure(name: str, value: Any) -> None:
 
 
 def check_seed(name: str, value: Any) -> None:
-    """What scikit-learn takes as random_state, or a numpy Generator."""
+    """A random_state as scikit-learn has it, or a numpy Generator."""
     try:
         check_random_state(None if isinstance(value, np.random.Generator) else value)
     except (ValueError, TypeError):
@@ -141,98 +165,29 @@ def check_grid(name: str, values: Any, *, positive: bool = False) -> NDArray[np.
     return np.array(values, dtype=np.float64)
 
 
-@estimator
-class KernelParameters:
-    """The kernel and its parameters."""
-
-    kernel: Any = parameter(default="linear", several=True)
-    gamma: Any = parameter(default=None, several=True)
-    degree: Any = parameter(default=3, several=True)
-    coef0: Any = parameter(default=1.0, several=True)
-    kernel_params: Any = parameter(default=None)
-
-
-@estimator
-class BasisParameters(KernelParameters):
-    """The items that a function expands over."""
-
-    n_basis: Any = parameter(default=None, least=1, whole=True, none=True)
-    basis_indices: Any = parameter(default=None)
-    random_state: Any = parameter(default=0, check=check_seed)
-
-
-@estimator
-class GraphParameters:
-    """How labels become a graph."""
-
-    ties: Any = parameter(default="include", check=TIES, several=True)
-    balance: Any = parameter(default="examples", check=BALANCES, several=True)
-    regression_weight: float = parameter(default=0.0, least=0.0, most=1.0)
-
-
-@estimator
-class ChoiceParameters:
-    """By what an estimator chooses."""
-
-    scoring: Any = parameter(default="disagreement", check=check_measure)
-    rule: str = parameter(default="best", check=RULES)
-
-
-@estimator
-class SelectionParameters(ChoiceParameters):
-    """How an estimator chooses."""
-
-    cv: Any = parameter(default=None)
-    verbose: Any = parameter(default=0, check=check_level)
-
-
-def combinations(model: Any, names: Iterable[str]) -> Iterator[dict[str, Any]]:
-    """Every combination of the values that some parameters are given."""
-    names = tuple(names)
-    for values in product(*(options(getattr(model, name), name) for name in names)):
-        yield dict(zip(names, values, strict=True))
-
-
-def _features_of_mask(positive: Any, n_features: int | None) -> Any:
-    """Numbers of the features that a mask names; anything else as it is."""
-    mask = np.asarray(positive)
-    if mask.dtype != np.bool_:
-        return positive
-    if mask.shape != (n_features,):
-        problem = f"positive is a mask of shape {mask.shape}; X has {n_features} features."
-        raise InputError(problem, parameter="positive")
-    return np.flatnonzero(mask)
-
-
-def signs_of(model: Any) -> NDArray[np.int8] | None:
-    """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
-    positive = getattr(model, "positive", False)
-    if isinstance(positive, (bool, np.bool_)):
-        positive = range(getattr(model, "n_features_in_", 1)) if positive else ()
-    if isinstance(positive, str) or not np.iterable(positive):
-        problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
-        raise InputError(problem, parameter="positive")
-    if not isinstance(positive, Mapping):
-        positive = _features_of_mask(positive, getattr(model, "n_features_in_", None))
-    given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
-    if not given:
+def descending_grid(values: Any, name: str = "alphas", *, positive: bool = False) -> NDArray[np.float64] | None:
+    """A grid with the largest value first; None for "auto"."""
+    if isinstance(values, str) and values == "auto":
         return None
-    other = [kernel for kernel in options(model.kernel) if not (isinstance(kernel, str) and kernel == "linear")]
-    if other or model.solver == "dual":
-        given_as = f"kernel={other[0]!r}" if other else f"solver={model.solver!r}"
-        problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
-        raise InputError(problem, parameter="positive")
-    numbers = range(model.n_features_in_)
-    known = {**{j: j for j in numbers}, **dict(zip(getattr(model, "feature_names_in_", ()), numbers, strict=False))}
-    signs = np.zeros(len(numbers), dtype=np.int8)
-    for feature, sign in given.items():
-        if (
-            isinstance(feature, bool | np.bool_)
-            or feature not in known
-            or isinstance(sign, str)
-            or sign not in (-1, 0, 1)
-        ):
-            problem = f"positive names feature {feature!r} with sign {sign!r}: no feature of X, or not -1, 0 or 1."
-            raise InputError(problem, parameter="positive")
-        signs[known[feature]] = sign
-    return signs if signs.any() else None
+    return np.sort(check_grid(name, values, positive=positive))[::-1]
+
+
+count = number(least=1, whole=True)
+
+KERNEL: dict[str, Check] = dict.fromkeys(("kernel", "gamma", "degree", "coef0"), any_value)
+"""One kernel. Its parameters are checked together, by :class:`rankrls.models.spec.KernelGrid`."""
+KERNELS: dict[str, Check] = dict.fromkeys(KERNEL, EachOf(any_value))
+"""Several kernels to choose from."""
+GRAPH: dict[str, Check] = {
+    "ties": word(TIES),
+    "balance": word(BALANCES),
+    "regression_weight": number(least=0.0, most=1.0),
+}
+GRAPHS: dict[str, Check] = {
+    "ties": EachOf(GRAPH["ties"]),
+    "balance": EachOf(GRAPH["balance"]),
+    "regression_weight": GRAPH["regression_weight"],
+}
+BASIS: dict[str, Check] = {"n_basis": count, "random_state": check_seed}
+CHOICE: dict[str, Check] = {"scoring": check_measure, "rule": word(RULES)}
+SELECTION: dict[str, Check] = {**CHOICE, "verbose": check_level}

@@ -3,50 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import unchanged_on_error
-from rankrls._comparisons import LabelledItems
+from rankrls._checks import refuse_foreign_arguments
+from rankrls._comparisons import Features, KnownItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
-from rankrls.models import fitting
-from rankrls.models.parameters import GraphParameters, SelectionParameters, check_parameters, estimator
+from rankrls.models.intake import check_comparable, labelled_items
 from rankrls.models.ranker import Ranker
+from rankrls.models.spec import Accepts, Spec
+from rankrls.selection.plans import Plan
 
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")
 
 
-@dataclass(frozen=True, eq=False)
-class PartlyLabelled:
-    """Rows of which some have a label; rows of weight zero are gone.
-
-    Attributes
-    ----------
-    everything : LabelledItems
-        All rows, with labels of 0 where there are none.
-    labelled : ndarray of bool
-    known : LabelledItems
-        The labelled rows, whose items are their numbers among all, as a matrix of one column.
-    """
-
-    everything: LabelledItems
-    labelled: NDArray[np.bool_]
-    known: LabelledItems
-
-
-@estimator
-class PartlyLabelledRanker(Ranker, GraphParameters):
+class PartlyLabelledRanker(Ranker):
     """Fitted on rows of which some have a label."""
 
-    _takes_unlabelled = True
+    _accepts = Accepts(missing_labels=True)
 
-    @unchanged_on_error
+    @refuse_foreign_arguments
     def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Fit rows with labels and rows without; what there is to choose is chosen by held-out labelled queries.
 
@@ -64,18 +46,21 @@ class PartlyLabelledRanker(Ranker, GraphParameters):
         -------
         self
         """
-        check_parameters(self, several=isinstance(self, SelectionParameters))
-        self._solve(partly_labelled(self, X, y, qid, sample_weight))
-        return self
+        spec = self._spec()
+        known = partly_labelled(spec, X, y, qid, sample_weight)
+        return self._set_fitted(spec.fit(known, self._plan(spec, known)))
 
-    def _solve(self, rows: PartlyLabelled) -> None:
-        raise NotImplementedError
+    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan | None:
+        """How models are compared; None if there is nothing to choose."""
+        return None
 
 
-def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) -> PartlyLabelled:
-    """Check what ``fit`` was given: NaN in y marks an unlabelled row."""
-    data = fitting.labelled(model, X, y, qid, sample_weight, comparable=False)
-    fitting.check_square(data.X, fitting.data_kernel(model))
+def partly_labelled(spec: Spec[Any], X: Any, y: Any, qid: Any, sample_weight: Any) -> KnownItems:
+    """Checked rows of which some have a label: NaN in y marks an unlabelled row."""
+    data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
+    if spec.kind == "kernel" and data.X.shape[0] != data.X.shape[1]:
+        problem = f"A precomputed kernel matrix must be square to fit; got shape {data.X.shape}."
+        raise InputError(problem, parameter="X")
     missing = np.isnan(data.Y)
     labelled = np.logical_not(missing.all(axis=1))
     partly = missing.any(axis=1) & labelled
@@ -85,33 +70,48 @@ def partly_labelled(model: Any, X: Any, y: Any, qid: Any, sample_weight: Any) ->
         raise InputError(problem, parameter="y", row=row)
     if not labelled.any():
         raise InputError("Every row is unlabelled (NaN in y): at least one query needs labels.", parameter="y")
-    rows, data = np.flatnonzero(labelled), replace(data, Y=np.where(missing, 0.0, data.Y))
-    layout = query_layout(data.layout.ids[data.layout.codes[rows]], len(rows))  # folds follow the ids
+    rows = np.flatnonzero(labelled)
+    data = replace(data, Y=np.where(missing, 0.0, data.Y))
     kept = np.isin(np.arange(data.n_given), data.given_numbers(rows))
-    items = rows[:, None].astype(np.float64)
-    known = replace(data.take(rows, items=False), X=items, layout=layout, kept=None if kept.all() else kept)
-    fitting.check_comparable(known, float(model.regression_weight))
-    return PartlyLabelled(data, labelled, known)
+    part = data.take(rows, items=False)
+    known = KnownItems(
+        rows[:, None].astype(np.float64),
+        None if kept.all() else kept,
+        data.has_qid,
+        data.one_target,
+        part.Y,
+        query_layout(data.layout.ids[data.layout.codes[rows]], len(rows)),  # folds follow the ids
+        part.weights,
+        data,
+        labelled,
+        features=data.features,
+    )
+    check_comparable(known, spec.regression_weight)
+    return known
 
 
-def view_plans(views: Any, model: Any, kernel: Mapping[str, Any]) -> list[ViewPlan]:
+def view_plans(
+    views: Any, features: Features, kernel: Mapping[str, Any], kernel_params: Mapping[str, Any] | None
+) -> list[ViewPlan]:
     """Resolve the views of an estimator; None makes one of either half of the features.
 
     ``kernel`` has the kernel of the views that name none, and its parameters.
     """
-    n = model.n_features_in_
+    n = features.count or 0
     if views is None:
         half = (n + 1) // 2
         views = (slice(0, half), slice(half, None)) if n > 1 else ({},)
     if isinstance(views, (str, Mapping)) or not np.iterable(views):
         raise InputError(f"views must be a sequence of views; got {views!r}.", parameter="views")
-    plans = [_plan(f"views[{v}]", view, model, kernel) for v, view in enumerate(views)]
+    plans = [_plan(f"views[{v}]", view, features, kernel, kernel_params) for v, view in enumerate(views)]
     if not plans:
         raise InputError("views is empty: at least one view is needed.", parameter="views")
     return plans
 
 
-def _plan(where: str, view: Any, model: Any, kernel: Mapping[str, Any]) -> ViewPlan:
+def _plan(
+    where: str, view: Any, known: Features, kernel: Mapping[str, Any], kernel_params: Mapping[str, Any] | None
+) -> ViewPlan:
     if isinstance(view, str) or callable(view):
         view = {"kernel": view}
     elif not isinstance(view, Mapping):
@@ -119,27 +119,27 @@ def _plan(where: str, view: Any, model: Any, kernel: Mapping[str, Any]) -> ViewP
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
         raise InputError(f"{where} has {unknown[0]!r}; a view may have {', '.join(_KEYS)}.", parameter="views")
-    given = {**kernel, "kernel_params": None if "kernel" in view else model.kernel_params, **view}
-    features = _numbers(where, given.pop("features", None), model)
+    given = {**kernel, "kernel_params": None if "kernel" in view else kernel_params, **view}
+    features = _numbers(where, given.pop("features", None), known)
     try:
         check_kernel(**given)
     except InputError as error:
         raise InputError(f"{where}: {error}", parameter="views") from None
-    if fitting.is_precomputed(given["kernel"]):
+    if isinstance(given["kernel"], str) and given["kernel"] == "precomputed":
         raise InputError(f"{where}: views are made of features, and a precomputed kernel has none.", parameter="kernel")
-    shape = np.empty((0, model.n_features_in_ if features is None else len(features)))
+    shape = np.empty((0, known.count or 0 if features is None else len(features)))
     name, *numbers = (given[key] for key in _KEYS[1:])
     return ViewPlan(features, resolve_kernel(shape, name, *numbers))
 
 
-def _numbers(where: str, given: Any, model: Any) -> NDArray[np.intp] | None:
+def _numbers(where: str, given: Any, features: Features) -> NDArray[np.intp] | None:
     """Numbers of features, from what indexes an array of numpy, or from names."""
     if given is None:
         return None
-    n = model.n_features_in_
+    n = features.count or 0
     index = given if isinstance(given, slice) else np.asarray(given)
     if isinstance(index, np.ndarray) and index.dtype.kind in "UO":
-        known = {name: k for k, name in enumerate(getattr(model, "feature_names_in_", ()))}
+        known = {name: k for k, name in enumerate(() if features.names is None else features.names)}
         index = np.array([known.get(name, n) for name in index.tolist()])
     try:
         numbers = np.arange(n, dtype=np.intp)[index]

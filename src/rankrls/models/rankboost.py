@@ -3,25 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._checks import unchanged_on_error
-from rankrls._comparisons import Comparisons
-from rankrls.learners.rankboost import RankBoostProblem, Stumps
+from rankrls._checks import refuse_foreign_arguments
+from rankrls._comparisons import Data
+from rankrls.learners.rankboost import RankBoostCandidate, StagedScores, Stumps
 from rankrls.metrics import resolve_measure
-from rankrls.models import fitting
-from rankrls.models.parameters import BALANCES, ChoiceParameters, check_parameters, estimator, parameter
+from rankrls.models.fitted import Fitted
+from rankrls.models.intake import Validation, check_matrix, labelled_items, validation_items
+from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
 from rankrls.models.ranker import Fits
-from rankrls.selection.plans import Plan
-from rankrls.selection.search import search
+from rankrls.models.spec import Accepts, Solved, Spec
 
 
-@estimator
-class RankBoost(Fits, ChoiceParameters):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankBoostSpec(Spec[StagedScores]):
+    """RankBoost, whose number of rounds validation data may choose."""
+
+    balance: str
+    n_estimators: int
+
+    def candidates(self, data: Data) -> Iterator[RankBoostCandidate]:
+        yield RankBoostCandidate(balance=self.balance, rounds=self.n_estimators)
+
+    def fitted(self, data: Data, solved: Solved[StagedScores]) -> Fitted:
+        stumps = solved.solutions.stumps
+        known: dict[str, Any] = {}
+        if solved.found is not None:
+            rounds = int(solved.value)
+            stumps = stumps.first(rounds)
+            known["best_params_"] = {"n_estimators": rounds}
+        return Fitted.of(
+            data,
+            n_estimators_=len(stumps.features),
+            stopped_=solved.solutions.stopped,
+            features_=stumps.features,
+            thresholds_=stumps.thresholds,
+            weights_=stumps.weights,
+            train_loss_=stumps.losses,
+            **known,
+        )
+
+
+class RankBoost(Fits):
     r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
 
     Lowers, one stump at a time, the exponential loss of the pairs,
@@ -107,14 +136,39 @@ class RankBoost(Fits, ChoiceParameters):
     1.0
     """
 
-    _single_target = True
-    _squared_loss = False
-    _multiplies_features = False
+    _accepts = Accepts(several_targets=False, clicks=False, overflowing_products=True)
+    _checks = CHOICE | {"n_estimators": count, "balance": word(BALANCES)}
 
-    n_estimators: int = parameter(default=300, least=1, whole=True, kw_only=False)
-    balance: str = parameter(default="examples", check=BALANCES)
+    features_: NDArray[np.intp]
+    thresholds_: NDArray[np.float64]
+    weights_: NDArray[np.float64]
+    train_loss_: NDArray[np.float64]
 
-    @unchanged_on_error
+    def __init__(
+        self,
+        n_estimators: int = 300,
+        *,
+        balance: str = "examples",
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.balance = balance
+        self.scoring = scoring
+        self.rule = rule
+
+    def _spec(self) -> RankBoostSpec:
+        check_parameters(self)
+        return RankBoostSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            balance=self.balance,
+            n_estimators=int(self.n_estimators),
+        )
+
+    @refuse_foreign_arguments
     def fit(  # type: ignore[override]
         self,
         X: Any,
@@ -136,10 +190,9 @@ class RankBoost(Fits, ChoiceParameters):
         -------
         self
         """
-        check_parameters(self)
-        measure = resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight)
-        return self._solve(data, fitting.validation(self, measure, data, X_val, y_val, qid_val))
+        spec = self._spec()
+        data = labelled_items(spec, X, y, qid, sample_weight)
+        return self._set_fitted(spec.fit(data, validation_items(spec, data, Validation(X_val, y_val, qid_val), None)))
 
     def predict(self, X: Any) -> NDArray[np.float64]:
         """Score items.
@@ -158,10 +211,10 @@ class RankBoost(Fits, ChoiceParameters):
         O(m log stumps) for each feature of a stump: the stumps of a feature are one step function.
         """
         check_is_fitted(self)
-        return self.scorer_(fitting.check_matrix(self, X, reset=False))
+        return self.scorer_(check_matrix(self, X, self._accepts))
 
     @property
-    def scorer_(self) -> Stumps:
+    def scorer_(self) -> Stumps:  # type: ignore[override]
         """The fitted function."""
         return Stumps(self.features_, self.thresholds_, self.weights_, self.train_loss_)
 
@@ -173,7 +226,7 @@ class RankBoost(Fits, ChoiceParameters):
         X : as for :meth:`predict`
         """
         check_is_fitted(self)
-        yield from self.scorer_.staged(fitting.check_matrix(self, X, reset=False))
+        yield from self.scorer_.staged(check_matrix(self, X, self._accepts))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:
@@ -181,17 +234,3 @@ class RankBoost(Fits, ChoiceParameters):
         check_is_fitted(self)
         sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)
         return np.asarray(sums / max(sums.sum(), np.finfo(np.float64).tiny))
-
-    def _solve(self, data: Comparisons, validation: Plan | None = None) -> Self:
-        problem = RankBoostProblem(data, self.balance, int(self.n_estimators))
-        stumps = problem.stumps
-        fitting.begin(self, data)
-        if validation is not None and len(stumps.features):
-            results = search([problem], data, validation, self.rule, None)
-            fitting.publish(self, results, validation.description, data)
-            self.best_params_ = {"n_estimators": int(results.best_value)}
-            stumps = stumps.first(int(results.best_value))
-        self.n_estimators_, self.stopped_ = len(stumps.features), problem.stopped
-        self.features_, self.thresholds_ = stumps.features, stumps.thresholds
-        self.weights_, self.train_loss_ = stumps.weights, stumps.losses
-        return self

@@ -2,63 +2,66 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, moved, to_host
-from rankrls._checks import unchanged_on_error
+from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.kernels import Kernel
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
 from rankrls.metrics._measure import needs_gains
 from rankrls.metrics._values import labelled_rows
-from rankrls.models import fitting
-from rankrls.models.parameters import ChoiceParameters, SelectionParameters, check_parameters
+from rankrls.models.fitted import FittedAttributes
+from rankrls.models.intake import (
+    Clicks,
+    Validation,
+    check_items,
+    check_no_extra_qid,
+    labelled_items,
+    preferred_items,
+    validation_items,
+    warn_of_one_ranking,
+)
+from rankrls.models.spec import Accepts, Spec, XKind
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.folds import with_new
 from rankrls.selection.plans import Plan, few_folds
 
-_LINEAR = Kernel("linear")
 
-
-class Ranker(RegressorMixin, BaseEstimator):
+class Ranker(RegressorMixin, FittedAttributes):
     """Scores items; only differences within a query are meaningful.
 
-    A subclass defines ``fit``. If it stores its function by :func:`rankrls.models.fitting.keep`, everything here works;
-    otherwise it defines ``predict``.
+    A subclass defines ``_spec``. If its function is a Scorer, everything here works; otherwise it defines ``predict``.
     """
 
     # With metadata routing enabled, qid reaches fit and score without being asked for.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True}  # noqa: RUF012
 
+    _accepts: ClassVar[Accepts] = Accepts()
+
     n_queries_: int
     n_features_in_: int
+    fitted_with_qid_: bool
     coef_: NDArray[np.float64]
     dual_coef_: NDArray[np.float64]
     X_fit_: Any
     _kernel_: Kernel
-    _one_target: bool
-    _fitted_with_qid: bool = False
-    _takes_unlabelled = False  # whether NaN in y marks rows without a label
-    _takes_devices = False  # whether X may be an array of another library than numpy, on its device
-    _single_target = False  # whether y must hold one target
-    _squared_loss = True  # which clicks can be corrected for
+    _one_target_: bool
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
-        """Defined by each estimator."""
-        raise TypeError(f"{type(self).__name__} does not fit.")
+    def _spec(self) -> Spec[Any]:
+        """What the parameters ask for, which are checked."""
+        raise NotImplementedError
 
     def fit_dataset(self, data: Any, **given: Any) -> Self:
         """Fit data larger than memory, where an estimator can do without all rows at once.
@@ -72,21 +75,32 @@ class Ranker(RegressorMixin, BaseEstimator):
         raise InputError(problem, parameter="data")
 
     @property
-    def scorer_(self) -> Any:
+    def scorer_(self) -> Scorer:
         """The fitted function as a Scorer, one column a target: exports and explanations are made from it."""
         known = vars(self)
-        weights, a = (_columns(known.get(name)) for name in ("coef_", "dual_coef_"))
-        if weights is not None and not self._one_target:
+        weights = _columns(known.get("coef_"))
+        if weights is not None and not self._one_target_:
             weights = weights.T
         columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
-        return Scorer(weights, a, self._kernel_, known.get("X_fit_"), columns)
+        return Scorer(weights, _columns(known.get("dual_coef_")), self._kernel_, known.get("X_fit_"), columns)
+
+    @property
+    def _fitted_kind(self) -> XKind:
+        """What X holds for the fitted function."""
+        if callable(self._kernel_.name):
+            return "objects"
+        return "kernel" if self._kernel_.name == "precomputed" else "features"
+
+    def _checked(self, X: Any) -> Any:
+        """Items to predict for."""
+        return check_items(self, X, self._fitted_kind, self._accepts, name=type(self).__name__)
 
     @property
     def intercept_(self) -> Any:
         """0 for each target of a linear model, for tools that read ``coef_`` and ``intercept_``, such as shap."""
         if "coef_" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} has no weights of features, so it has no intercept_.")
-        return 0.0 if self._one_target else np.zeros(len(self.coef_))
+        return 0.0 if self._one_target_ else np.zeros(len(self.coef_))
 
     def predict(self, X: Any) -> Any:
         """Score items.
@@ -106,13 +120,13 @@ class Ranker(RegressorMixin, BaseEstimator):
         O(m n) for a linear model, O(m x training items x n) for a kernel, in blocks.
         """
         check_is_fitted(self)
-        X, scorer = fitting.check_features(self, X, kernel=self._kernel_.name), self.scorer_
-        check_together(
-            scorer.coefficients if scorer.weights is None else scorer.weights, X, f"{type(self).__name__}.predict()"
-        )
+        X = self._checked(X)
+        scorer = self.scorer_
+        what = f"{type(self).__name__}.predict()"
+        check_together(scorer.coefficients if scorer.weights is None else scorer.weights, X, what)
         here = in_place(X)
         scores = scorer(X) if here is X else moved(scorer.on_host()(here), X)
-        return scores[:, 0] if self._one_target else scores
+        return scores[:, 0] if self._one_target_ else scores
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
         """Rank items within their queries.
@@ -129,7 +143,7 @@ class Ranker(RegressorMixin, BaseEstimator):
             Position of each row in its query, from 1 for the highest score; ties keep row order.
         """
         check_is_fitted(self)
-        fitting.check_no_extra_qid(self._fitted_with_qid, qid, "rank")
+        check_no_extra_qid(self.fitted_with_qid_, qid, "rank")
         return rank_positions(to_host(self.predict(X)), qid=qid)
 
     def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
@@ -150,9 +164,9 @@ class Ranker(RegressorMixin, BaseEstimator):
             The weight of a pair is the product of its rows' weights.
         """
         check_is_fitted(self)
-        fitting.check_no_extra_qid(self._fitted_with_qid, qid, "score")
+        check_no_extra_qid(self.fitted_with_qid_, qid, "score")
         scores = to_host(self.predict(X))
-        if self._takes_unlabelled:
+        if self._accepts.missing_labels:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
         labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))
         if labels.shape[1:] != scores.shape[1:]:
@@ -172,17 +186,19 @@ class Ranker(RegressorMixin, BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         """Not so after a fit that failed, although that may have set ``n_features_in_``."""
-        return hasattr(self, "n_queries_")
+        return "n_queries_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.pairwise = getattr(self, "kernel", None) == "precomputed"
-        tags.target_tags.multi_output = not self._single_target
-        tags.target_tags.positive_only = isinstance(self, ChoiceParameters) and needs_gains(self.scoring)
-        special = tags.input_tags.pairwise or callable(getattr(self, "kernel", None))
-        constrained = getattr(self, "positive", False) is not False
-        tags.array_api_support = self._takes_devices and not special and not constrained
+        known = vars(self)
+        kernel = known.get("kernel")
+        tags.input_tags.pairwise = isinstance(kernel, str) and kernel == "precomputed"
+        tags.target_tags.multi_output = self._accepts.several_targets
+        scoring = known.get("scoring")
+        tags.target_tags.positive_only = scoring is not None and needs_gains(scoring)
+        special = tags.input_tags.pairwise or callable(kernel)
+        tags.array_api_support = self._accepts.devices and not special and known.get("positive", False) is False
         return tags
 
 
@@ -190,34 +206,10 @@ def _columns(values: Any) -> Any:
     return values[:, None] if values is not None and values.ndim == 1 else values
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """What a search compares.
-
-    Attributes
-    ----------
-    choices : dict
-        What is chosen with it, by parameter.
-    problem : callable
-        Makes the problem of some data.
-    kernel : Kernel
-    basis : object
-        The items that its functions expand over, if not all.
-    square : bool
-        Whether X is a kernel matrix with a column for each training item.
-    """
-
-    choices: dict[str, Any]
-    problem: Callable[..., Any]
-    kernel: Kernel = _LINEAR
-    basis: Any = None
-    square: bool = False
-
-
 class Fits(Ranker):
-    """Fits one model to labelled items or to preferences. A subclass defines ``_solve``."""
+    """Fits one model to labelled items or to preferences."""
 
-    @unchanged_on_error
+    @refuse_foreign_arguments
     def fit(
         self,
         X: Any,
@@ -261,11 +253,11 @@ class Fits(Ranker):
         ValueError
             For invalid input, naming the row and column; and if no query has two different labels.
         """
-        check_parameters(self)
-        clicks = (position, impressions, propensities)
-        return self._solve(fitting.labelled(self, X, y, qid, sample_weight, shown=clicks))
+        spec = self._spec()
+        clicks = Clicks(position, impressions, propensities)
+        return self._set_fitted(spec.fit(labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)))
 
-    @unchanged_on_error
+    @refuse_foreign_arguments
     def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
         r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
 
@@ -289,17 +281,16 @@ class Fits(Ranker):
         -----
         ``ties``, ``balance`` and ``regression_weight`` are for labels and have no effect.
         """
-        check_parameters(self)
-        return self._solve(fitting.preferred(self, X, winners, losers, strength, weight))
-
-    def _solve(self, data: Comparisons) -> Self:
-        raise NotImplementedError
+        spec = self._spec()
+        return self._set_fitted(spec.fit(preferred_items(spec, X, winners, losers, strength, weight)))
 
 
-class Chooses(Ranker, SelectionParameters):
-    """Chooses a model by held-out queries or preferences. A subclass defines ``_search``."""
+class Chooses(Ranker):
+    """Chooses a model by held-out queries or preferences."""
 
-    @unchanged_on_error
+    cv: Any
+
+    @refuse_foreign_arguments
     def fit(
         self,
         X: Any,
@@ -314,25 +305,26 @@ class Chooses(Ranker, SelectionParameters):
         y_val: Any = None,
         qid_val: Any = None,
     ) -> Self:
-        """Choose by held-out queries or validation data, then fit all rows of X.
+        """Choose, then fit all rows of X.
 
         Parameters
         ----------
-        X, y, qid, sample_weight, position, impressions, propensities, X_val, y_val, qid_val : as in
-            :meth:`RankRLSCV.fit`
+        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
+        X_val, y_val, qid_val : optional
+            Validation data to choose by, instead of ``cv``; with a precomputed kernel its rows for these items.
 
         Returns
         -------
         self
         """
-        self._check()
-        measure = self._measure(preferred=False)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        fitting.warn_of_one_ranking(measure, data)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val)
-        return self._search(data, plan or self._folds(measure, data))
+        spec = self._spec()
+        clicks = Clicks(position, impressions, propensities)
+        data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
+        warn_of_one_ranking(spec, data)
+        plan = validation_items(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._plan(spec, data)
+        return self._set_fitted(spec.fit(data, plan))
 
-    @unchanged_on_error
+    @refuse_foreign_arguments
     def fit_pairs(
         self,
         X: Any,
@@ -376,21 +368,13 @@ class Chooses(Ranker, SelectionParameters):
         preferences between items outside a fold, and evaluated with those between items of the fold. Where that takes
         no refits, folds are made 5 times, with fixed seeds. They are drawn by the numbers of the items.
         """
-        self._check()
-        measure = self._measure(preferred=True)
-        data = fitting.preferred(self, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
+        spec = self._spec().for_preferences()
+        data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
         data = with_new(data, new)
-        plan = fitting.validation(self, measure, data, X_val, y_val, None)
-        return self._search(data, plan or self._folds(measure, data))
+        plan = validation_items(spec, data, Validation(X_val, y_val), self.cv) or self._plan(spec, data)
+        return self._set_fitted(spec.fit(data, plan))
 
-    def _check(self) -> None:
-        check_parameters(self, several=True)
-
-    def _measure(self, *, preferred: bool) -> Measure:
-        return resolve_measure(self.scoring)
-
-    def _folds(self, measure: Measure, data: Comparisons) -> Plan | None:
-        return few_folds(self.cv, measure, data, float(getattr(self, "regression_weight", 0.0)))
-
-    def _search(self, data: Comparisons, plan: Plan | None) -> Self:
-        raise NotImplementedError
+    def _plan(self, spec: Spec[Any], data: Comparisons) -> Plan | None:
+        """How models are compared; None if there is nothing to choose."""
+        assert spec.measure is not None
+        return few_folds(self.cv, spec.measure, data, spec.regression_weight)

@@ -2,38 +2,117 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
-from typing import Any, Self
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Data, Settings
+from rankrls._problems import LINEAR
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
-from rankrls.learners.paths import PursuitPath, sum_of_terms
-from rankrls.learners.pursuit import PursuitProblem
-from rankrls.models import fitting
-from rankrls.models.parameters import GraphParameters, KernelParameters, estimator, flag, parameter
-from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
-from rankrls.selection.search import search
+from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
+from rankrls.learners.pursuit import PursuitCandidate
+from rankrls.metrics import resolve_measure
+from rankrls.models.fitted import Fitted
+from rankrls.models.parameters import (
+    GRAPH,
+    GRAPHS,
+    KERNEL,
+    KERNELS,
+    SELECTION,
+    Check,
+    KernelLike,
+    Scoring,
+    Several,
+    check_parameters,
+    count,
+    flag,
+    word,
+)
+from rankrls.models.ranker import Chooses, Fits, Ranker
+from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, check_square, graph_settings
 
 DICTIONARIES = ("kernel", "features")
+_CHECKS: dict[str, Check] = {"dictionary": word(DICTIONARIES), "backfit": flag}
 
 
-@estimator
-class _PathRanker(Ranker, GraphParameters, KernelParameters):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PursuitSpec(Spec[PathSolutions[PursuitPath]]):
+    """Every dictionary with every graph.
+
+    Attributes
+    ----------
+    kernels : KernelGrid
+    graphs : sequence of (Setting, dict)
+    of_features : bool
+        Whether the dictionary holds the features, and not the kernel's functions of items.
+    backfit : bool
+    n_basis : int
+        The most terms.
+    """
+
+    kernels: KernelGrid
+    graphs: Settings
+    of_features: bool
+    backfit: bool
+    n_basis: int
+
+    def candidates(self, data: Data) -> Iterator[PursuitCandidate]:
+        kernels: list[tuple[Kernel, dict[str, Any]]] = [(LINEAR, {})]
+        if not self.of_features:
+            kernels = self.kernels.resolved(data.X)
+        for kernel, choices in kernels:
+            check_square(data.X, kernel)
+            for setting, chosen in data.settings(self.graphs):
+                yield PursuitCandidate(
+                    kernel=kernel,
+                    choices={**choices, **chosen},
+                    setting=setting,
+                    of_features=self.of_features,
+                    backfit=self.backfit,
+                    n_basis=self.n_basis,
+                )
+
+    def fitted(self, data: Data, solved: Solved[PathSolutions[PursuitPath]]) -> Fitted:
+        (path,) = solved.solutions.details
+        taken, coefficients = path.merged()
+        last = coefficients[-1] if len(coefficients) else np.zeros(0)
+        kernel = None if self.of_features else solved.candidate.kernel
+        items = None if self.of_features else take_items(data.X, taken)
+        function = sum_of_terms(last[:, None], kernel, items, taken, data.features.count or 0)
+        numbers = np.asarray if self.of_features else data.given_numbers
+        known: dict[str, Any] = {}
+        if solved.found is not None:
+            stages = int(solved.value)
+            known["best_params_"] = {**solved.found.best_choices, "n_basis": stages}
+            known["n_basis_at_edge_"] = stages == self.n_basis and path.n_stages == stages
+        return Fitted.of(
+            data,
+            function,
+            solved.candidate.kernel,
+            path_=replace(path, indices=numbers(path.indices)),
+            basis_indices_=numbers(taken),
+            n_basis_=len(taken),
+            **known,
+        )
+
+
+def _of_features(model: _PathRanker) -> bool:
+    return model.dictionary == "features"
+
+
+class _PathRanker(Ranker):
     """A ranker whose function is a sum of columns taken one by one."""
 
-    _single_target = True
+    _accepts = Accepts(several_targets=False)
 
-    dictionary: str = parameter(default="kernel", check=DICTIONARIES)
-    kernel: Any = parameter(default="rbf", several=True)
-    backfit: bool = parameter(default=True, check=flag)
+    dictionary: str
+    path_: PursuitPath
 
     def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
         """Score items after each stage of the path, the last of which is :meth:`predict`.
@@ -47,14 +126,15 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         ndarray of shape (m,)
         """
         check_is_fitted(self)
-        X = fitting.check_features(self, X, kernel=self._kernel_.name)
+        X = self._checked(X)
+        known = vars(self)
         taken, coefficients = self.path_.merged()
-        items = getattr(self, "X_fit_", None)
+        items = known.get("X_fit_")
         of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted; dictionary may have changed
         kernel = self._kernel_ if of_items else None
-        yield from sum_of_terms(coefficients.T, kernel, items, taken, getattr(self, "n_features_in_", 0))(X).T
+        yield from sum_of_terms(coefficients.T, kernel, items, taken, known.get("n_features_in_", 0))(X).T
 
-    @available_if(lambda self: self.dictionary == "features")
+    @available_if(_of_features)
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """The names of the features that were taken, in the order of the columns of X.
 
@@ -69,33 +149,12 @@ class _PathRanker(Ranker, GraphParameters, KernelParameters):
         names = _check_feature_names_in(self, input_features)
         return np.asarray(names[np.sort(self.basis_indices_)])
 
-    def _candidates(self, data: Comparisons, n_basis: int) -> Iterator[Candidate]:
-        features = self.dictionary == "features"
-        for kernel, choices in [(Kernel("linear"), {})] if features else fitting.kernels_of(self, data.X):
-            how: dict[str, Any] = {"kernel": None if features else kernel, "backfit": bool(self.backfit)}
-            for setting, chosen in fitting.settings_of(self, data):
-                problem = partial(PursuitProblem, setting=setting, n_basis=n_basis, **how)
-                yield Candidate({**choices, **chosen}, problem, kernel, square=kernel.name == "precomputed")
-
-    def _store(self, data: Comparisons, candidate: Candidate, path: PursuitPath) -> None:
-        features = self.dictionary == "features"
-        taken, coefficients = path.merged()
-        last = coefficients[-1] if len(coefficients) else np.zeros(0)
-        kernel, items = (None, None) if features else (candidate.kernel, take_items(data.X, taken))
-        function = sum_of_terms(last[:, None], kernel, items, taken, getattr(self, "n_features_in_", 0))
-        fitting.keep(self, function, candidate.kernel, data)
-        numbers = np.asarray if features else data.given_numbers
-        self.path_ = replace(path, indices=numbers(path.indices))
-        self.basis_indices_ = numbers(taken)
-        self.n_basis_ = len(taken)
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.pairwise and self.dictionary == "kernel"
         return tags
 
 
-@estimator
 class RankingPursuit(Fits, _PathRanker):
     r"""Ranking by a weighted sum of few functions, which are selected greedily from a dictionary.
 
@@ -169,16 +228,52 @@ class RankingPursuit(Fits, _PathRanker):
     array([ 3., -2.])
     """
 
-    n_basis: int = parameter(default=10, least=1, whole=True, kw_only=False)
+    _checks = _CHECKS | KERNEL | GRAPH | {"n_basis": count}
 
-    def _solve(self, data: Comparisons) -> Self:
-        candidate = next(self._candidates(data, int(self.n_basis)))
-        fitting.begin(self, data)
-        self._store(data, candidate, candidate.problem(data).walked)
-        return self
+    def __init__(
+        self,
+        n_basis: int = 10,
+        *,
+        kernel: KernelLike = "rbf",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        dictionary: str = "kernel",
+        backfit: bool = True,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+    ) -> None:
+        self.n_basis = n_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.dictionary = dictionary
+        self.backfit = backfit
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+
+    def _spec(self) -> PursuitSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        of_features = self.dictionary == "features"
+        return PursuitSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind="features" if of_features else kernels.kind,
+            regression_weight=float(self.regression_weight),
+            kernels=kernels,
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            of_features=of_features,
+            backfit=bool(self.backfit),
+            n_basis=int(self.n_basis),
+        )
 
 
-@estimator
 class RankingPursuitCV(Chooses, _PathRanker):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
@@ -231,14 +326,58 @@ class RankingPursuitCV(Chooses, _PathRanker):
     ('5 folds of 30 queries', array([11,  3, 30]))
     """
 
-    max_basis: int = parameter(default=50, least=1, whole=True, kw_only=False)
+    _checks = _CHECKS | KERNELS | GRAPHS | SELECTION | {"max_basis": count}
 
-    def _search(self, data: Comparisons, plan: Any) -> Self:
-        most = int(self.max_basis)
-        results = search(self._candidates(data, most), data, plan, self.rule, None, int(self.verbose))
-        fitting.begin(self, data)
-        fitting.publish(self, results, plan.description, data)
-        self._store(data, results.candidate, results.solutions.details[0])
-        stages = self.best_params_["n_basis"] = int(results.best_value)
-        self.n_basis_at_edge_ = stages == most and self.path_.n_stages == stages
-        return self
+    def __init__(
+        self,
+        max_basis: int = 50,
+        *,
+        kernel: Several[KernelLike] = "rbf",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        dictionary: str = "kernel",
+        backfit: bool = True,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_basis = max_basis
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.dictionary = dictionary
+        self.backfit = backfit
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
+
+    def _spec(self) -> PursuitSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        of_features = self.dictionary == "features"
+        return PursuitSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind="features" if of_features else kernels.kind,
+            regression_weight=float(self.regression_weight),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            kernels=kernels,
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            of_features=of_features,
+            backfit=bool(self.backfit),
+            n_basis=int(self.max_basis),
+        )

@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._arrays import memory_of_device
-from rankrls._checks import unchanged_on_error
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Comparisons, Data, Features
 from rankrls._errors import InputError
-from rankrls.metrics import Measure, resolve_measure
-from rankrls.models import fitting, incremental
+from rankrls._queries import in_words
+from rankrls.metrics import resolve_measure
+from rankrls.models.incremental import UpdateState, updated
+from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import (
-    GraphParameters,
-    KernelParameters,
+    GRAPH,
+    GRAPHS,
+    KERNEL,
+    KERNELS,
+    SELECTION,
+    SOLVERS,
+    KernelLike,
+    Scoring,
+    Several,
     check_parameters,
-    estimator,
-    parameter,
-    signs_of,
+    descending_grid,
+    number,
+    word,
 )
 from rankrls.models.ranker import Chooses, Fits
-from rankrls.selection.least_squares import LeastSquares
+from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_settings
 from rankrls.selection.plans import Plan, exact_plan
-from rankrls.selection.search import search
+from rankrls.selection.search import SearchState
+from rankrls.streaming.fitting import StreamedItems, streamed_plan
 
-SOLVERS = ("auto", "primal", "dual")
+ALPHA = {"alpha": number(least=0.0)}
 
 
-@estimator
-class ExactRanker(Fits, GraphParameters, KernelParameters):
+def _adds_batches(model: ExactRanker) -> bool:
+    return model._can_update()
+
+
+class ExactRanker(Fits):
     """Fits items with labels, clicks or preferences, streamed data, and more queries later, for one alpha."""
 
-    _takes_devices = True
-
-    alpha: float = parameter(default=1.0, least=0.0, kw_only=False)
+    _accepts = Accepts(devices=True)
 
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
-    @unchanged_on_error
+    def _spec(self) -> LeastSquaresSpec:
+        raise NotImplementedError
+
+    def _can_update(self) -> bool:
+        """Whether the normal equations of batches can be added up."""
+        raise NotImplementedError
+
     def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
         """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
 
@@ -71,17 +86,11 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         each worker, for any number of rows. The results of the parts are added in their order, so that the same parts
         give the same bits on any executor, on one kind of machine. ``partial_fit`` cannot continue the model.
         """
-        check_parameters(self)
-        return incremental.fit_streamed(self, data, executor)
+        spec = self._spec()
+        check_streams(spec)
+        return self._set_fitted(spec.fit(StreamedItems.of(data, executor)))
 
-    @available_if(
-        lambda model: (
-            model.kernel != "precomputed"
-            if hasattr(model, "n_basis")
-            else model.kernel == "linear" and model.solver != "dual"
-        )
-    )
-    @unchanged_on_error
+    @available_if(_adds_batches)
     def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
         """Add whole queries: the model is the same as that of one fit on all rows so far.
 
@@ -100,33 +109,34 @@ class ExactRanker(Fits, GraphParameters, KernelParameters):
         -----
         O(m n^2 + n^3) for a batch of m rows and n coefficients.
         """
-        check_parameters(self)
-        return incremental.update(self, X, y, qid, sample_weight)
-
-    def _candidate(self, data: Comparisons) -> LeastSquares:
-        """What ``fit`` solves, and what held-out scores come from."""
-        return next(fitting.least_squares(self, data))
-
-    def _solve(self, data: Comparisons) -> Self:
-        candidate, alpha = self._candidate(data), float(self.alpha)
-        with memory_of_device(data.X):
-            problem = candidate.problem(data)
-            scorer = problem.solve(alpha)
-        fitting.begin(self, data)
-        fitting.keep(self, scorer, candidate.kernel, data, candidate.basis)
-        self.alpha_ = alpha
-        return self
+        spec = self._spec()
+        known = vars(self)
+        state: UpdateState | None = known.get("_update_state_")
+        if state is None and self.__sklearn_is_fitted__():
+            raise InputError(
+                "partial_fit adds to what partial_fit began, and fit keeps no equations that could be added to. "
+                "Call partial_fit for the first queries too: it gives the model that fit does."
+            )
+        seen = None if state is None else Features(known.get("n_features_in_"), known.get("feature_names_in_"))
+        data = labelled_items(spec, X, y, qid, sample_weight, comparable=False, seen=seen)
+        return self._set_fitted(updated(spec, data, state, known.get("_kernel_"), known.get("X_fit_")))
 
 
-@estimator
-class ExactChooser(Chooses, GraphParameters, KernelParameters):
+class ExactChooser(Chooses):
     """Chooses by held-out scores that take no refits."""
 
-    _takes_devices = True
+    _accepts = Accepts(devices=True)
 
-    alphas: Any = parameter(default="auto", kw_only=False)
+    def _spec(self) -> LeastSquaresSpec:
+        raise NotImplementedError
 
-    @unchanged_on_error
+    def _search(self, data: Data, plan: Plan) -> SearchState[Any]:
+        """Fit checked data, and return how the model was found."""
+        spec = self._spec()
+        found = spec.search(data, plan)
+        self._set_fitted(spec.chosen(data, plan, found))
+        return found
+
     def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
         """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
 
@@ -146,8 +156,15 @@ class ExactChooser(Chooses, GraphParameters, KernelParameters):
         held-out scores of each query are evaluated for all alphas; one more if the grid is extended. One value is kept
         for each query and alpha; ``held_out_scores_`` is None.
         """
-        check_parameters(self, several=True)
-        return incremental.choose_streamed(self, data, validation, executor)
+        spec = self._spec()
+        check_streams(spec, chooses=True, cv=self.cv)
+        assert spec.measure is not None
+        items = StreamedItems.of(data, executor)
+        fitted = spec.fit(items, streamed_plan(spec.measure, validation, executor))
+        description = f"leave-query-out over {in_words(items.n_queries)}"
+        if validation is not None:
+            description = f"validation data with {in_words(validation.n_queries)}"
+        return self._set_fitted(fitted.with_attributes(selection_=description))
 
     def predict_win_probability(self, X_a: Any, X_b: Any) -> NDArray[np.float64]:
         """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
@@ -169,7 +186,7 @@ class ExactChooser(Chooses, GraphParameters, KernelParameters):
             If the model was not fitted by ``fit_pairs``, or not chosen by held-out preferences or groups of them.
         """
         check_is_fitted(self)
-        if not hasattr(self, "win_slope_"):
+        if "win_slope_" not in vars(self):
             problem = "Win probabilities need fit_pairs with held-out preferences (not cv=leave_pair_out)."
             raise InputError(problem, parameter="cv")
         a, b = self.predict(X_a), self.predict(X_b)
@@ -178,21 +195,30 @@ class ExactChooser(Chooses, GraphParameters, KernelParameters):
             raise InputError(problem, parameter="X_b")
         return np.asarray(expit(self.win_slope_ * (a - b)))
 
-    def _folds(self, measure: Measure, data: Comparisons) -> Plan:
-        settings = [setting for setting, _ in fitting.settings_of(self, data)]
-        return exact_plan(self.cv, measure, data, settings, constrained=signs_of(self) is not None)
-
-    def _candidates(self, data: Comparisons) -> Iterator[LeastSquares]:
-        """Every kernel with every graph."""
-        return fitting.least_squares(self, data)
-
-    def _search(self, data: Comparisons, plan: Any) -> Self:
-        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
-        fitting.store(self, results, plan, data)
-        return self
+    def _plan(self, spec: LeastSquaresSpec, data: Comparisons) -> Plan:  # type: ignore[override]
+        assert spec.measure is not None
+        settings = [setting for setting, _ in data.settings(spec.graphs)]
+        return exact_plan(self.cv, spec.measure, data, settings, constrained=spec.signed)
 
 
-@estimator
+def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: Any = None) -> None:
+    """Refuse, before anything is read, parameters that need all rows at once."""
+    names = spec.kernels.names
+    unsuited = names != ("linear",) if spec.basis is None else "precomputed" in names
+    needs_all: dict[str, tuple[bool, Any]] = {
+        "kernel": (unsuited, spec.kernels.values["kernel"]),
+        "basis_indices": (spec.basis is not None and spec.basis.indices is not None, None),
+        "solver": (spec.solver == "dual", spec.solver),
+        "positive": (chooses and spec.signed, spec.positive),
+        "cv": (cv is not None, cv),
+    }
+    for name, (refused, value) in needs_all.items():
+        if refused:
+            given = "" if name == "basis_indices" else f"={value!r}"
+            problem = f"{spec.name}.fit_dataset cannot use {name}{given}: it needs all rows in memory."
+            raise InputError(problem, parameter=name)
+
+
 class RankRLS(ExactRanker):
     r"""Learning to rank by pairwise regularized least squares.
 
@@ -282,11 +308,55 @@ class RankRLS(ExactRanker):
     1.0
     """
 
-    solver: str = parameter(default="auto", check=SOLVERS)
-    positive: Any = parameter(default=False)
+    _checks = ALPHA | KERNEL | GRAPH | {"solver": word(SOLVERS)}
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        kernel: KernelLike = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        solver: str = "auto",
+        positive: bool | Sequence[int | str] | Mapping[int | str, int] = False,
+    ) -> None:
+        self.alpha = alpha
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.solver = solver
+        self.positive = positive
+
+    def _spec(self) -> LeastSquaresSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return LeastSquaresSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            signed=self.positive is not False,
+            regression_weight=float(self.regression_weight),
+            grid=np.array([self.alpha], dtype=np.float64),
+            kernels=kernels,
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            solver=self.solver,
+            positive=self.positive,
+        )
+
+    def _can_update(self) -> bool:
+        return self.kernel == "linear" and self.solver != "dual"
 
 
-@estimator
 class RankRLSCV(ExactChooser):
     r"""RankRLS whose regularization is chosen by exact cross-validation, in about the time of one fit.
 
@@ -374,41 +444,58 @@ class RankRLSCV(ExactChooser):
     (0.13, (60,))
     """
 
-    solver: str = parameter(default="auto", check=SOLVERS)
-    positive: Any = parameter(default=False)
+    _checks = KERNELS | GRAPHS | SELECTION | {"solver": word(SOLVERS)}
 
-    @unchanged_on_error
-    def fit(
+    def __init__(
         self,
-        X: Any,
-        y: Any,
+        alphas: str | ArrayLike = "auto",
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
-    ) -> Self:
-        """Choose, then fit all rows of X.
+        kernel: Several[KernelLike] = "linear",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+        solver: str = "auto",
+        positive: bool | Sequence[int | str] | Mapping[int | str, int] = False,
+    ) -> None:
+        self.alphas = alphas
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
+        self.solver = solver
+        self.positive = positive
 
-        Parameters
-        ----------
-        X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
-        X_val, y_val, qid_val : optional
-            Validation data to choose by, instead of ``cv``; with a precomputed kernel its rows for these items.
-
-        Returns
-        -------
-        self
-        """
-        check_parameters(self, several=True)
-        measure = resolve_measure(self.scoring)
-        data = fitting.labelled(self, X, y, qid, sample_weight, shown=(position, impressions, propensities))
-        fitting.warn_of_one_ranking(measure, data)
-        plan = fitting.validation(self, measure, data, X_val, y_val, qid_val) or self._folds(measure, data)
-        results = search(self._candidates(data), data, plan, self.rule, fitting.alphas_of(self), int(self.verbose))
-        fitting.store(self, results, plan, data)
-        return self
+    def _spec(self) -> LeastSquaresSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return LeastSquaresSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            signed=self.positive is not False,
+            regression_weight=float(self.regression_weight),
+            grid=descending_grid(self.alphas),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            kernels=kernels,
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            solver=self.solver,
+            positive=self.positive,
+        )

@@ -2,77 +2,121 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from functools import partial
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from rankrls._comparisons import Comparisons, LabelledItems
+from rankrls._comparisons import Data, LabelledItems
 from rankrls._errors import InputError
-from rankrls.learners.ranksvm import RankSVMProblem
-from rankrls.models import fitting
-from rankrls.models.parameters import BALANCES, BasisParameters, estimator, options, parameter
-from rankrls.models.ranker import Candidate, Chooses, Fits, Ranker
-from rankrls.selection.basis import make_basis
-from rankrls.selection.search import search
+from rankrls.learners.paths import PathSolutions
+from rankrls.learners.ranksvm import Minimum, RankSVMCandidate
+from rankrls.metrics import resolve_measure
+from rankrls.models.fitted import Fitted, NotConverged
+from rankrls.models.parameters import (
+    BALANCES,
+    BASIS,
+    KERNEL,
+    KERNELS,
+    SELECTION,
+    Check,
+    EachOf,
+    KernelLike,
+    RandomState,
+    Scoring,
+    Several,
+    check_parameters,
+    count,
+    descending_grid,
+    number,
+    options,
+    word,
+)
+from rankrls.models.ranker import Chooses, Fits
+from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, check_square
+from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 
 MOST_EXACT = 5000
 """Items whose kernel matrix is decomposed without being asked for."""
 
 
-@estimator
-class RankSVMParameters(Ranker, BasisParameters):
-    """What both forms of RankSVM have."""
+_ACCEPTS = Accepts(several_targets=False, clicks=False)
+_CHECKS: dict[str, Check] = BASIS | {
+    "n_basis": number(least=1, whole=True, none=True),
+    "tol": number(above=0.0, below=1.0),
+    "max_iter": count,
+}
 
-    _single_target = True
-    _squared_loss = False
 
-    balance: Any = parameter(default="examples", check=BALANCES, several=True)
-    tol: float = parameter(default=1e-6, above=0.0, below=1.0)
-    max_iter: int = parameter(default=100, least=1, whole=True)
+@dataclass(frozen=True, eq=False, kw_only=True)
+class RankSVMSpec(Spec[PathSolutions[Minimum]]):
+    """Every kernel with every balance; those of one kernel share its basis."""
 
-    def _candidates(self, data: Comparisons) -> Iterator[Candidate]:
-        """Every kernel with every balance; those of one kernel share its basis."""
-        m, tol, steps = data.n_rows, float(self.tol), int(self.max_iter)
-        for kernel, chosen in fitting.kernels_of(self, data.X):
+    kernels: KernelGrid
+    balance: Several[str]
+    basis: BasisSpec
+    tol: float
+    max_iter: int
+
+    def candidates(self, data: Data) -> Iterator[RankSVMCandidate]:
+        labelled = isinstance(data, LabelledItems)
+        numbers = None
+        for kernel, choices in self.kernels.resolved(data.X):
+            check_square(data.X, kernel)
             basis = None
             if not kernel.is_linear:
-                if self.n_basis is None and self.basis_indices is None and m > MOST_EXACT:
-                    message = f"A kernel needs {m} x {m} numbers. Set n_basis; n_basis={m} uses all items."
-                    raise InputError(message, parameter="n_basis")
-                basis = make_basis(self, data, kernel)
-            labelled = isinstance(data, LabelledItems)
+                self._check_size(data.n_rows)
+                numbers = basis_numbers(self.basis, data) if numbers is None else numbers
+                basis = make_basis(data, kernel, numbers)
             for balance in options(self.balance, "balance") if labelled else ("examples",):
-                choices = {"balance": balance} if labelled else {}
-                problem = partial(RankSVMProblem, balance=balance, tol=tol, max_iter=steps, basis=basis)
-                yield Candidate({**chosen, **choices}, problem, kernel, basis)
+                chosen = {"balance": balance} if labelled else {}
+                yield RankSVMCandidate(
+                    kernel=kernel,
+                    choices={**choices, **chosen},
+                    balance=balance,
+                    tol=self.tol,
+                    max_iter=self.max_iter,
+                    basis=basis,
+                )
 
-    def _keep(self, data: Comparisons, candidate: Candidate, solutions: Any) -> None:
-        """Store the function and how it was found; warn if it is not the minimum."""
-        fitting.begin(self, data)
-        fitting.keep(self, solutions[0], candidate.kernel, data, candidate.basis)
-        (minimum,) = solutions.details
-        self.support_ = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
-        self.n_support_ = len(self.support_)
-        self.n_iter_, self.objective_, self.dual_gap_ = minimum.n_iter, minimum.value, minimum.gap
-        if minimum.status != "converged":
+    def _check_size(self, m: int) -> None:
+        """Refuse a kernel matrix of many items, unless it is asked for."""
+        if self.basis.n_basis is None and self.basis.indices is None and m > MOST_EXACT:
+            message = f"A kernel needs {m} x {m} numbers. Set n_basis; n_basis={m} uses all items."
+            raise InputError(message, parameter="n_basis")
+
+    def fitted(self, data: Data, solved: Solved[PathSolutions[Minimum]]) -> Fitted:
+        (minimum,) = solved.solutions.details
+        support = data.given_numbers(np.flatnonzero(minimum.degree > 0.0))
+        fitted = Fitted.of(
+            data,
+            solved.solutions[0],
+            solved.candidate.kernel,
+            solved.candidate.basis,
+            support_=support,
+            n_support_=len(support),
+            n_iter_=minimum.n_iter,
+            objective_=minimum.value,
+            dual_gap_=minimum.gap,
+        )
+        return fitted if minimum.status == "converged" else fitted.told(self._not_converged(minimum))
+
+    def _not_converged(self, minimum: Minimum) -> NotConverged:
+        """That a solution is not the minimum."""
+        why = "rounding leaves no better step"
+        if minimum.status == "max_iter":
             why = f"max_iter={self.max_iter} Newton steps were taken"
-            why = why if minimum.status == "max_iter" else "rounding leaves no better step"
-            warnings.warn(
-                fitting.NotConverged(
-                    f"{type(self).__name__} stopped before tol={self.tol:g} was reached: {why}. The objective is "
-                    f"within {minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower "
-                    "C, or raise max_iter or tol.",
-                    parameter="tol",
-                ),
-                stacklevel=5,
-            )
+        return NotConverged(
+            f"{self.name} stopped before tol={self.tol:g} was reached: {why}. The objective is within "
+            f"{minimum.gap / minimum.value:.2g} of the minimum, relatively. Scale the features, lower C, or raise "
+            "max_iter or tol.",
+            parameter="tol",
+        )
 
 
-@estimator
-class RankSVM(Fits, RankSVMParameters):
+class RankSVM(Fits):
     r"""Learning to rank by the squared hinge of ordered pairs.
 
     Minimises, over all functions f of the kernel's space,
@@ -168,16 +212,55 @@ class RankSVM(Fits, RankSVMParameters):
     1.0
     """
 
-    C: float = parameter(default=1.0, above=0.0, kw_only=False)
+    _accepts = _ACCEPTS
+    _checks = _CHECKS | KERNEL | {"C": number(above=0.0), "balance": word(BALANCES)}
 
-    def _solve(self, data: Comparisons) -> Self:
-        candidate = next(self._candidates(data))
-        self._keep(data, candidate, candidate.problem(data).path(np.array([float(self.C)])))
-        return self
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        kernel: KernelLike = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        n_basis: int | None = None,
+        basis_indices: Sequence[int] | None = None,
+        balance: str = "examples",
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.C = C
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.balance = balance
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def _spec(self) -> RankSVMSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return RankSVMSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            grid=np.array([self.C], dtype=np.float64),
+            kernels=kernels,
+            balance=self.balance,
+            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )
 
 
-@estimator
-class RankSVMCV(Chooses, RankSVMParameters):
+class RankSVMCV(Chooses):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
     Minimises what :class:`RankSVM` minimises. There is no hold-out shortcut as for squared errors: each fold is
@@ -226,12 +309,61 @@ class RankSVMCV(Chooses, RankSVMParameters):
     ('5 folds of 12 queries', (60,))
     """
 
-    Cs: Any = parameter(default="auto", kw_only=False)
+    _accepts = _ACCEPTS
+    _checks = _CHECKS | KERNELS | SELECTION | {"balance": EachOf(word(BALANCES))}
 
-    def _search(self, data: Comparisons, plan: Any) -> Self:
-        Cs = fitting.alphas_of(self, "Cs", positive=True)
-        Cs = None if Cs is None else Cs[::-1]
-        results = search(self._candidates(data), data, plan, self.rule, Cs, int(self.verbose))
-        self._keep(data, results.candidate, results.solutions)
-        fitting.publish(self, results, plan.description, data)
-        return self
+    def __init__(
+        self,
+        Cs: str | ArrayLike = "auto",
+        *,
+        kernel: Several[KernelLike] = "linear",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        n_basis: int | None = None,
+        basis_indices: Sequence[int] | None = None,
+        balance: Several[str] = "examples",
+        tol: float = 1e-6,
+        max_iter: int = 100,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.Cs = Cs
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.balance = balance
+        self.tol = tol
+        self.max_iter = max_iter
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _spec(self) -> RankSVMSpec:
+        check_parameters(self)
+        Cs = descending_grid(self.Cs, "Cs", positive=True)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return RankSVMSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            grid=None if Cs is None else Cs[::-1],
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            kernels=kernels,
+            balance=self.balance,
+            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
+            tol=float(self.tol),
+            max_iter=int(self.max_iter),
+        )

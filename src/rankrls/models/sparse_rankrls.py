@@ -2,14 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankrls.models.parameters import BasisParameters, estimator, parameter
-from rankrls.models.rankrls import ExactChooser, ExactRanker
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankrls.metrics import resolve_measure
+from rankrls.models.parameters import (
+    BASIS,
+    GRAPH,
+    GRAPHS,
+    KERNEL,
+    KERNELS,
+    SELECTION,
+    KernelLike,
+    RandomState,
+    Scoring,
+    Several,
+    check_parameters,
+    descending_grid,
+)
+from rankrls.models.rankrls import ALPHA, ExactChooser, ExactRanker
+from rankrls.models.spec import KernelGrid, LeastSquaresSpec, graph_settings
+from rankrls.selection.basis import BasisSpec
 
 
-@estimator
-class SparseRankRLS(ExactRanker, BasisParameters):
+class SparseRankRLS(ExactRanker):
     r"""RankRLS whose function is an expansion over a basis of r items, fitted on all m items.
 
     Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
@@ -81,12 +100,56 @@ class SparseRankRLS(ExactRanker, BasisParameters):
     ((100,), True)
     """
 
-    kernel: Any = parameter(default="rbf", several=True)
-    n_basis: Any = parameter(default=500, least=1, whole=True)
+    _checks = ALPHA | KERNEL | BASIS | GRAPH
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        n_basis: int = 500,
+        basis_indices: Sequence[int] | None = None,
+        kernel: KernelLike = "rbf",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.random_state = random_state
+
+    def _spec(self) -> LeastSquaresSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return LeastSquaresSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            regression_weight=float(self.regression_weight),
+            grid=np.array([self.alpha], dtype=np.float64),
+            kernels=kernels,
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
+        )
+
+    def _can_update(self) -> bool:
+        return self.kernel != "precomputed"
 
 
-@estimator
-class SparseRankRLSCV(ExactChooser, BasisParameters):
+class SparseRankRLSCV(ExactChooser):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
     Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
@@ -125,5 +188,58 @@ class SparseRankRLSCV(ExactChooser, BasisParameters):
     ('leave-query-out over 200 queries', 1.0, 0.06)
     """
 
-    kernel: Any = parameter(default="rbf", several=True)
-    n_basis: Any = parameter(default=500, least=1, whole=True)
+    _checks = KERNELS | BASIS | GRAPHS | SELECTION
+
+    def __init__(
+        self,
+        alphas: str | ArrayLike = "auto",
+        *,
+        n_basis: int = 500,
+        basis_indices: Sequence[int] | None = None,
+        kernel: Several[KernelLike] = "rbf",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        ties: Several[str] = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _spec(self) -> LeastSquaresSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return LeastSquaresSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            regression_weight=float(self.regression_weight),
+            grid=descending_grid(self.alphas),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            kernels=kernels,
+            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
+        )

@@ -2,59 +2,101 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rankrls._comparisons import LabelledItems
+from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._errors import InputError
-from rankrls.learners.transductive import TransductiveProblem
+from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
 from rankrls.metrics import resolve_measure
-from rankrls.models import fitting
-from rankrls.models.parameters import BasisParameters, SelectionParameters, estimator, options, parameter
-from rankrls.models.partly_labelled import PartlyLabelled, PartlyLabelledRanker
-from rankrls.models.ranker import Candidate
-from rankrls.numerics.scorer import Scorer
+from rankrls.models.fitted import Fitted
+from rankrls.models.parameters import (
+    BASIS,
+    GRAPH,
+    GRAPHS,
+    KERNEL,
+    KERNELS,
+    SELECTION,
+    SOLVERS,
+    Check,
+    EachOf,
+    KernelLike,
+    RandomState,
+    Scoring,
+    Several,
+    check_parameters,
+    descending_grid,
+    number,
+    options,
+    word,
+)
+from rankrls.models.partly_labelled import PartlyLabelledRanker
+from rankrls.models.spec import KernelGrid, LeastSquaresSpec, Solved, Spec, graph_settings
+from rankrls.selection.basis import BasisSpec
 from rankrls.selection.folds import query_blocks
-from rankrls.selection.plans import few_folds
-from rankrls.selection.search import search
+from rankrls.selection.plans import Plan, few_folds
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
-
-
-@estimator
-class _Transductive(PartlyLabelledRanker, BasisParameters):
-    """Fits queries with labels and queries without; y may have several targets."""
-
-    penalty: Any = parameter(default=1.0, above=0.0, several=True)
-    solver: str = parameter(default="auto", check=("auto", "primal", "dual"))
+_CHECKS: dict[str, Check] = {
+    "n_basis": number(least=1, whole=True, none=True),
+    "random_state": BASIS["random_state"],
+    "solver": word(SOLVERS),
     # which items are compared must not depend on the labels that are sought
-    ties: str = parameter(default="include", check=("include",))
-
-    def _candidates(self, rows: PartlyLabelled) -> Iterator[Candidate]:
-        """The candidates; ``basis`` of each is the model that is solved on all rows."""
-        data = rows.everything
-        _check_whole_queries(data, rows.labelled)
-        how: dict[str, Any] = {"data": data, "folds": query_blocks(data.layout)}
-        penalties = sorted((float(value) for value in options(self.penalty, "penalty")), reverse=True)
-        for model in fitting.least_squares(self, data):
-            for penalty in penalties:
-                problem = partial(TransductiveProblem, model=model, penalty=penalty, **how)
-                yield Candidate({**model.choices, "penalty": penalty}, problem, model.kernel, model)
-
-    def _store(self, data: LabelledItems, candidate: Candidate, found: tuple[NDArray[np.float64], Scorer]) -> None:
-        labels, function = found
-        fitting.begin(self, data)
-        fitting.keep(self, function, candidate.kernel, data, candidate.basis.basis)
-        labels = data.given_rows(labels)
-        self.transduction_ = labels[:, 0] if data.one_target else labels
+    "ties": word(("include",)),
+}
 
 
-@estimator
-class TransductiveRankRLS(_Transductive):
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TransductiveSpec(Spec[TransductiveSolutions]):
+    """RankRLS on all rows, with every penalty.
+
+    Attributes
+    ----------
+    model : LeastSquaresSpec
+        Of RankRLS on all rows.
+    penalties : tuple of float
+        The largest first.
+    """
+
+    model: LeastSquaresSpec
+    penalties: tuple[float, ...]
+
+    def candidates(self, data: Data) -> Iterator[TransductiveCandidate]:
+        assert isinstance(data, KnownItems)
+        everything = data.everything
+        _check_whole_queries(everything, data.labelled)
+        folds = query_blocks(everything.layout)
+        for model in self.model.candidates(everything):
+            for penalty in self.penalties:
+                yield TransductiveCandidate(
+                    kernel=model.kernel,
+                    choices={**model.choices, "penalty": penalty},
+                    model=model,
+                    folds=folds,
+                    penalty=penalty,
+                )
+
+    def fitted(self, data: Data, solved: Solved[TransductiveSolutions]) -> Fitted:
+        assert isinstance(data, KnownItems)
+        assert isinstance(solved.candidate, TransductiveCandidate)
+        everything = data.everything
+        labels, function = solved.solutions.details[0]
+        labels = everything.given_rows(labels)
+        return Fitted.of(
+            everything,
+            function,
+            solved.candidate.kernel,
+            solved.candidate.basis,
+            alpha_=solved.value,
+            transduction_=labels[:, 0] if everything.one_target else labels,
+        )
+
+
+class TransductiveRankRLS(PartlyLabelledRanker):
     r"""RankRLS that is also fitted on queries without labels.
 
     The labels of the unlabelled queries V minimise
@@ -129,17 +171,64 @@ class TransductiveRankRLS(_Transductive):
     (15,)
     """
 
-    alpha: float = parameter(default=1.0, above=0.0, kw_only=False)
+    _checks = KERNEL | GRAPH | {"alpha": number(above=0.0), "penalty": number(above=0.0)} | _CHECKS
 
-    def _solve(self, rows: PartlyLabelled) -> None:
-        candidate = next(self._candidates(rows))
-        found = candidate.problem(rows.known).path(np.array([float(self.alpha)])).details[0]
-        self._store(rows.everything, candidate, found)
-        self.alpha_ = float(self.alpha)
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        penalty: float = 1.0,
+        kernel: KernelLike = "linear",
+        gamma: float | None = None,
+        degree: int = 3,
+        coef0: float = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        n_basis: int | None = None,
+        basis_indices: Sequence[int] | None = None,
+        ties: str = "include",
+        balance: str = "examples",
+        regression_weight: float = 0.0,
+        solver: str = "auto",
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alpha = alpha
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.solver = solver
+        self.random_state = random_state
+
+    def _spec(self) -> TransductiveSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        basis = None
+        if self.n_basis is not None or self.basis_indices is not None:
+            basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
+        name = type(self).__name__
+        graphs = graph_settings(self.ties, self.balance, self.regression_weight)
+        model = LeastSquaresSpec(
+            name=name, kind=kernels.kind, kernels=kernels, graphs=graphs, solver=self.solver, basis=basis
+        )
+        return TransductiveSpec(
+            name=name,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            regression_weight=float(self.regression_weight),
+            grid=np.array([self.alpha], dtype=np.float64),
+            model=model,
+            penalties=tuple(sorted((float(each) for each in options(self.penalty, "penalty")), reverse=True)),
+        )
 
 
-@estimator
-class TransductiveRankRLSCV(_Transductive, SelectionParameters):
+class TransductiveRankRLSCV(PartlyLabelledRanker):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the labelled queries.
 
     Minimises what :class:`TransductiveRankRLS` minimises. A held-out query loses its labels and stays among the
@@ -185,15 +274,76 @@ class TransductiveRankRLSCV(_Transductive, SelectionParameters):
     ('4 folds of 4 queries', ['alpha', 'balance', 'kernel', 'penalty', 'ties'])
     """
 
-    alphas: Any = parameter(default="auto", kw_only=False)
-    penalty: Any = parameter(default=_PENALTIES, above=0.0, several=True)
+    _checks = KERNELS | GRAPHS | SELECTION | {"penalty": EachOf(number(above=0.0))} | _CHECKS
 
-    def _solve(self, rows: PartlyLabelled) -> None:
-        alphas, known = fitting.alphas_of(self, positive=True), rows.known
-        plan = few_folds(self.cv, resolve_measure(self.scoring), known, float(self.regression_weight))
-        results = search(self._candidates(rows), known, plan, self.rule, alphas, int(self.verbose))
-        self._store(rows.everything, results.candidate, results.solutions.details[0])
-        fitting.publish(self, results, plan.description, known)
+    def __init__(
+        self,
+        alphas: str | ArrayLike = "auto",
+        *,
+        penalty: Several[float] = _PENALTIES,
+        kernel: Several[KernelLike] = "linear",
+        gamma: Several[float | None] = None,
+        degree: Several[int] = 3,
+        coef0: Several[float] = 1.0,
+        kernel_params: Mapping[str, Any] | None = None,
+        n_basis: int | None = None,
+        basis_indices: Sequence[int] | None = None,
+        ties: str = "include",
+        balance: Several[str] = "examples",
+        regression_weight: float = 0.0,
+        scoring: Scoring = "disagreement",
+        rule: str = "best",
+        cv: Any = None,
+        verbose: int = 0,
+        solver: str = "auto",
+        random_state: RandomState = 0,
+    ) -> None:
+        self.alphas = alphas
+        self.penalty = penalty
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_basis = n_basis
+        self.basis_indices = basis_indices
+        self.ties = ties
+        self.balance = balance
+        self.regression_weight = regression_weight
+        self.scoring = scoring
+        self.rule = rule
+        self.cv = cv
+        self.verbose = verbose
+        self.solver = solver
+        self.random_state = random_state
+
+    def _spec(self) -> TransductiveSpec:
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        basis = None
+        if self.n_basis is not None or self.basis_indices is not None:
+            basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
+        name = type(self).__name__
+        graphs = graph_settings(self.ties, self.balance, self.regression_weight)
+        model = LeastSquaresSpec(
+            name=name, kind=kernels.kind, kernels=kernels, graphs=graphs, solver=self.solver, basis=basis
+        )
+        return TransductiveSpec(
+            name=name,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            regression_weight=float(self.regression_weight),
+            grid=descending_grid(self.alphas, positive=True),
+            measure=resolve_measure(self.scoring),
+            rule=self.rule,
+            verbose=int(self.verbose),
+            model=model,
+            penalties=tuple(sorted((float(each) for each in options(self.penalty, "penalty")), reverse=True)),
+        )
+
+    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+        assert spec.measure is not None
+        return few_folds(self.cv, spec.measure, known, spec.regression_weight)
 
 
 def _check_whole_queries(data: LabelledItems, labelled: NDArray[np.bool_]) -> None:

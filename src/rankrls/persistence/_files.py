@@ -26,7 +26,7 @@ from rankrls.persistence._format import decoded, encoded, is_listed, opened, wri
 from rankrls.preprocessing import TableEncoder
 
 PathLike = str | os.PathLike[str]
-_UPDATES = "_update_state"
+_UPDATES = "_update_state_"
 _WIDEST = 1 << 21
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 
@@ -142,7 +142,7 @@ def read_info(path: PathLike) -> dict[str, Any]:
         As :func:`load`.
     """
     model, about = read_model(path)
-    return {**about, **_described(model), "updatable": hasattr(_ranker(model), _UPDATES)}
+    return {**about, **_described(model), "updatable": _UPDATES in vars(_ranker(model))}
 
 
 def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:

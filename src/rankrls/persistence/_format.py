@@ -142,6 +142,7 @@ VALUES = {
     "Propensities": "rankrls.clicks",
     "Trees": "rankrls.learners.forest",
     "Equations": "rankrls.numerics.smoother",
+    "UpdateState": "rankrls.models.incremental",
 }
 """Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
 

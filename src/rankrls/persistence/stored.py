@@ -53,7 +53,7 @@ class StoredModel:
     @property
     def by_query(self) -> bool:
         """Whether its scores can be compared inside a query only."""
-        return bool(getattr(steps_of(self.model)[-1], "_fitted_with_qid", False))
+        return bool(getattr(steps_of(self.model)[-1], "fitted_with_qid_", False))
 
     def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """A file's rows, with the features that the model was fitted on.

@@ -13,7 +13,7 @@ from rankrls._checks import check_count, check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
-from rankrls.models.fitting import check_features
+from rankrls.models.intake import check_matrix
 from rankrls.models.rankrls import RankRLS, RankRLSCV
 from rankrls.plots.choices import COLOURS, Display, grid_of, table_of
 
@@ -119,7 +119,7 @@ class CoefficientsDisplay(Display):
         names = names_of_features(estimator, None, len(weights)) if names is None else names
         what = "weight"
         if X is not None:
-            Z = check_features(final, final_step_inputs(estimator, X, qid)[1], kernel="linear")
+            Z = check_matrix(final, final_step_inputs(estimator, X, qid)[1], final._accepts)
             weights = weights * np.sqrt(StandardScaler(with_mean=False).fit(Z).var_)
             what = "weight × standard deviation of the feature"
         return cls(weights, names, top=top, what=what).plot(ax=ax, **bar_kw)

@@ -2,50 +2,69 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Data
 from rankrls._errors import InputError
-from rankrls._rows import take_items
 from rankrls.kernels import Kernel
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Index
 
 
-def make_basis(model: Any, data: Comparisons, kernel: Kernel, rng: np.random.Generator | None = None) -> Basis:
-    """The basis that an estimator's ``n_basis``, ``basis_indices`` and ``random_state`` ask for."""
-    X, numbers = data.X, _given_numbers(model, data)
-    if numbers is None:
-        numbers = drawn_numbers(model, data.n_rows, rng)
+@dataclass(frozen=True, eq=False)
+class BasisSpec:
+    """The items that functions expand over: some rows of X, or so many that are drawn.
+
+    Attributes
+    ----------
+    n_basis : int or None
+        None for all.
+    indices : sequence of int, or None
+    random_state : int, Generator or RandomState
+    """
+
+    n_basis: int | None
+    indices: Any
+    random_state: Any
+
+
+def basis_numbers(spec: BasisSpec, data: Data) -> Index:
+    """Numbers of the basis's items among those of the data."""
+    given = _given_numbers(spec, data)
+    if given is not None:
+        return given
+    m = data.n_rows
+    if spec.n_basis is None or m <= spec.n_basis:
+        return np.arange(m, dtype=np.intp)
+    drawn = generator(spec.random_state).choice(m, int(spec.n_basis), replace=False)
+    return np.sort(drawn).astype(np.intp)
+
+
+def make_basis(data: Data, kernel: Kernel, numbers: Index) -> Basis:
+    """The basis of some items."""
     if kernel.name != "precomputed":
-        return Basis.build(kernel, take_items(X, numbers), numbers)
-    K = X[numbers][:, numbers]
+        return Basis.build(kernel, data.items(numbers), numbers)
+    K = data.X[numbers][:, numbers]
     K = np.array(K.toarray() if sparse.issparse(K) else K, dtype=np.float64)
     return Basis.build(kernel, numbers, numbers, 0.5 * (K + K.T))
 
 
-def drawn_numbers(model: Any, m: int, rng: np.random.Generator | None = None) -> Index:
-    """Numbers of the items that are drawn of m, ascending."""
-    if model.n_basis is None or m <= model.n_basis:
-        return np.arange(m, dtype=np.intp)
-    rng = generator(model.random_state) if rng is None else rng
-    return np.sort(rng.choice(m, int(model.n_basis), replace=False)).astype(np.intp)
-
-
-def _given_numbers(model: Any, data: Comparisons) -> Index | None:
+def _given_numbers(spec: BasisSpec, data: Data) -> Index | None:
     """``basis_indices``, checked against the rows of X and counted among those of positive weight."""
-    if model.basis_indices is None:
+    if spec.indices is None:
         return None
-    kept, rows, numbers = data.kept, data.n_given, np.asarray(model.basis_indices)
+    kept = data.kept
+    rows = data.n_given
+    numbers = np.asarray(spec.indices)
     whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and len(numbers)
     if not whole or numbers.min() < 0 or numbers.max() >= rows:
         raise InputError(
-            f"basis_indices must be a sequence of at least one row number of X, 0 to {rows - 1}; got "
-            f"{model.basis_indices!r}.",
+            f"basis_indices must be a sequence of at least one row number of X, 0 to {rows - 1}; got {spec.indices!r}.",
             parameter="basis_indices",
         )
     if kept is None:

@@ -1,4 +1,4 @@
-"""RankRLS as a candidate of a search: its problem in the form that suits the shape of the data.
+"""RankRLS as a candidate of a search: its problem, solved in the way that suits the shape of the data.
 
 =============  ====================================================================================================
 primal         a linear kernel with no more features than items, or a basis of items: one weight for each feature
@@ -10,10 +10,11 @@ items          a kernel and more preferences than items: primal in features that
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,8 +22,9 @@ from scipy import sparse
 
 from rankrls._arrays import moved, on_device
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, Setting
+from rankrls._comparisons import Data, Part, Parts, Setting
 from rankrls._errors import InputError, InputWarning
+from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
@@ -30,17 +32,17 @@ from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
-from rankrls.numerics.holdout import hold_out_chunks, in_order_of
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
 from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
 from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import (
     DualEquations,
+    DualSmoother,
     Equations,
     ItemSmoother,
+    Smoother,
     feature_weights,
-    normal_equations,
 )
 from rankrls.selection.curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
 
@@ -51,68 +53,68 @@ Judge = Callable[[Any, Array], Any]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LeastSquares:
-    """``||F (y - f)||^2 + alpha ||f||^2`` for one kernel and one kind of graph. It costs nothing until it is solved.
+class LeastSquares(Candidate["LeastSquaresSolutions"]):
+    """``||F (y - f)||^2 + alpha ||f||^2`` for one kernel and one kind of graph.
 
     Attributes
     ----------
     kernel : Kernel
-    setting : Setting
-        How labels become a graph.
     choices : dict
         What was chosen, by parameter, for tables of results.
+    setting : Setting
+        How labels become a graph.
     solver : {"auto", "primal", "dual"}
     signs : ndarray of shape (n,), optional
         Constraints on the signs of a linear function's weights.
     make_basis : callable, optional
         Makes the basis of items that functions expand over.
+    together : sequence of Setting
+        All settings that are tried with the same kernel: streamed data are read once for them.
     """
 
-    kernel: Kernel
     setting: Setting = field(default_factory=Setting)
-    choices: dict[str, Any] = field(default_factory=dict)
     solver: str = "auto"
     signs: NDArray[np.int8] | None = None
     make_basis: Callable[[], Basis] | None = None
+    together: Sequence[Setting] = ()
 
     @property
     def square(self) -> bool:
-        """Whether X is a kernel matrix with a column for each training item."""
-        return self.make_basis is None and self.kernel.name == "precomputed"
+        return self.make_basis is None and super().square
 
     @cached_property
     def basis(self) -> Basis | None:
         """The basis, made when it is first needed."""
         return None if self.make_basis is None else self.make_basis()
 
-    def problem(self, data: Comparisons) -> LeastSquaresProblem:
-        """The problem of all targets: one form for all, or one a target if ties are excluded."""
-        return LeastSquaresProblem([self._form(data.X, graph) for graph in data.numeric_graphs(self.setting)])
+    def problem(self, data: Data) -> LeastSquaresProblem:
+        """The problem of all targets: one solver for all, or one a target if ties are excluded."""
+        return LeastSquaresProblem([self._solver(parts) for parts in data.parts(self.setting, self.together)])
 
-    def _form(self, X: Any, graph: Graph) -> Form:
+    def _solver(self, parts: Parts) -> Solver:
         if self.basis is not None:
-            return BasisForm(X, graph, self.basis)
+            return BasisSolver(parts, self.basis)
         if self.signs is not None:
-            return SignedForm(X, graph, self.signs)
-        if is_primal(self.kernel, X, graph.n_rows, self.solver):
-            return PrimalForm(X, graph)
-        if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
-            return ItemForm(X, graph, self.kernel)
-        return DualForm(X, graph, self.kernel)
+            return SignedSolver(parts, self.signs)
+        if self._is_primal(parts):
+            return PrimalSolver(parts)
+        part = parts.whole()
+        if isinstance(part.graph, PreferenceGraph) and part.graph.n_rows > part.graph.n_items:
+            return ItemSolver(part, self.kernel)
+        return DualSolver(part, self.kernel)
 
-
-def is_primal(kernel: Kernel, X: Any, n_rows: int, solver: str) -> bool:
-    """Whether to solve for one weight a feature instead of one coefficient an item."""
-    if not kernel.is_linear:
-        if solver == "primal":
-            raise InputError(
-                f"solver='primal' solves for feature weights and needs kernel='linear'; got {kernel.name!r}.",
-                parameter="solver",
-            )
-        return False
-    if solver != "auto":
-        return solver == "primal"
-    return bool(X.shape[1] <= min(n_rows, X.shape[0]))
+    def _is_primal(self, parts: Parts) -> bool:
+        """Whether to solve for one weight a feature instead of one coefficient an item."""
+        if not self.kernel.is_linear:
+            if self.solver == "primal":
+                raise InputError(
+                    f"solver='primal' solves for feature weights and needs kernel='linear'; got {self.kernel.name!r}.",
+                    parameter="solver",
+                )
+            return False
+        if self.solver == "auto":
+            return parts.primal
+        return self.solver == "primal"
 
 
 def without_offset(X: Any) -> Any:
@@ -121,61 +123,59 @@ def without_offset(X: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
-    """How one graph over items X is solved.
+class Solver(ABC):
+    """How one graph over items is solved.
 
     Attributes
     ----------
-    X : items
-    graph : Graph
+    parts : Parts
     """
 
-    X: Any
-    graph: Graph
+    parts: Parts
 
-    @cached_property
-    def equations(self) -> Any:
-        """The equations of all data."""
-        raise NotImplementedError
+    basis: ClassVar[Basis | None] = None
+
+    @property
+    @abstractmethod
+    def smoother(self) -> Smoother:
+        """The decomposed problem, for every alpha."""
+
+    @abstractmethod
+    def solve(self, alpha: float) -> Array:
+        """Coefficients of one alpha without a decomposition, (coefficients, targets)."""
+
+    @abstractmethod
+    def read(self, coefficients: Array) -> Scorer:
+        """Coefficients (coefficients, columns) as functions of items."""
+
+    @property
+    def graph(self) -> Graph:
+        """The graph of data in memory."""
+        return self.parts.whole().graph
+
+    @property
+    def X(self) -> Any:
+        """The items of data in memory."""
+        return self.parts.whole().X
 
     @property
     def features(self) -> Any:
         """What a hold-out reads rows of."""
-        return self.X
+        return self.parts.whole().features(self.basis)
 
-    @cached_property
-    def smoother(self) -> Any:
-        """The decomposed problem, for every alpha."""
-        return self.equations.smoother()
-
-    def solve(self, alpha: float) -> Array:
-        """Coefficients of one alpha without a decomposition, (coefficients, targets)."""
-        return np.asarray(self.equations.solve(alpha))
-
-    def path(self, values: Array) -> Array:
-        """Coefficients of several alphas, (values, coefficients, targets)."""
-        return np.asarray(self.smoother.path(values))
-
-    def read(self, coefficients: Array) -> Scorer:
-        """Coefficients (coefficients, columns) as functions of items."""
-        raise NotImplementedError
-
-    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
-        """See :meth:`LeastSquaresProblem.hold_out`."""
-        smoother, (graph, units) = self.smoother, self._in_order(folds)
-        if folds is not None:
-            smoother = in_order_of(smoother, graph, np.concatenate(folds))
-        return list(hold_out_chunks(smoother, graph, self.features, values, judge, units=units, means=means))
-
-    @cached_property
+    @property
+    @abstractmethod
     def item_features(self) -> Any:
         """Features (items, d) in which functions are linear and weigh ``alpha ||v||^2``, without a common offset."""
-        raise NotImplementedError
 
     @property
     def rounding(self) -> tuple[Array, Array]:
         """How margins of :attr:`item_features` are rounded; see :func:`hold_out_items`."""
         return feature_rounding(self.item_features)
+
+    def path(self, values: Array) -> Array:
+        """Coefficients of several alphas, (values, coefficients, targets)."""
+        return self.smoother.path(values)
 
     def weights(self, equations: Equations, values: Array) -> Array:
         """Weights of :attr:`item_features` for several alphas, (values, d, 1)."""
@@ -190,31 +190,38 @@ class Form:
 
         return hold_out_items(self.item_features, self.graph, folds, weights, self.rounding)
 
-    def _in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
-        """The graph with the queries of each fold together, and the boundaries of the folds; all queries for None."""
-        if folds is None:
-            return self.graph, None
-        bounds = np.concatenate(([0], np.cumsum([len(fold) for fold in folds]))).astype(np.intp)
-        return self.graph.take(np.concatenate(folds)), bounds
+    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, *, means: bool) -> list[Any]:
+        """See :meth:`LeastSquaresProblem.hold_out`."""
+        return self.parts.hold_out(self.smoother, self.basis, values, judge, folds, means=means)
 
 
-class PrimalForm(Form):
+@dataclass(frozen=True, eq=False)
+class PrimalSolver(Solver):
     """One weight for each feature."""
 
     @cached_property
     def equations(self) -> Equations:
-        return normal_equations(self.graph, self.features)
+        """The normal equations of all data."""
+        return self.parts.equations(None)
+
+    @cached_property
+    def smoother(self) -> Smoother:
+        return self.equations.smoother()
 
     @cached_property
     def item_features(self) -> Any:
         return without_offset(self.X)
 
+    def solve(self, alpha: float) -> Array:
+        return self.equations.solve(alpha)
+
     def read(self, coefficients: Array) -> Scorer:
-        return Scorer(moved(coefficients, self.X))
+        part = self.parts.in_memory
+        return Scorer(coefficients if part is None else moved(coefficients, part.X))
 
 
 @dataclass(frozen=True, eq=False)
-class SignedForm(PrimalForm):
+class SignedSolver(PrimalSolver):
     """One weight for each feature, under constraints on signs."""
 
     signs: NDArray[np.int8]
@@ -228,26 +235,23 @@ class SignedForm(PrimalForm):
     def weights(self, equations: Equations, values: Array) -> Array:
         return signed_path(equations, values, self.signs)
 
-    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, means: bool) -> list[Any]:
-        graph, units = self._in_order(folds)
+    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, *, means: bool) -> list[Any]:
+        part = self.parts.whole()
+        graph, units = part.in_order(folds)
         bounds = np.arange(len(graph.starts)) if units is None else units
-        held = hold_out_signed(self.equations, graph, self.X, values, self.signs, units=bounds, means=means)
+        held = hold_out_signed(self.equations, graph, part.X, values, self.signs, units=bounds, means=means)
         return [judge(graph, held)]
 
 
 @dataclass(frozen=True, eq=False)
-class BasisForm(PrimalForm):
+class BasisSolver(PrimalSolver):
     """One coefficient for each item of a basis: primal in orthonormal features."""
 
-    basis: Basis
-
-    @cached_property
-    def features(self) -> Any:
-        return self.basis.features(self.X)
+    basis: Basis  # type: ignore[misc]
 
     @cached_property
     def equations(self) -> Equations:
-        return normal_equations(self.graph, self.features).whitened(self.basis.whitening)
+        return self.parts.equations(self.basis).whitened(self.basis.whitening)
 
     @cached_property
     def item_features(self) -> Any:
@@ -262,26 +266,29 @@ class BasisForm(PrimalForm):
 
 
 @dataclass(frozen=True, eq=False)
-class DualForm(Form):
+class DualSolver(Solver):
     """One coefficient for each item."""
 
     kernel: Kernel
 
-    @property
     def equations(self) -> DualEquations:
-        """The equations of all data, made each time, because to decompose or solve them destroys them."""
+        """The equations of all data. They are destroyed when they are solved, and so made anew each time."""
         if self.kernel.is_linear:
             return DualEquations.of_features(self.X, self.graph)
         return DualEquations.of_kernel(self.kernel(self.X), self.graph)
 
     @cached_property
-    def moved(self) -> Any:
+    def smoother(self) -> DualSmoother:
+        return self.equations().smoother()
+
+    @cached_property
+    def shifted_items(self) -> Any:
         """The items without a common offset, which changes no difference and is not squared then."""
         return without_offset(self.X) if self.kernel.is_linear else self.X
 
     @cached_property
     def item_features(self) -> Any:
-        return kernel_features(self.kernel(self.moved))
+        return kernel_features(self.kernel(self.shifted_items))
 
     @property
     def rounding(self) -> tuple[Array, Array]:
@@ -290,90 +297,95 @@ class DualForm(Form):
     def weights(self, equations: Equations, values: Array) -> Array:
         return equations.smoother(own=False).path(values)
 
+    def solve(self, alpha: float) -> Array:
+        return self.equations().solve(alpha)
+
     def read(self, coefficients: Array) -> Scorer:
+        a = moved(coefficients, self.X)
         if self.kernel.is_linear:
             weights = feature_weights(self.graph, self.X, coefficients)
-            return Scorer(moved(weights, self.X), moved(coefficients, self.X))
-        return Scorer(
-            None, moved(coefficients, self.X), self.kernel, None if self.kernel.name == "precomputed" else self.X
-        )
+            return Scorer(moved(weights, self.X), a)
+        items = None if self.kernel.name == "precomputed" else self.X
+        return Scorer(None, a, self.kernel, items)
 
 
-@dataclass(frozen=True, eq=False)
-class ItemForm(DualForm):
+class ItemSolver(DualSolver):
     """One coefficient for each item, from more preferences than items."""
 
     @cached_property
     def smoother(self) -> ItemSmoother:
         assert isinstance(self.graph, PreferenceGraph)
-        return ItemSmoother.of_kernel(self.kernel(self.moved), self.graph)
+        return ItemSmoother.of_kernel(self.kernel(self.shifted_items), self.graph)
 
     @property
     def item_features(self) -> Any:
         return self.smoother.features
 
+    def solve(self, alpha: float) -> Array:
+        return self.smoother.path(np.array([alpha]))[0]
+
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
-            return Scorer(np.asarray(self.moved.T @ coefficients, dtype=np.float64), coefficients)
+            return Scorer(np.asarray(self.shifted_items.T @ coefficients, dtype=np.float64), coefficients)
         return super().read(coefficients)
 
     @property
     def features(self) -> Any:
         return self.smoother.features
 
-    def solve(self, alpha: float) -> Array:
-        return self.smoother.path(np.array([alpha]))[0]
-
 
 @dataclass(frozen=True, eq=False)
-class Solutions:
-    """Functions for several values of alpha: those of each form side by side."""
+class LeastSquaresSolutions:
+    """Functions for several values of alpha: those of each solver side by side."""
 
-    forms: Sequence[PathSolutions]
+    paths: Sequence[PathSolutions[None]]
 
     def scores(self, X: Any) -> Array:
         """Scores of items, (rows, values, targets)."""
-        return _side_by_side([form.scores(X) for form in self.forms])
+        return _side_by_side([path.scores(X) for path in self.paths])
 
     def __getitem__(self, k: int) -> Scorer:
-        return Scorer.side_by_side([form[k] for form in self.forms])
+        return Scorer.side_by_side([path[k] for path in self.paths])
 
 
 @dataclass(frozen=True, eq=False)
-class LeastSquaresProblem:
+class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
     """The problem of one candidate on some data: its path over alpha, and its exact hold-out.
 
     Attributes
     ----------
-    forms : sequence of Form
+    solvers : sequence of Solver
         One for all targets, or one for each.
     """
 
-    forms: Sequence[Form]
+    solvers: Sequence[Solver]
 
     parameter = "alpha"
 
     def axis(self) -> Array:
         """An automatic grid that spans all targets' spectra, the largest alpha first."""
-        smoothers = [form.smoother for form in self.forms]
-        return np.asarray(max(smoothers, key=lambda smoother: smoother.top).grid())
+        smoothers = [solver.smoother for solver in self.solvers]
+        return max(smoothers, key=lambda smoother: smoother.top).grid()
 
-    def solve(self, alpha: float) -> Scorer:
+    def solve(self, value: float) -> LeastSquaresSolutions:
         """The function of one alpha, without a decomposition."""
-        return Scorer.side_by_side([form.read(form.solve(alpha)) for form in self.forms])
+        return LeastSquaresSolutions([PathSolutions(solver.solve(value)[None], solver.read) for solver in self.solvers])
 
-    def path(self, values: Array) -> Solutions:
+    def path(self, values: Array) -> LeastSquaresSolutions:
         """The functions of several alphas, from one decomposition."""
-        return Solutions([PathSolutions(form.path(values), form.read) for form in self.forms])
+        return LeastSquaresSolutions([PathSolutions(solver.path(values), solver.read) for solver in self.solvers])
 
     def unresolved(self, values: Array) -> NDArray[np.bool_]:
         """Which alphas are lost in rounding where the model fits every label: their held-out scores mean nothing."""
         out = np.zeros(len(values), dtype=bool)
-        for form in self.forms:
-            s, graph = form.smoother, form.graph
-            free = graph.n_observations - int(np.diff(graph.starts).max(initial=0))
-            if np.count_nonzero(s.values) >= free:
-                out |= values < _UNRESOLVED * s.top
+        for solver in self.solvers:
+            part = solver.parts.in_memory
+            if part is None:
+                continue
+            smoother = solver.smoother
+            free = part.graph.n_observations - int(np.diff(part.graph.starts).max(initial=0))
+            if np.count_nonzero(smoother.values) >= free:
+                out |= values < _UNRESOLVED * smoother.top
         if out.any():
             warnings.warn(
                 InputWarning(
@@ -389,12 +401,12 @@ class LeastSquaresProblem:
     @property
     def lost_feature(self) -> int | None:
         """The number of a feature that is lost in rounding beside others."""
-        return self.forms[0].smoother.lost_feature
+        return self.solvers[0].smoother.lost_feature
 
     def hold_out(
         self, values: Array, judge: Judge, folds: Sequence[Index] | None = None, *, means: bool = False
     ) -> list[list[Any]]:
-        """``judge`` of each chunk of held-out scores, for each form.
+        """``judge`` of each chunk of held-out scores, for each solver.
 
         Parameters
         ----------
@@ -408,7 +420,7 @@ class LeastSquaresProblem:
             Whether scores are those of the model itself, and not measured from the means of their queries.
         """
         check_positive(values)
-        return [form.hold_out(values, judge, folds, means) for form in self.forms]
+        return [solver.hold_out(values, judge, folds, means=means) for solver in self.solvers]
 
     def held_out_scores(self, values: Array, folds: Sequence[Index] | None = None) -> Array:
         """Held-out scores of items (margins of preferences), (rows, values, targets); NaN for rows not held out."""
@@ -424,14 +436,14 @@ class LeastSquaresProblem:
         """Scores (targets, values, rows) of chunks of rows in one array, (rows, values, targets)."""
         columns = []
         for chunks in forms:
-            columns.append(np.full((self.forms[0].graph.n_rows, *chunks[0][1].shape[1::-1]), np.nan))
+            columns.append(np.full((self.solvers[0].graph.n_rows, *chunks[0][1].shape[1::-1]), np.nan))
             for rows, scores in chunks:
                 columns[-1][rows] = scores.transpose(2, 1, 0)
         return _side_by_side(columns)
 
     def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array]:
-        """Margins of held-out preferences; see :meth:`Form.hold_out_items`."""
-        return self.forms[0].hold_out_items(folds, values)
+        """Margins of held-out preferences; see :meth:`Solver.hold_out_items`."""
+        return self.solvers[0].hold_out_items(folds, values)
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
         """Evaluate every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.
@@ -439,24 +451,24 @@ class LeastSquaresProblem:
         The scores of all alphas are kept if they take no more memory than dense items do; otherwise those of the chosen
         one are found again.
         """
-        if isinstance(self.forms[0].graph, PreferenceGraph):
+        part = self.solvers[0].parts.in_memory
+        if part is not None and isinstance(part.graph, PreferenceGraph):
             return self._curve_of_preferences(measure, folds, values)
-        X, rows, n_queries = self.forms[0].X, self.forms[0].graph.n_rows, len(self.forms[0].graph.starts) - 1
-        room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
-        keeps = 8 * rows * len(values) * sum(form.graph.target.shape[1] for form in self.forms) <= room
-
-        def judge(part: Any, scores: Array) -> tuple[Array, Any]:
-            return judge_queries(measure, part, scores), (part.rows, scores) if keeps else None
-
+        keeps = part is not None and self._scores_fit(part, len(values))
+        judge = partial(_judge_and_keep if keeps else _judge, measure)
         found, kept = [], []
         for chunks in self.hold_out(values, judge, folds, means=keeps or callable(measure.name)):
             judged, scores_of_chunks = zip(*chunks, strict=True)
             kept.append(scores_of_chunks)
             of_targets = np.concatenate(judged, axis=1)
-            each = np.full((len(of_targets), n_queries, len(values)), np.nan)
-            each[:, slice(None) if folds is None else np.concatenate(folds)] = of_targets
-            found += list(each)
-        each_query, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
+            if folds is not None:
+                held = of_targets
+                n_queries = len(self.solvers[0].graph.starts) - 1
+                of_targets = np.full((len(held), n_queries, len(values)), np.nan)
+                of_targets[:, np.concatenate(folds)] = held
+            found += list(of_targets)
+        each_query = mean_of_targets(found)
+        mean = mean_of_targets([mean_of_judged(each) for each in found])
         mean[self.unresolved(values)] = np.nan
 
         def scores(k: int) -> Array:
@@ -465,14 +477,31 @@ class LeastSquaresProblem:
                 return self._in_rows(chosen)[:, 0]
             return self.held_out_scores(values[k : k + 1], folds)[:, 0]
 
-        return Curve(mean, mean_and_error(each_query)[1], each_query, scores=scores)
+        return Curve(mean, mean_and_error(each_query)[1], each_query, scores=None if part is None else scores)
+
+    def _scores_fit(self, part: Part, n_values: int) -> bool:
+        """Whether the scores of all alphas take no more memory than dense items."""
+        X = part.X
+        room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
+        n_targets = sum(solver.graph.target.shape[1] for solver in self.solvers)
+        return bool(8 * part.graph.n_rows * n_values * n_targets <= room)
 
     def _curve_of_preferences(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
         (chunks,) = self.hold_out(values, partial(judge_preferences, measure), folds)
-        sizes = np.diff(self.forms[0].graph.starts)
+        sizes = np.diff(self.solvers[0].graph.starts)
         curve = of_preferences(chunks, sizes if folds is None else np.array([sizes[fold].sum() for fold in folds]))
         curve.mean[self.unresolved(values)] = np.nan
         return replace(curve, scores=lambda k: self.held_out_scores(values[k : k + 1], folds)[:, 0])
+
+
+def _judge(measure: Measure, part: Any, scores: Array) -> tuple[Array, None]:
+    """The measure of the queries of a chunk."""
+    return judge_queries(measure, part, scores), None
+
+
+def _judge_and_keep(measure: Measure, part: Any, scores: Array) -> tuple[Array, tuple[Index, Array]]:
+    """The same with the scores of the rows."""
+    return judge_queries(measure, part, scores), (part.rows, scores)
 
 
 def _side_by_side(scores: list[Array]) -> Array:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rankrls._compiled import one_blas_thread
 from rankrls.numerics.graph import Array, Index
 from rankrls.selection.rules import EQUAL, RULES, best_within_rounding
-from rankrls.selection.search import Results
+from rankrls.selection.search import SearchState
 
 _DRAWS = 200
 _AT_A_TIME = 20
@@ -77,7 +78,7 @@ def runs_of_blocks(values: Array, most: int) -> Array:
     return np.asarray(values[: len(values) // size * size].reshape(-1, size, values.shape[1]).mean(axis=1))
 
 
-def search_bias(results: Results) -> float:
+def search_bias(results: SearchState[Any]) -> float:
     """The bias of the value that a search chose: by its rule inside each curve, and by the best value between curves.
 
     NaN if only averages are known.
@@ -98,7 +99,7 @@ def _top(mean: Array) -> int:
     return int(best_within_rounding(mean, np.abs(mean)).argmax())
 
 
-def _values_of_blocks(found: Sequence[Results]) -> Array | None:
+def _values_of_blocks(found: Sequence[SearchState[Any]]) -> Array | None:
     """How good every entry is on the blocks that all have a value for: greater is better. None if not known of all."""
     curves = [values for results in found for values in results.values]
     known = [values for values in curves if values is not None]
@@ -139,7 +140,7 @@ class Entries:
     mutual: bool
 
     @classmethod
-    def of(cls, found: Sequence[Results], greater_is_better: bool, rule: str) -> Entries:
+    def of(cls, found: Sequence[SearchState[Any]], greater_is_better: bool, rule: str) -> Entries:
         """From the results of searches with the same plan."""
         means = np.array([results.best_score for results in found])
         ends = np.cumsum([0, *(len(results.rows) for results in found)])

@@ -273,11 +273,13 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         return [Part(np.delete(everything, block), *data.watch(everything[block])) for block in blocks]
 
     def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
+        curve: Curve | None = problem.held_out_curve(measure, folds, values)
+        if curve is not None:
+            return curve
         if isinstance(data, PreferredItems):
             return refit_curve(measure, data, candidate, parts(), values)
-        if hasattr(problem, "held_out"):
-            scores = problem.held_out(blocks, values)
-        else:
+        scores = problem.scores_without(blocks, values)
+        if scores is None:
             scores = np.full((data.n_rows, len(values), data.Y.shape[1]), np.nan)
             for part in parts():
                 scores[part.watched] = refitted(data, candidate, part, values)
@@ -285,8 +287,7 @@ def block_plan(measure: Measure, data: Comparisons, blocks: list[Any], descripti
         held = scores[rows]
         found = evaluated(measure, data.take(rows, items=False), held)
         scores[rows] = held
-        if hasattr(problem, "unresolved"):
-            found.mean[problem.unresolved(values)] = np.nan
+        found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((data.n_queries, len(values)), np.nan)
         each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
@@ -298,9 +299,8 @@ def item_plan(measure: Measure, data: PreferredItems, folds: list[ItemFold], des
     """Hold out folds of items: every preference of these items is left out, those between them are evaluated."""
 
     def curve(data: Any, candidate: Any, problem: Any, values: Array) -> Curve:
-        if hasattr(problem, "hold_out_items"):
-            margins = problem.hold_out_items([(fold.train, fold.test) for fold in folds], values)
-        else:
+        margins = problem.hold_out_items([(fold.train, fold.test) for fold in folds], values)
+        if margins is None:
             scores = (refitted(data, candidate, part, values)[:, :, 0] for part in parts())
             margins = [part.data.graph.differences(each) for part, each in zip(parts(), scores, strict=True)]
         return of_item_folds(measure, data, folds, margins)
@@ -370,8 +370,8 @@ def concordance(
     """Hold out every pair of items with different labels, or with a preference; or given ones of these."""
     check_positive(values)
     if isinstance(data, LabelledItems):
-        (form,) = problem.forms
-        solved, balance = (form.smoother, form.graph, form.features, values), candidate.setting.balance
+        (solver,) = problem.solvers
+        solved, balance = (solver.smoother, solver.graph, solver.features, values), candidate.setting.balance
         y, codes, weight = data.Y[:, 0], data.layout.codes, data.weights
         if pairs is None:
             score, error = leave_pair_out(*solved, balance)
@@ -387,7 +387,7 @@ def concordance(
         if pairs is not None:
             known, (i, j), weight = table.winners * table.n_items + table.losers, pairs, None
             order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
-        Z = dense_rows(problem.forms[0].item_features, slice(None))
+        Z = dense_rows(problem.solvers[0].item_features, slice(None))
         margins = hold_out_preferred_pairs(Z, graph, values, i, j)
     score, error = judged_pairs(margins, order, i, j, data.n_rows, weight)
     ends = concordance_interval(score, error, greedy_matching(i, j), confidence)

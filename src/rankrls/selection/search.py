@@ -7,20 +7,22 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._arrays import memory_of_device
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import Data
 from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
+from rankrls._problems import Candidate, S
 from rankrls.numerics.graph import Array
 from rankrls.selection.curves import Curve
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
+T = TypeVar("T")
 EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
@@ -44,7 +46,7 @@ def ends_of_grids(estimator: Any) -> dict[str, str]:
 
 
 @dataclass
-class Results:
+class SearchState(Generic[S]):
     """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
 
     ``mutual`` is that of the plan. ``values`` has the measure of each query or block at every entry of each curve, if
@@ -64,8 +66,8 @@ class Results:
     best_score: float = np.nan
     best_error: float = np.nan
     best_choices: dict[str, Any] = field(default_factory=dict)
-    candidate: Any = None
-    solutions: Any = None
+    candidate: Candidate[S] | None = None
+    solutions: S | None = None
     lost_feature: int | None = None
     best_values: Array | None = None
     best_scores: Array | None = None
@@ -122,16 +124,15 @@ class Results:
 
 
 def search(
-    candidates: Iterable[Any], data: Comparisons, plan: Plan, rule: str, values: Array | None, verbose: int = 0
-) -> Results:
+    candidates: Iterable[Candidate[S]], data: Data, plan: Plan, rule: str, values: Array | None, verbose: int = 0
+) -> SearchState[S]:
     """Evaluate every candidate at every value, and solve for the one that is chosen.
 
     Parameters
     ----------
     candidates : iterable
-        Of what has ``choices`` and ``problem(data)``, with the path of solutions on some data: ``parameter``,
-        ``axis()``, ``path(values)``. A generator if candidates hold much: one at a time is in memory, with its problem.
-    data : Comparisons
+        A generator if candidates hold much: one at a time is in memory, with its problem.
+    data : Data
     plan : Plan
     rule : str
         One of :data:`rankrls.selection.rules.RULES`.
@@ -141,33 +142,35 @@ def search(
     verbose : int
         1 shows a progress bar over the candidates; 0 only on a terminal.
     """
-    results = Results(plan.greater_is_better, rule, mutual=plan.mutual)
-    X = getattr(data, "X", ())  # streamed rows are not held
-    shape = X.shape if hasattr(X, "shape") else (len(X), len(X))
-    with memory_of_device(X):
+    results: SearchState[S] = SearchState(plan.greater_is_better, rule, mutual=plan.mutual)
+    with memory_of_device(data.X):
         for candidate in progress(candidates, verbose):
-            linear = getattr(getattr(candidate, "kernel", None), "is_linear", False)
-            size = min(shape) if linear else shape[0]
             # a small fit is over before the threads that BLAS wakes have done anything but spin
-            with blas_threads_for(float(size) ** 2 * max(shape)):
+            with blas_threads_for(_operations(candidate, data)):
                 problem = candidate.problem(data)
                 results.parameter = problem.parameter
                 grid = problem.axis() if values is None else values
-                curve_of: Any = partial(plan.curve, data, candidate, problem)
-                if plan.exact == "queries" and hasattr(problem, "held_out_curve"):
-                    curve_of = partial(problem.held_out_curve, plan.measure, plan.folds)
+                curve_of = partial(plan.curve, data, candidate, problem)
                 curve = curve_of(grid)
                 if values is None and plan.extends and problem.parameter == "alpha":
                     grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
                 if results.add(candidate.choices, grid, curve):
                     # What is kept of the best candidate is small; its problem may hold matrices of all items.
-                    results.candidate, results.solutions = candidate, problem.path(np.array([results.best_value]))
-                    results.lost_feature = getattr(problem, "lost_feature", None)
+                    results.candidate = candidate
+                    results.solutions = problem.path(np.array([results.best_value]))
+                    results.lost_feature = problem.lost_feature
                 del candidate, problem, curve, curve_of
     return results
 
 
-def progress(items: Iterable[Any], verbose: int, what: str = "candidates") -> Iterator[Any]:
+def _operations(candidate: Candidate[Any], data: Data) -> float:
+    """About how many multiplications a candidate takes."""
+    rows, columns = data.size
+    coefficients = min(rows, columns) if candidate.kernel.is_linear else rows
+    return float(coefficients) ** 2 * max(rows, columns)
+
+
+def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iterator[T]:
     """The items one by one. A bar shows how many are done: with ``verbose``, or on a terminal.
 
     Where there is no terminal, the bar is written once, when everything is done.

@@ -5,28 +5,35 @@ Both do to a part what a fit in memory does to all rows; the sum goes from left 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from itertools import chain
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_magnitude
-from rankrls._comparisons import Setting
+from rankrls._comparisons import Data, Features, Part, Parts, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features
 from rankrls.metrics import Measure
+from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.chunks import left_fold
-from rankrls.numerics.graph import Array, Index, LabelledGraph
-from rankrls.numerics.holdout import hold_out_chunks
-from rankrls.numerics.smoother import Equations, Smoother, normal_equations
+from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph
+from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
-from rankrls.selection.curves import judge_queries
+from rankrls.selection.curves import Curve
+from rankrls.selection.folds import check_two_vary
+from rankrls.selection.least_squares import LeastSquaresProblem
+from rankrls.selection.plans import Plan
 from rankrls.streaming.executors import map_parts
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,78 +172,224 @@ def _equations(settings: Sequence[Setting], basis: Basis | None, part: Any) -> S
     rows = LabelledRows.read(part)
     if not len(rows.y):
         return Summed([], np.zeros(3, dtype=np.int64))
-    X = _features(rows.X, basis)
     graphs = [rows.graph(setting) for setting in settings]
-    first, last = graphs[0].starts[:-1], graphs[0].starts[1:] - 1
+    starts = graphs[0].starts
     labels = graphs[0].y[:, 0]  # sorted inside queries
-    counts = np.array([len(rows.y), len(first), np.count_nonzero(labels[first] != labels[last])])
-    return Summed([normal_equations(graph, X) for graph in graphs], counts)
+    varied = np.count_nonzero(labels[starts[:-1]] != labels[starts[1:] - 1])
+    counts = np.array([len(rows.y), len(starts) - 1, varied])
+    return Summed([Part(rows.X, graph).equations(basis) for graph in graphs], counts)
 
 
-def _held_out(model: Model, measure: Measure, basis: Basis | None, part: Any) -> Array:
-    """The measure of each query of a part under each alpha, by the models of all other queries."""
+def _held_out(
+    setting: Setting,
+    basis: Basis | None,
+    smoother: Smoother,
+    values: Array,
+    judge: Callable[[Any, Array], R],
+    part: Any,
+) -> list[R]:
+    """``judge`` of the chunks of a part, by the models of all other queries."""
     rows = LabelledRows.read(part)
     if not len(rows.y):
-        return np.empty((0, len(model.alphas)))
-
-    def judge(chunk: Any, scores: Array) -> Array:
-        return judge_queries(measure, chunk, scores)[0]
-
-    graph, X = rows.graph(model.setting), _features(rows.X, basis)
-    return np.concatenate(list(hold_out_chunks(model.smoother, graph, X, model.alphas, judge)))
+        return []
+    return Part(rows.X, rows.graph(setting)).hold_out(smoother, basis, values, judge, None, means=False)
 
 
-def _validated(weights: Array, measure: Measure, basis: Basis | None, part: Any) -> Array:
+def _validated(scorer: Scorer, measure: Measure, part: Any) -> Array:
     """The measure of each query of a part under models that have not seen it."""
     rows = LabelledRows.read(part)
-    X = rows.X if basis is None else basis.features(rows.X)[:]
-    return measure.values(np.ascontiguousarray((X @ weights).T), rows.y, rows.starts, weights=rows.weights)
+    return measure.values(np.ascontiguousarray(scorer(rows.X).T), rows.y, rows.starts, weights=rows.weights)
+
+
+def _has_weights(part: Any) -> bool:
+    return part.read().sample_weight is not None
+
+
+def _count_weighted(part: Any) -> int:
+    """Rows of positive weight."""
+    return int(np.count_nonzero(part.read().sample_weight))
+
+
+def _rows_of(wanted: dict[int, Index], part: Any) -> tuple[Index, Any]:
+    """Numbers in the data set and features of some rows of a part, which are counted among those of positive weight."""
+    table = part.read()
+    rows = wanted[part.first_row]
+    if table.sample_weight is not None:
+        rows = np.flatnonzero(table.sample_weight)[rows]
+    return rows + part.first_row, table.X[rows]
+
+
+@dataclass
+class _Latest:
+    """What the latest passes found: the sums of all graphs of a kernel, the items of a basis with their numbers in the
+    data set, and how many rows of positive weight each part has.
+    """
+
+    settings: tuple[Setting, ...] = ()
+    basis: Basis | None = None
+    summed: Summed | None = None
+    numbers: Index | None = None
+    given: Index | None = None
+    items: Any = None
+    counts: list[int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """What every alpha of one setting is judged by: the decomposed problem of all rows."""
+class StreamedItems(Data):
+    """A data set larger than memory, one query after another and with one target. Built by :meth:`of`.
 
-    setting: Setting
-    smoother: Smoother
-    alphas: Array
-
-
-def sum_equations(data: Any, settings: Sequence[Setting], basis: Basis | None = None, executor: Any = None) -> Summed:
-    """The first pass.
-
-    Raises
-    ------
-    InputError
-        If no query holds two different labels.
+    X has no rows.
     """
-    summed: Summed = left_fold(map_parts(partial(_equations, settings, basis), data.parts, executor))
-    rows, queries, varied = summed.counts.tolist()
-    if not varied and any(setting.regression_weight == 0.0 for setting in settings):
-        raise InputError(
-            f"Nothing to compare: none of the {queries} queries holds two items with different labels ({rows} rows). "
-            "Check the labels and the query ids.",
-            parameter="y",
-        )
-    if basis is not None:
-        summed.equations = [equations.whitened(basis.whitening) for equations in summed.equations]
-    return summed
+
+    dataset: Any
+    executor: Any
+    _latest: _Latest = field(default_factory=_Latest)
+
+    @classmethod
+    def of(cls, dataset: Any, executor: Any) -> StreamedItems:
+        """The data of a fit.
+
+        Raises
+        ------
+        InputError
+            If there are no rows.
+        """
+        if not dataset.n_rows:
+            raise InputError("The data set has no rows.", parameter="data")
+        names = None if dataset.feature_names is None else np.array(dataset.feature_names, dtype=object)
+        features = Features(int(dataset.n_features), names)
+        X = np.empty((0, int(dataset.n_features)))
+        return cls(X, None, True, True, dataset, executor, features=features)
+
+    @property
+    def counts(self) -> list[int]:
+        """Rows of positive weight of each part; the rows are read for it if they have weights."""
+        if self._latest.counts is None:
+            parts = self.dataset.parts
+            counts = [int(part.n_rows) for part in parts]
+            if any(map_parts(_has_weights, parts[:1], self.executor)):
+                counts = list(map_parts(_count_weighted, parts, self.executor))
+            self._latest.counts = counts
+        return self._latest.counts
+
+    @property
+    def n_rows(self) -> int:
+        return sum(self.counts)
+
+    @property
+    def n_units(self) -> int:
+        return self.n_rows
+
+    @property
+    def n_targets(self) -> int:
+        return 1
+
+    @property
+    def n_queries(self) -> int:
+        """Queries with rows of positive weight, as the first pass found."""
+        return 0 if self._latest.summed is None else int(self._latest.summed.counts[1])
+
+    def settings(self, given: Settings) -> Settings:
+        return given
+
+    def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
+        raise InputError("This needs all rows in memory.", parameter="data")
+
+    def parts(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[Parts]:
+        return [StreamedParts(self, setting, tuple(together) or (setting,))]
+
+    def items(self, numbers: Index) -> Any:
+        """The features of some rows, ascending; those of the latest are kept, which all kernels ask for."""
+        if self._latest.numbers is not numbers:
+            ends = np.cumsum(self.counts)
+            wanted: dict[int, Index] = {}
+            holding = []
+            for k in np.unique(np.searchsorted(ends, numbers, side="right")):
+                part = self.dataset.parts[k]
+                first = ends[k] - self.counts[k]
+                wanted[part.first_row] = numbers[(numbers >= first) & (numbers < ends[k])] - first
+                holding.append(part)
+            given, found = zip(*map_parts(partial(_rows_of, wanted), holding, self.executor), strict=True)
+            self._latest.given = np.concatenate(given)
+            self._latest.items = np.vstack(found).astype(np.float64, copy=False)
+            self._latest.numbers = numbers
+        return self._latest.items
+
+    def given_numbers(self, rows: Index) -> Index:
+        """Numbers in the data set of the rows that were asked for latest."""
+        assert self._latest.numbers is rows
+        assert self._latest.given is not None
+        return self._latest.given
+
+    def summed(self, settings: tuple[Setting, ...], basis: Basis | None) -> Summed:
+        """The equations of some graphs, from one pass.
+
+        Raises
+        ------
+        InputError
+            If no query holds two different labels.
+        """
+        if self._latest.settings == settings and self._latest.basis is basis and self._latest.summed is not None:
+            return self._latest.summed
+        task = partial(_equations, settings, basis)
+        found: Summed = left_fold(map_parts(task, self.dataset.parts, self.executor))
+        rows, queries, varied = found.counts.tolist()
+        if not varied and any(setting.regression_weight == 0.0 for setting in settings):
+            raise InputError(
+                f"Nothing to compare: none of the {queries} queries holds two items with different labels ({rows} "
+                "rows). Check the labels and the query ids.",
+                parameter="y",
+            )
+        self._latest.settings = settings
+        self._latest.basis = basis
+        self._latest.summed = found
+        return found
 
 
-def held_out_values(
-    data: Any, model: Model, measure: Measure, basis: Basis | None = None, executor: Any = None
-) -> Array:
-    """The second pass: the held-out values (queries, alphas)."""
-    return np.concatenate(list(map_parts(partial(_held_out, model, measure, basis), data.parts, executor)))
+@dataclass(frozen=True, eq=False)
+class StreamedParts(Parts):
+    """The parts of a data set with one graph; ``together`` are all graphs whose equations come from the same pass."""
+
+    data: StreamedItems
+    setting: Setting
+    together: tuple[Setting, ...]
+
+    @property
+    def primal(self) -> bool:
+        return True
+
+    def equations(self, basis: Basis | None) -> Equations:
+        return self.data.summed(self.together, basis).equations[self.together.index(self.setting)]
+
+    def hold_out(
+        self,
+        smoother: Smoother,
+        basis: Basis | None,
+        values: Array,
+        judge: Callable[[Any, Array], R],
+        folds: Sequence[Index] | None,
+        *,
+        means: bool,
+    ) -> list[R]:
+        _, queries, varied = self.data.summed(self.together, basis).counts.tolist()
+        check_two_vary(varied, queries, "Give validation data (validation).")
+        task = partial(_held_out, self.setting, basis, smoother, values, judge)
+        found = map_parts(task, self.data.dataset.parts, self.data.executor)
+        return list(chain.from_iterable(found))
 
 
-def validated_values(
-    data: Any, model: Model, measure: Measure, basis: Basis | None = None, executor: Any = None
-) -> Array:
-    """The values (queries, alphas) on other data."""
-    weights = model.smoother.path(model.alphas)[:, :, 0].T
-    return np.concatenate(list(map_parts(partial(_validated, weights, measure, basis), data.parts, executor)))
+def streamed_plan(measure: Measure, validation: Any, executor: Any) -> Plan:
+    """Leave-query-out of all rows, or validation data: one pass for each candidate."""
 
+    def left_out(data: Data, candidate: Any, problem: LeastSquaresProblem, values: Array) -> Curve:
+        return problem.held_out_curve(measure, None, values)
 
-def _features(X: Any, basis: Basis | None) -> Any:
-    return X if basis is None else basis.features(X)
+    def validated(data: Data, candidate: Any, problem: LeastSquaresProblem, values: Array) -> Curve:
+        (path,) = problem.path(values).paths
+        task = partial(_validated, path.all_functions(), measure)
+        found = np.concatenate(list(map_parts(task, validation.parts, executor)))
+        return Curve(*mean_and_error(found), found)
+
+    if validation is None:
+        return Plan(measure, "", left_out)
+    return Plan(measure, "", validated, mutual=False)

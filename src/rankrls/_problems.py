@@ -1,0 +1,109 @@
+"""What a search compares: candidates, the problems that they pose for some data, and the solutions of these."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._comparisons import Data
+from rankrls.kernels import Kernel
+from rankrls.metrics import Measure
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import Array, Index
+
+LINEAR = Kernel("linear")
+
+
+class Solutions(Protocol):
+    """Functions for several values of a problem's parameter."""
+
+    def scores(self, X: Any) -> Array:
+        """Scores of items, (rows, values, targets)."""
+        ...
+
+
+S = TypeVar("S", bound=Solutions)
+
+
+class Problem(ABC, Generic[S]):
+    """One kernel with one graph on some data, for every value of its parameter.
+
+    Attributes
+    ----------
+    parameter : str
+        The name of the parameter, such as "alpha".
+    lost_feature : int or None
+        The number of a feature that is lost in rounding beside others.
+    """
+
+    parameter: ClassVar[str]
+
+    @abstractmethod
+    def axis(self) -> Array:
+        """An automatic grid, the simplest model first."""
+
+    @abstractmethod
+    def path(self, values: Array) -> S:
+        """The functions of several values."""
+
+    def solve(self, value: float) -> S:
+        """The function of one value."""
+        return self.path(np.array([value]))
+
+    @property
+    def lost_feature(self) -> int | None:
+        return None
+
+    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Any:
+        """Every value evaluated with held-out units, each by itself or in folds, without refitting.
+
+        None if only refits can give it.
+        """
+        return None
+
+    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array] | None:
+        """Margins (preferences, values) of the second preferences of each fold, fitted to the first; None likewise."""
+        return None
+
+    def scores_without(self, blocks: Sequence[Any], values: Array) -> Array | None:
+        """Scores of the rows of each block by the model of all others, (rows, values, targets); None likewise."""
+        return None
+
+    def unresolved(self, values: Array) -> NDArray[np.bool_]:
+        """Which values are lost in rounding: their held-out scores mean nothing."""
+        return np.zeros(len(values), dtype=bool)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate(ABC, Generic[S]):
+    """A cheap description of a problem. It costs nothing until it is posed.
+
+    Attributes
+    ----------
+    kernel : Kernel
+    choices : dict
+        What is chosen with it, by parameter.
+    square : bool
+        Whether X is a kernel matrix with a column for each training item.
+    """
+
+    kernel: Kernel = LINEAR
+    choices: dict[str, Any] = field(default_factory=dict)
+
+    @abstractmethod
+    def problem(self, data: Data) -> Problem[S]:
+        """The problem of some data."""
+
+    @property
+    def square(self) -> bool:
+        return self.kernel.name == "precomputed"
+
+    @property
+    def basis(self) -> Basis | None:
+        """The items that functions expand over, if not all."""
+        return None

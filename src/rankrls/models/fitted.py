@@ -1,0 +1,188 @@
+"""Everything that a fit finds: an estimator's attributes are set from it, in one place, at the very end."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from rankrls._arrays import moved, on_device
+from rankrls._comparisons import Data, PreferredItems
+from rankrls._errors import InputWarning
+from rankrls.kernels import Kernel
+from rankrls.models.parameters import Check
+from rankrls.numerics.basis import Basis
+from rankrls.numerics.scorer import Scorer
+from rankrls.selection.curves import logistic_slope
+from rankrls.selection.optimism import search_bias
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import SearchState
+
+
+class NotConverged(InputWarning, ConvergenceWarning):
+    """An iteration ended before its tolerance was reached."""
+
+
+@dataclass(frozen=True, eq=False)
+class Fitted:
+    """Everything that a fit finds.
+
+    Attributes
+    ----------
+    data : Data
+        What was fitted.
+    attributes : mapping
+        The estimator's attributes, by name.
+    warnings : tuple of Warning
+        What users are told of the result.
+    """
+
+    data: Data
+    attributes: Mapping[str, Any]
+    warnings: tuple[Warning, ...] = field(default=())
+
+    @classmethod
+    def of(
+        cls,
+        data: Data,
+        scorer: Scorer | None = None,
+        kernel: Kernel | None = None,
+        basis: Basis | None = None,
+        **more: Any,
+    ) -> Fitted:
+        """Attributes of the data, of a function of items and of its basis, and more of one's own."""
+        known = {**_of_data(data), **more}
+        if scorer is not None:
+            known |= _of_function(data, scorer)
+        if kernel is not None:
+            known["_kernel_"] = kernel
+        if basis is not None:
+            assert basis.numbers is not None
+            known["basis_indices_"] = data.given_numbers(basis.numbers)
+        return cls(data, known)
+
+    def with_attributes(self, **more: Any) -> Fitted:
+        """The same with more attributes."""
+        return replace(self, attributes={**self.attributes, **more})
+
+    def told(self, *warnings: Warning) -> Fitted:
+        """The same with more warnings."""
+        return replace(self, warnings=(*self.warnings, *warnings))
+
+    def chosen_by(self, plan: Plan, data: Data, found: SearchState[Any]) -> Fitted:
+        """The same with what was chosen, and how; ``data`` were held out."""
+        told = self.warnings
+        if found.lost_feature is not None:
+            told = (*told, lost_feature_warning(data, found.lost_feature))
+        choice = {**choice_attributes(found, plan.description, data), **_held_out(data, found)}
+        # what a solver knows better of the choice stays
+        return replace(self, attributes={**choice, **self.attributes}, warnings=told)
+
+
+class FittedAttributes(BaseEstimator):
+    """An estimator whose fitted attributes are set in one place."""
+
+    _checks: ClassVar[Mapping[str, Check]] = {}
+
+    def _set_fitted(self, fitted: Fitted, stacklevel: int = 4) -> Self:
+        """Set the attributes of a fit that has succeeded, and warn of what users are told."""
+        self._set_attributes(fitted.attributes)
+        for warning in fitted.warnings:
+            warnings.warn(warning, stacklevel=stacklevel)
+        return self
+
+    def _set_attributes(self, attributes: Mapping[str, Any]) -> Self:
+        """Set the attributes of a fit that has succeeded, in place of those of an earlier one."""
+        known: dict[str, Any] = self.__dict__
+        for name in [name for name in known if name.endswith("_") and not name.startswith("__")]:
+            del known[name]
+        known.update(attributes)
+        return self
+
+
+def _of_data(data: Data) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "n_queries_": data.n_queries,
+        "fitted_with_qid_": data.has_qid,
+        "_one_target_": data.one_target,
+    }
+    if data.features.count is not None:
+        known["n_features_in_"] = data.features.count
+    if data.features.names is not None:
+        known["feature_names_in_"] = data.features.names
+    if data.propensities is not None:
+        known["propensities_"] = data.propensities
+    return known
+
+
+def _of_function(data: Data, scorer: Scorer) -> dict[str, Any]:
+    """A function as public coefficients."""
+    scorer = scorer.over(data.kept)
+    known: dict[str, Any] = {}
+    if scorer.weights is not None:
+        weights = scorer.weights
+        known["coef_"] = _stored(weights[:, 0] if data.one_target else weights.T, data.like)
+    if scorer.coefficients is not None:
+        coefficients = scorer.coefficients
+        known["dual_coef_"] = _stored(coefficients[:, 0] if data.one_target else coefficients, data.like)
+    if scorer.items is not None:
+        known["X_fit_"] = moved(scorer.items, data.like)
+    return known
+
+
+def _stored(values: Any, like: Any) -> Any:
+    return values if on_device(values) else moved(np.ascontiguousarray(values), like)
+
+
+def choice_attributes(found: SearchState[Any], description: str, data: Data | None = None) -> dict[str, Any]:
+    """What a search chose, and how."""
+    parameter = found.parameter
+    by_item = isinstance(data, PreferredItems) and data.new == "items"
+    return {
+        f"{parameter}_": found.best_value,
+        **{f"{name}_at_edge_": at_edge for name, at_edge in found.edges.items()},
+        "best_params_": {**found.best_choices, parameter: found.best_value},
+        "best_index_": found.best_index,
+        "best_score_": found.best_score,
+        "best_score_error_": found.best_error,
+        "optimism_": search_bias(found),
+        "cv_results_": found.table(),
+        "selection_": described(description, data),
+        "query_scores_": None if by_item else found.best_values,
+        "held_out_scores_": None,
+    }
+
+
+def described(description: str, data: Data | None) -> str:
+    """How a model was chosen, and that its clicks were corrected."""
+    corrected = data is not None and data.propensities is not None
+    return f"{description}, clicks weighted by inverse propensities" if corrected else description
+
+
+def _held_out(data: Data, found: SearchState[Any]) -> dict[str, Any]:
+    """Held-out scores of labelled items; of preferences what win probabilities need."""
+    if found.best_scores is None:
+        return {}
+    if isinstance(data, PreferredItems):
+        margins = found.best_scores[:, 0]
+        held = np.isfinite(margins)
+        slope = logistic_slope(margins[held], data.graph.strength[held], data.graph.weight[held])
+        return {"win_slope_": slope}
+    scores = moved(data.given_rows(found.best_scores), data.X if data.like is None else data.like)
+    return {"held_out_scores_": scores[:, 0] if data.one_target else scores}
+
+
+def lost_feature_warning(data: Data, feature: int) -> InputWarning:
+    """That rounding of a large feature hides a small one."""
+    names = data.features.names
+    return InputWarning(
+        f"Feature {data.features.called(feature)} varies so much less than others that rounding hides it. Scale the "
+        "features, for example with StandardScaler.",
+        parameter="X",
+        column=feature if names is None else str(names[feature]),
+    )

@@ -1,0 +1,403 @@
+"""Data checked once, where they come in through an estimator's methods: X, labels, queries, weights, preferences."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from scipy.sparse.linalg import LinearOperator
+from sklearn import get_config
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
+
+from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
+from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of
+from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
+from rankrls._errors import InputError, InputWarning
+from rankrls._missing import unmasked
+from rankrls._preferences import check_preferences
+from rankrls._queries import in_words, label_varies, query_layout
+from rankrls._rows import check_finite_features, refuse_container
+from rankrls.clicks import Propensities, corrected_clicks
+from rankrls.metrics._values import check_weights as check_row_weights
+from rankrls.models.spec import Accepts, Spec, XKind
+from rankrls.numerics.graph import Array
+from rankrls.selection.curves import judged_queries
+from rankrls.selection.plans import Plan, validation_plan
+
+
+@dataclass(frozen=True, eq=False)
+class Clicks:
+    """Where rows were shown, and how often: what corrects clicks as labels."""
+
+    position: Any = None
+    impressions: Any = None
+    propensities: Any = None
+
+    @property
+    def given(self) -> bool:
+        """Whether y holds clicks."""
+        return any(each is not None for each in (self.position, self.impressions, self.propensities))
+
+
+NO_CLICKS = Clicks()
+
+
+def labelled_items(
+    spec: Spec[Any],
+    X: Any,
+    y: Any,
+    qid: Any,
+    sample_weight: Any,
+    *,
+    clicks: Clicks = NO_CLICKS,
+    comparable: bool = True,
+    seen: Features | None = None,
+) -> LabelledItems:
+    """Checked items with labels, without rows of weight zero.
+
+    Parameters
+    ----------
+    spec : Spec
+        Of the estimator.
+    X, y, qid, sample_weight
+        As users give them.
+    clicks : Clicks
+        Of labels that are clicks.
+    comparable : bool
+        Whether labels must order something.
+    seen : Features, optional
+        Those that X must have; any by default.
+    """
+    Y, one_target = check_labels(spec.name, spec.accepts, y)
+    given, features = check_features(spec.name, spec.accepts, spec.kind, X, seen, signed=spec.signed)
+    X = in_place(given)
+    m = _num_samples(given)
+    if m != len(Y):
+        raise InputError(f"X has {m} items but y has {len(Y)} labels; it needs one label per item.", parameter="y")
+    layout = query_layout(qid, m)
+    weights = check_weights(sample_weight, m)
+    propensities = None
+    if clicks.given:
+        host_only(X, "The correction of clicks")
+        Y, factors, propensities = _corrected(spec, X, Y, qid, clicks)
+        weights = factors if weights is None else weights * factors
+    data = LabelledItems(
+        X,
+        None,
+        qid is not None,
+        one_target,
+        Y,
+        layout,
+        weights,
+        features=features,
+        propensities=propensities,
+        like=None if X is given else given[:0, :],
+    )
+    data = data.of_positive_weight(square=spec.kind == "kernel")
+    if comparable:
+        check_comparable(data, spec.regression_weight)
+    return data
+
+
+def _corrected(spec: Spec[Any], X: Any, Y: Array, qid: Any, clicks: Clicks) -> tuple[Array, Array, Propensities]:
+    """Clicks as labels and weights without the bias of position."""
+    if not spec.accepts.clicks:
+        problem = f"{spec.name} cannot be fitted on clicks. Use a squared loss, as in RankRLSCV."
+        raise InputError(problem, parameter="position")
+    if clicks.position is None:
+        raise InputError("impressions and propensities need position, the position of each row.", parameter="position")
+    if Y.shape[1] > 1:
+        raise InputError(f"Clicks must be one target; y has {Y.shape[1]}.", parameter="y")
+    labels, weights, found = corrected_clicks(
+        X, Y[:, 0], clicks.position, qid=qid, impressions=clicks.impressions, propensities=clicks.propensities
+    )
+    return labels[:, None], weights, found
+
+
+def preferred_items(
+    spec: Spec[Any],
+    X: Any,
+    winners: Any,
+    losers: Any,
+    strength: Any,
+    weight: Any,
+    *,
+    groups: Any = None,
+    item_id: Any = None,
+) -> PreferredItems:
+    """Checked items with preferences between them; preferences of weight zero are dropped."""
+    X, features = check_features(spec.name, spec.accepts, spec.kind, X, None, signed=spec.signed)
+    host_only(X, "A fit of preferences")
+    given = check_preferences(winners, losers, _num_samples(X), strength, weight)
+    if groups is not None:
+        given = replace(given, groups=query_layout(groups, given.n_rows, name="groups").codes)
+    kept = given.weight > 0.0
+    if not kept.any():
+        name = "weight" if len(kept) else "winners"
+        raise InputError("There are no preferences, or all of them have weight zero.", parameter=name)
+    check_magnitude("strength", given.strength)
+    check_magnitude("weight", given.weight)
+    given = given if kept.all() else given.take(kept)
+    if not given.strength.any():
+        raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
+    identity = query_layout(np.arange(given.n_items) if item_id is None else item_id, given.n_items, name="item_id")
+    return PreferredItems(X, None, False, True, given, identity.codes, features=features)
+
+
+def warn_of_one_ranking(spec: Spec[Any], data: LabelledItems) -> None:
+    """Warn if positions of one ranking of all rows decide: its folds have other positions than any query has."""
+    measure = spec.measure
+    if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
+        return
+    problem = f"Without qid, {measure} looks at the first positions of one ranking of all {data.n_rows} rows."
+    remedy = "Pass qid, or choose by pairs (scoring)."
+    warnings.warn(InputWarning(f"{problem} {remedy}", parameter="qid"), stacklevel=4)
+
+
+@dataclass(frozen=True, eq=False)
+class Validation:
+    """Other labelled items to choose by."""
+
+    X: Any = None
+    y: Any = None
+    qid: Any = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there are any."""
+        return self.X is not None or self.y is not None or self.qid is not None
+
+
+def validation_items(spec: Spec[Any], data: Data, validation: Validation, cv: Any) -> Plan | None:
+    """Validation data as a plan; None if none are given."""
+    if not validation.given:
+        return None
+    assert spec.measure is not None
+    if cv is not None:
+        raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
+    if validation.X is None or validation.y is None:
+        raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
+    if data.has_qid and validation.qid is None:
+        problem = "The training data have query ids (qid), so the validation data need them too. Pass qid_val, one id"
+        raise InputError(f"{problem} per row of X_val.", parameter="qid_val")
+    try:
+        items = labelled_items(
+            spec, validation.X, validation.y, validation.qid, None, comparable=False, seen=data.features
+        )
+    except InputError as error:
+        name = None if error.parameter is None else f"{error.parameter}_val"
+        raise error.replace(message=f"Validation data: {error.message}", parameter=name) from None
+    if items.n_targets != data.n_targets:
+        raise InputError(f"y_val has {items.n_targets} targets, and y {data.n_targets}.", parameter="y_val")
+    if spec.kind == "kernel" and data.kept is not None and not isinstance(data.X, LinearOperator):
+        items = replace(items, X=items.X[:, data.kept])  # the columns that a model of the kept rows takes
+    if not judged_queries(spec.measure, items.Y[:, 0], items.layout).any():
+        raise InputError("The validation data have no query with two different labels.", parameter="y_val")
+    return validation_plan(spec.measure, items, f"validation data with {in_words(items.n_queries)}")
+
+
+class _FeatureCheck(BaseEstimator):
+    """Remembers the features of X in an estimator's place: a fit that fails leaves the estimator as it was."""
+
+    def __init__(self, seen: Features | None = None) -> None:
+        if seen is not None and seen.count is not None:
+            self.n_features_in_ = seen.count
+        if seen is not None and seen.names is not None:
+            self.feature_names_in_ = seen.names
+
+    @property
+    def features(self) -> Features:
+        known = vars(self)
+        return Features(known.get("n_features_in_"), known.get("feature_names_in_"))
+
+
+def check_features(
+    name: str, accepts: Accepts, kind: XKind, X: Any, seen: Features | None, *, signed: bool = False
+) -> tuple[Any, Features]:
+    """Items to fit, checked, and their features; those that were ``seen``, if any."""
+    holder = type(name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn name the class
+    checked = check_items(holder, X, kind, accepts, name=name, reset=seen is None, fits=True, signed=signed)
+    return checked, holder.features
+
+
+def check_items(
+    holder: BaseEstimator,
+    X: Any,
+    kind: XKind,
+    accepts: Accepts,
+    *,
+    name: str,
+    reset: bool = False,
+    fits: bool = False,
+    signed: bool = False,
+) -> Any:
+    """Check items against the features that ``holder`` knows, or have it remember them (``reset``).
+
+    ``fits`` also refuses features whose products overflow.
+    """
+    if kind == "objects" and not _is_matrix(X):
+        X = list(X)
+        if fits and not X:
+            raise InputError("X is empty: at least one row is needed.", parameter="X")
+        return X
+    if isinstance(X, LinearOperator) and kind == "kernel" and accepts.operators:
+        validate_data(holder, X, reset=reset, skip_check_array=True)
+        return X
+    if hasattr(X, "__dask_graph__"):
+        problem = "X is a Dask collection, which would be loaded into memory. Use the estimators of rankrls.dask."
+        raise InputError(problem, parameter="X")
+    if on_device(X) and get_config()["array_api_dispatch"]:
+        return _check_on_device(holder, X, kind, accepts, name=name, reset=reset, fits=fits, signed=signed)
+    refuse_container(X, "X")
+    _refuse_dates(X)
+    X = unmasked(X)
+    try:  # whether all is finite is checked below, with the row and the column in the message
+        checked = validate_data(
+            holder,
+            X,
+            reset=reset,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+            ensure_all_finite=False,
+            estimator=name,
+        )
+    except ValueError as error:
+        _refuse_text(X, error)
+        raise
+    checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
+    if not accepts.missing_features:
+        products = fits and not accepts.overflowing_products
+        check_finite_features(checked, _names(holder), products=products)
+    return checked
+
+
+def check_matrix(holder: BaseEstimator, X: Any, accepts: Accepts) -> Any:
+    """Features to predict for: a dense C-ordered or CSR matrix of finite features; float32 stays float32."""
+    return check_items(holder, X, "features", accepts, name=type(holder).__name__)
+
+
+def _names(holder: BaseEstimator) -> Any:
+    return vars(holder).get("feature_names_in_")
+
+
+def _is_matrix(X: Any) -> bool:
+    """Whether X holds features, and not objects for a callable kernel."""
+    numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
+    return numbers or on_device(X) or sparse.issparse(X) or hasattr(X, "iloc")
+
+
+def _check_on_device(
+    holder: BaseEstimator,
+    X: Any,
+    kind: XKind,
+    accepts: Accepts,
+    *,
+    name: str,
+    reset: bool,
+    fits: bool,
+    signed: bool,
+) -> Any:
+    """:func:`check_items` for an array that stays on its device."""
+    if not accepts.devices:
+        host_only(X, name)
+    if signed:
+        host_only(X, f"{name} with constraints on signs")
+    if kind != "features":
+        host_only(X, "A kernel that is not a formula of features")
+    xp = namespace(X)
+    checked = validate_data(
+        holder, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False, estimator=name
+    )
+    with np.errstate(over="ignore"):
+        size = float(xp.linalg.vector_norm(checked))  # which squares, as products do
+    if not LEAST <= size <= LARGEST:
+        check_finite_features(to_host(checked), _names(holder), products=fits)
+    return checked
+
+
+def _refuse_dates(X: Any) -> None:
+    """An error about the first column of dates or times of a data frame."""
+    for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
+        of_numpy = getattr(kind, "kind", "")
+        of_polars = getattr(kind, "is_temporal", None)
+        if of_numpy in ("m", "M") or (of_polars is not None and of_polars()):
+            problem = f"Column {str(name)!r} of X holds {kind}, not numbers."
+            remedy = "Encode it (rankrls.preprocessing.TableEncoder), or drop it."
+            raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
+
+
+def _refuse_text(X: Any, error: ValueError) -> None:
+    """An error about the first cell that is text, if there is one: scikit-learn's names no place."""
+    cells = np.asarray(X)
+    for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
+        try:
+            float(value) if isinstance(value, str) else 0.0
+        except ValueError:
+            row, number = place
+            column = str(X.columns[number]) if hasattr(X, "columns") else number
+            remedy = "Encode the column with TableEncoder, or drop it."
+            problem = f"Input X holds the text {str(value)!r}: row {row}, column {column}. {remedy}"
+            raise InputError(problem, parameter="X", row=row, column=column) from error
+
+
+def check_labels(name: str, accepts: Accepts, y: Any) -> tuple[Array, bool]:
+    """Labels as (m, targets) float64, NaN if the model takes unlabelled rows; and whether they came as (m,)."""
+    if y is None:
+        raise InputError(f"{name} requires y to be passed, but the target y is None.", parameter="y")
+    if sparse.issparse(y):
+        numbers_of("y", y)  # which refuses it
+    y = to_host(y) if on_device(y) else unmasked(y)
+    given = np.asarray(y) if accepts.several_targets else column_or_1d(y, warn=True)
+    if given.dtype.kind == "c":
+        raise InputError("Complex data not supported: y must hold real numbers.", parameter="y")
+    Y = numbers_of("y", given)
+    if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
+        raise InputError(f"y must have shape (m,) or (m, targets); got {Y.shape}.", parameter="y")
+    good = np.isfinite(Y)
+    if accepts.missing_labels:
+        good |= np.isnan(Y)
+    if not good.all():
+        row, *target = np.argwhere(~good)[0].tolist()
+        value = "NaN" if np.isnan(Y[row, *target]) else "infinity"
+        where = f"row {row}{f', target {target[0]}' if target else ''}"
+        raise InputError(f"Input y contains {value} in {where}: every label must be finite.", parameter="y", row=row)
+    check_magnitude("y", Y)
+    return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
+
+
+def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+    """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
+    given = sample_weight if sample_weight is None or sparse.issparse(sample_weight) else to_host(sample_weight)
+    weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
+    if weights is not None and not weights.any():
+        problem = "All values of sample_weight are zero: at least one must be positive."
+        raise InputError(problem, parameter="sample_weight")
+    if weights is not None:
+        check_magnitude("sample_weight", weights)
+    return weights
+
+
+def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
+    """A model of queries cannot be judged as if everything were one query."""
+    if fitted_with_qid and qid is None:
+        raise InputError(
+            f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "
+            f"compared. Pass qid to {what}, one id per row. If scikit-learn makes the call (pipelines, searches, "
+            "cross_validate), call sklearn.set_config(enable_metadata_routing=True) first.",
+            parameter="qid",
+        )
+
+
+def check_comparable(data: LabelledItems, regression_weight: float) -> None:
+    """Refuse labels that order nothing."""
+    if regression_weight == 0.0 and not label_varies(data.Y, data.layout).any():
+        m, q = data.layout.n_rows, data.layout.n_queries
+        where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
+        problem = f"Nothing to compare: {where} two items with different labels ({m} sample{'s' if m != 1 else ''})."
+        raise InputError(f"{problem} Check the labels and the query ids.", parameter="y")

@@ -1,0 +1,314 @@
+"""What an estimator's parameters ask for, checked and frozen, and the one way from there to a fitted model."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any, Generic, Literal, Self, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._arrays import memory_of_device
+from rankrls._comparisons import Data, Features, Setting, Settings
+from rankrls._errors import InputError
+from rankrls._problems import Candidate, S
+from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
+from rankrls.metrics import Measure, resolve_measure
+from rankrls.models.fitted import Fitted
+from rankrls.models.parameters import KernelLike, Several, combinations, options
+from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
+from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
+from rankrls.selection.plans import Plan
+from rankrls.selection.search import SearchState, search
+
+XKind: TypeAlias = Literal["features", "kernel", "objects"]
+"""What X holds: features, a precomputed kernel matrix, or objects for a callable kernel."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Accepts:
+    """Data that an estimator can be fitted on.
+
+    Attributes
+    ----------
+    devices : bool
+        Arrays of other libraries than numpy, on their device.
+    operators : bool
+        A LinearOperator as the kernel matrix.
+    missing_features : bool
+        NaN in X.
+    missing_labels : bool
+        NaN in y, for rows without a label.
+    several_targets : bool
+        y with several columns.
+    clicks : bool
+        Clicks, corrected by weights of a squared loss.
+    overflowing_products : bool
+        Features whose products overflow, because they are only compared.
+    """
+
+    devices: bool = False
+    operators: bool = False
+    missing_features: bool = False
+    missing_labels: bool = False
+    several_targets: bool = True
+    clicks: bool = True
+    overflowing_products: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class KernelGrid:
+    """Kernels to try: every combination of names and numbers.
+
+    Attributes
+    ----------
+    values : mapping
+        ``kernel``, ``gamma``, ``degree`` and ``coef0``, each one value or several.
+    params : mapping or None
+        Keyword arguments of a callable kernel.
+    """
+
+    values: Mapping[str, Any]
+    params: Mapping[str, Any] | None = None
+
+    @classmethod
+    def of(
+        cls,
+        kernel: Several[KernelLike],
+        gamma: Several[float | None],
+        degree: Several[int],
+        coef0: Several[float],
+        kernel_params: Mapping[str, Any] | None,
+    ) -> KernelGrid:
+        """The kernels of an estimator's parameters, which are checked."""
+        values = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+        for each in combinations(values):
+            check_kernel(**each, kernel_params=kernel_params)
+        return cls(values, kernel_params)
+
+    @property
+    def names(self) -> tuple[KernelLike, ...]:
+        """The kernels' names, or functions."""
+        return options(self.values["kernel"], "kernel")
+
+    @property
+    def kind(self) -> XKind:
+        """What X holds.
+
+        Raises
+        ------
+        InputError
+            For kernels that take different kinds of X.
+        """
+        special = [name for name in self.names if callable(name) or name == "precomputed"]
+        if special and len(self.names) > 1:
+            problem = "A callable or precomputed kernel cannot be one of several: X has another meaning for it."
+            raise InputError(problem, parameter="kernel")
+        if not special:
+            return "features"
+        return "kernel" if special == ["precomputed"] else "objects"
+
+    def resolved(self, X: Any) -> list[tuple[Kernel, dict[str, Any]]]:
+        """Every kernel with its default parameters filled in from X, and what it chooses."""
+        found: dict[tuple[Any, ...], tuple[Kernel, dict[str, Any]]] = {}
+        for values in combinations(self.values):
+            kernel = resolve_kernel(
+                X, values["kernel"], values["gamma"], values["degree"], values["coef0"], self.params
+            )
+            known = {**values, "gamma": kernel.gamma}
+            choices = {name: known[name] for name in ("kernel", *kernel_parameters(values["kernel"]))}
+            found.setdefault(tuple(choices.items()), (kernel, choices))
+        return list(found.values())
+
+
+def graph_settings(ties: Several[str], balance: Several[str], regression_weight: float) -> Settings:
+    """Every graph that an estimator's parameters ask for, and what it chooses."""
+    beta = float(regression_weight)
+    both = combinations({"ties": ties, "balance": balance})
+    return tuple((Setting(**values, regression_weight=beta), values) for values in both)
+
+
+def _features_of_mask(positive: Any, n_features: int | None) -> Any:
+    """Numbers of the features that a mask names; anything else as it is."""
+    mask = np.asarray(positive)
+    if mask.dtype != np.bool_:
+        return positive
+    if mask.shape != (n_features,):
+        problem = f"positive is a mask of shape {mask.shape}; X has {n_features} features."
+        raise InputError(problem, parameter="positive")
+    return np.flatnonzero(mask)
+
+
+def feature_signs(positive: Any, features: Features, kernels: KernelGrid, solver: str) -> NDArray[np.int8] | None:
+    """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
+    n_features = 1 if features.count is None else features.count
+    if isinstance(positive, (bool, np.bool_)):
+        positive = range(n_features) if positive else ()
+    if isinstance(positive, str) or not np.iterable(positive):
+        problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
+        raise InputError(problem, parameter="positive")
+    if not isinstance(positive, Mapping):
+        positive = _features_of_mask(positive, features.count)
+    given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
+    if not given:
+        return None
+    others = [name for name in kernels.names if not (isinstance(name, str) and name == "linear")]
+    if others or solver == "dual":
+        given_as = f"kernel={others[0]!r}" if others else f"solver={solver!r}"
+        problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
+        raise InputError(problem, parameter="positive")
+    names = () if features.names is None else features.names
+    known: dict[Any, int] = {number: number for number in range(n_features)}
+    known.update(zip(names, range(n_features), strict=False))
+    signs = np.zeros(n_features, dtype=np.int8)
+    for feature, sign in given.items():
+        if (
+            isinstance(feature, bool | np.bool_)
+            or feature not in known
+            or isinstance(sign, str)
+            or sign not in (-1, 0, 1)
+        ):
+            problem = f"positive names feature {feature!r} with sign {sign!r}: no feature of X, or not -1, 0 or 1."
+            raise InputError(problem, parameter="positive")
+        signs[known[feature]] = sign
+    return signs if signs.any() else None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Spec(ABC, Generic[S]):
+    """What an estimator's parameters ask for. Nothing behind it sees the estimator.
+
+    Attributes
+    ----------
+    name : str
+        The estimator's, for messages.
+    accepts : Accepts
+    kind : {"features", "kernel", "objects"}
+        What X holds.
+    signed : bool
+        Whether weights have constrained signs.
+    regression_weight : float
+        The part of the loss that is regression; only without one must labels order something.
+    grid : ndarray or None
+        Values of the problem's parameter, the simplest model first; None for an automatic grid. An estimator that
+        chooses nothing has one value.
+    measure : Measure or None
+        By which models are compared; None if nothing is chosen.
+    rule : str
+    verbose : int
+    """
+
+    name: str
+    accepts: Accepts = field(default_factory=Accepts)
+    kind: XKind = "features"
+    signed: bool = False
+    regression_weight: float = 0.0
+    grid: NDArray[np.float64] | None = None
+    measure: Measure | None = None
+    rule: str = "best"
+    verbose: int = 0
+
+    def for_preferences(self) -> Self:
+        """The same for preferences in the place of labels."""
+        return self
+
+    @abstractmethod
+    def candidates(self, data: Data) -> Iterator[Candidate[S]]:
+        """What is tried on some data."""
+
+    @abstractmethod
+    def fitted(self, data: Data, solved: Solved[S]) -> Fitted:
+        """The attributes of the model that was solved for or chosen."""
+
+    def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
+        """The one way: with a plan the best candidate and value, without one the only ones."""
+        if plan is None:
+            return self.fitted(data, self.solve(data))
+        return self.chosen(data, plan, self.search(data, plan))
+
+    def search(self, data: Data, plan: Plan) -> SearchState[S]:
+        """Every candidate at every value, evaluated by a plan."""
+        return search(self.candidates(data), data, plan, self.rule, self.grid, self.verbose)
+
+    def chosen(self, data: Data, plan: Plan, found: SearchState[S]) -> Fitted:
+        """The attributes of what a search has found."""
+        assert found.candidate is not None
+        assert found.solutions is not None
+        solved = Solved(found.candidate, found.solutions, found.best_value, found.lost_feature, found)
+        return self.fitted(data, solved).chosen_by(plan, data, found)
+
+    def solve(self, data: Data) -> Solved[S]:
+        """The only candidate with its only value."""
+        candidate = next(self.candidates(data))
+        with memory_of_device(data.X):
+            problem = candidate.problem(data)
+            value = float(problem.axis()[-1] if self.grid is None else self.grid[0])
+            return Solved(candidate, problem.solve(value), value)
+
+
+@dataclass(frozen=True, eq=False)
+class Solved(Generic[S]):
+    """The candidate and the value that were solved for, and their solution; with how they were found, if chosen."""
+
+    candidate: Candidate[S]
+    solutions: S
+    value: float
+    lost_feature: int | None = None
+    found: SearchState[S] | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LeastSquaresSpec(Spec[LeastSquaresSolutions]):
+    """RankRLS with every kernel and every graph; those of one kernel share its basis, if there is one.
+
+    Attributes
+    ----------
+    kernels : KernelGrid
+    graphs : sequence of (Setting, dict)
+    solver : {"auto", "primal", "dual"}
+    positive : bool, sequence or dict
+    basis : BasisSpec or None
+    """
+
+    kernels: KernelGrid
+    graphs: Settings
+    solver: str = "auto"
+    positive: Any = False
+    basis: BasisSpec | None = None
+
+    def candidates(self, data: Data) -> Iterator[LeastSquares]:
+        signs = feature_signs(self.positive, data.features, self.kernels, self.solver)
+        numbers = None if self.basis is None else basis_numbers(self.basis, data)
+        for kernel, choices in self.kernels.resolved(data.X):
+            check_square(data.X, kernel)
+            make = None if numbers is None else cache(partial(make_basis, data, kernel, numbers))
+            settings = data.settings(self.graphs)
+            together = [setting for setting, _ in settings]
+            for setting, chosen in settings:
+                yield LeastSquares(
+                    kernel=kernel,
+                    choices={**choices, **chosen},
+                    setting=setting,
+                    solver=self.solver,
+                    signs=signs,
+                    make_basis=make,
+                    together=together,
+                )
+
+    def fitted(self, data: Data, solved: Solved[LeastSquaresSolutions]) -> Fitted:
+        candidate = solved.candidate
+        return Fitted.of(data, solved.solutions[0], candidate.kernel, candidate.basis, alpha_=solved.value)
+
+
+def check_square(X: Any, kernel: Kernel) -> None:
+    """A kernel matrix to fit has a row and a column for each item."""
+    if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
+        raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")
+
+
+def measure_of(scoring: Any) -> Measure:
+    """The measure that ``scoring`` names."""
+    return resolve_measure(scoring)
