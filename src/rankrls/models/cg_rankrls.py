@@ -313,6 +313,7 @@ class CGSpec(Spec[Any]):
         k, n_iter = surface.best
         alpha = float(surface.alphas[k])
         at_edge = self._at_edge(surface)
+        warning = self._warning(surface, data, at_edge=at_edge)  # which verifies, and so changes the status
         score, error = surface.at_best()
         fitted = Fitted.of(
             data,
@@ -333,7 +334,6 @@ class CGSpec(Spec[Any]):
             selection_=described(plan.description, data),
             held_out_scores_=None,
         )
-        warning = self._warning(surface, data, at_edge=at_edge)
         return fitted if warning is None else fitted.told(warning)
 
     def _at_edge(self, surface: Surface) -> bool:
