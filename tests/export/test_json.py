@@ -146,14 +146,24 @@ def test_cells_as_people_write_them(scored):
     encoder = TableEncoder(categorical=["size", "code", "new"], dates="added", min_frequency=1, missing=["n/a", "-"])
     model = make_pipeline(encoder, RankRLS()).fit(table, [1, 2, 3, 4, 5])
     rows = {
-        "size": ["38.0", " 40 ", "38", "N/A", "41", "38.00"],
-        "code": ["7", "42", "007", "42.0", "-", ""],
-        "new": ["True", "1", " FALSE", "no", "0", "true"],
-        "price": ["1e0", " 2.5", "n/a", "3", ".5", "True"],
-        "added": ["2024-03-01T10:00+02:00", "29.2.2024", "2023/12/31", "-", "2024-03-01T00:00:00.5Z", "1960-02-29"],
+        "size": ["38.0", " 40 ", "38", "N/A", "41", "38.00", 36],
+        "code": ["7", "42", "007", "42.0", "-", "", 7],
+        "new": ["True", "1", " FALSE", "no", "0", "true", False],
+        "price": ["1e0", " 2.5", "n/a", "3", ".5", "True", 7],
+        "added": [
+            "2024-03-01T10:00+02:00",
+            "29.2.2024",
+            "2023/12/31",
+            "-",
+            "2024-03-01T00:00:00.5Z",
+            "1960-02-29",
+            "2024-02-29 23:15:10-05:30",
+        ],
     }
     records = [dict(zip(rows, row, strict=True)) for row in zip(*rows.values(), strict=True)]
-    close(scored(to_json(model), records), model.predict(rows))
+    close(
+        scored(to_json(model), records), model.predict({name: [str(c) for c in cells] for name, cells in rows.items()})
+    )
 
 
 BAD = [("price", "x"), ("price", "inf"), ("price", "1_0"), ("added", "3/1/2024"), ("added", "30.2.2024")]
