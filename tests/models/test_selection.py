@@ -332,6 +332,7 @@ def test_items_with_equal_features_stay_tied_when_held_out(graph, kind):
     np.testing.assert_allclose(model.cv_results_["mean_score"], expected)
 
 
+@pytest.mark.filterwarnings("ignore:.*end of the grid")
 @pytest.mark.parametrize(
     "estimator", [RankRLSCV(ALPHAS), CGRankRLS(ALPHAS, selection="tikhonov"), RankBoost(5)], ids=type_name
 )
