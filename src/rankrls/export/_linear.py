@@ -141,8 +141,8 @@ class LinearModel:
         reach = abs(offset or 0.0) + abs(self.constant) + 10.0 * sum(abs(term.weight) for term in self.terms)
         exact = reach * (len(self.terms) + 4) * 2.0**-24
         notes = [
-            f"The engine computes in float32: scores differ from predict's by at most {exact:.1g} while the scaled "
-            "features are between -10 and 10."
+            f"The engine computes in float32: scores are exact to about {exact:.1g} while the scaled features are "
+            "between -10 and 10."
         ]
         if self.factor != 1.0:
             times = f"Scores are those of predict times {self.factor:g}"

@@ -204,9 +204,8 @@ def to_elasticsearch_query(
         notes.append("Each feature is a field with numbers. In a document without the field it counts as 0.")
     else:
         notes += conditions(linear.terms, ELASTICSEARCH.conditions)
-        files["fields.json"] = json_text(
-            _elasticsearch_fields(uses(linear.encoder, (term.feature for term in linear.terms)))
-        )
+        held = uses(linear.encoder, (term.feature for term in linear.terms))
+        files["fields.json"] = json_text(_elasticsearch_fields(held))
     text = json_text({"rescore": {"window_size": 100, "query": query}})
     return Exported(text, tuple(notes), linear.factor, files)
 

@@ -101,6 +101,7 @@ def to_sql(
         table.refuse(used)
         parts += [f"{_number(weights[j])} * {scaled(j)}" for j in used]
     else:
+        check_target(target, 1)
         table.refuse(function.features)
         for j, threshold, weight in zip(function.features.tolist(), function.thresholds, function.weights, strict=True):
             value = scaled(j)
