@@ -19,7 +19,8 @@ from rankrls._missing import unmasked
 P = ParamSpec("P")
 T = TypeVar("T")
 
-LARGEST, LEAST = 1e40, 1e-40
+LARGEST = 1e40
+LEAST = 1e-40
 """Of numbers whose largest absolute value is 0 or between these, the products that a fit makes are numbers too."""
 _TRUTH = {b"true": 1.0, b"false": 0.0}
 

@@ -43,8 +43,13 @@ class Stated(Exception):  # noqa: N818
         line: int | None = None,
         settings: Mapping[str, Any] | None = None,
     ) -> None:
-        self.message, self.parameter, self.row, self.column = message, parameter, row, column
-        self.file, self.line, self.settings = file, line, settings or {}
+        self.message = message
+        self.parameter = parameter
+        self.row = row
+        self.column = column
+        self.file = file
+        self.line = line
+        self.settings = settings or {}
         place = "" if file is None else f"{file}: " if line is None else f"{file}:{line}: "
         super().__init__(place + message)
 

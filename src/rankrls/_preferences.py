@@ -72,12 +72,14 @@ class PreferenceTable:
 
 def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> PreferenceTable:
     """Arrays of one length, or an InputError that names the preference (its position, from 0) and the item."""
-    i, j = _row_numbers("winners", winners, n_items), _row_numbers("losers", losers, n_items)
+    i = _row_numbers("winners", winners, n_items)
+    j = _row_numbers("losers", losers, n_items)
     if len(i) != len(j):
         problem = f"winners has {len(i)} entries but losers has {len(j)}: each preference needs one of each."
         raise InputError(problem, parameter="losers")
     refuse_where(i == j, "losers", lambda e: f"Preference {e} compares row {i[e]} with itself; remove such pairs.")
-    s, c = _numbers("strength", strength, len(i)), _numbers("weight", weight, len(i))
+    s = _numbers("strength", strength, len(i))
+    c = _numbers("weight", weight, len(i))
     refuse_where(c < 0.0, "weight", lambda e: f"weight must not be negative; preference {e} has {c[e]}.")
     return PreferenceTable(i, j, n_items, s, c)
 

@@ -87,7 +87,8 @@ class QueryLayout:
 
     def rows(self, query: int) -> NDArray[np.intp] | slice:
         """Rows of one query, as a slice where they are contiguous."""
-        lo, hi = int(self.starts[query]), int(self.starts[query + 1])
+        lo = int(self.starts[query])
+        hi = int(self.starts[query + 1])
         return slice(lo, hi) if self.contiguous else self.order[lo:hi]
 
 

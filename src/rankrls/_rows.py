@@ -82,7 +82,8 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     if sparse.issparse(X):
         position = int(np.argmin(good))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
-        column, value = int(X.indices[position]), values[position]
+        column = int(X.indices[position])
+        value = values[position]
     else:
         row, column = (int(v) for v in np.argwhere(~good)[0])
         value = values[row, column]
@@ -101,7 +102,8 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
 def column_scales(X: Any) -> NDArray[np.float64]:
     """Standard deviations of the columns of X; of sparse X the root mean squares of the stored entries. (n,)."""
     m, n = X.shape
-    squares, counts = np.zeros(n), np.zeros(n)
+    squares = np.zeros(n)
+    counts = np.zeros(n)
     if not sparse.issparse(X):
         means = X.mean(axis=0, dtype=np.float64)
         for rows in row_slices(0, m):
@@ -133,7 +135,8 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
         return none
     stored = X[:, full]
     kept = np.bincount(stored.indices, minlength=len(full)) >= m
-    columns, full = stored[:, kept].toarray().astype(np.float64), full[kept]
+    columns = stored[:, kept].toarray().astype(np.float64)
+    full = full[kept]
     means = columns.mean(axis=0)
     large = np.abs(means) > _LARGE * columns.std(axis=0)
     return full[large].astype(np.intp), means[large]
@@ -143,6 +146,7 @@ def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64])
     """``X`` with ``shift`` subtracted from some columns, in float64; X itself where there are none."""
     if not len(columns):
         return X
-    m, k = X.shape[0], len(columns)
+    m = X.shape[0]
+    k = len(columns)
     offsets = sparse.csr_array((np.tile(shift, m), np.tile(columns, m), k * np.arange(m + 1)), shape=X.shape)
     return sparse.csr_array(X.astype(np.float64) - offsets)

@@ -33,10 +33,12 @@ CONFOUNDED = 0.75
 errors grow from about 0.75 on; with one feature and results sorted by it (0.8) the corrected ranking is sometimes
 reversed."""
 
-_ROUNDS, _SETTLED = 100, 1e-11
+_ROUNDS = 100
+_SETTLED = 1e-11
 _MOST_FEATURES = 200
 _BLOCK_COLUMNS = 4096
-_BOOTSTRAP, _BOOTSTRAP_ROWS = 30, 100_000
+_BOOTSTRAP = 30
+_BOOTSTRAP_ROWS = 100_000
 
 Array = NDArray[np.float64]
 
@@ -356,7 +358,8 @@ def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
     root = np.sqrt(n)
     y = np.log1p(codes) - np.average(np.log1p(codes), weights=n)
     fit = linalg.lstsq(Z * root[:, None], y * root)[0]
-    left, whole = float(n @ (y - Z @ fit) ** 2), float(n @ y**2)
+    left = float(n @ (y - Z @ fit) ** 2)
+    whole = float(n @ y**2)
     if whole > 0.0 and left < (1.0 - CONFOUNDED) * whole:
         problem = f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
         problem += "can hardly be separated. Pass known propensities, or shuffle some results."

@@ -201,7 +201,8 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
         features = [name for name in frame.columns if name not in columns.values()]
         _check_numbers(frame, features)
         sizes, rows = _of_frame(frame, features, columns)
-        names, n_features = tuple(map(str, features)), len(features)
+        names = tuple(map(str, features))
+        n_features = len(features)
     starts = np.cumsum([0, *sizes]).tolist()
     parts = tuple(_DaskPart(*each) for each in zip(rows, starts, sizes, strict=False))
     with suppress(ValueError):  # there is no client
@@ -217,7 +218,8 @@ def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
     if cut:
         problem = "a query lies in two chunks of the arrays: rechunk so that each chunk holds whole queries."
         raise InputError(problem, parameter="qid")
-    make, rows = delayed(_rows), []
+    make = delayed(_rows)
+    rows = []
     starts = np.cumsum([0, *sizes]).tolist()
     for k, (features, *others) in enumerate(zip(_blocks(X), *blocks.values(), strict=True)):
         rows.append(make(k, starts[k], features, **dict(zip(blocks, others, strict=True))))
@@ -310,7 +312,8 @@ def _split(partition: int, first_row: int, frame: Any, features: list[Any], colu
 
 def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> _Rows:
     """A partition as arrays."""
-    features, ids = _held(X), np.asarray(qid)
+    features = _held(X)
+    ids = np.asarray(qid)
     y = np.asarray(y, dtype=np.float64)
     if not features.shape[0] == len(y) == len(ids):
         problem = f"Partition {partition} has {features.shape[0]} rows of features, {len(y)} labels and {len(ids)} ids."
@@ -318,7 +321,9 @@ def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, sample_weigh
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
     layout = query_layout(ids, len(ids))
     if not layout.contiguous:
-        features, y, ids = features[layout.order], y[layout.order], ids[layout.order]
+        features = features[layout.order]
+        y = y[layout.order]
+        ids = ids[layout.order]
         weight = None if weight is None else weight[layout.order]
     return _Rows(features, y, ids, weight, first_row)
 

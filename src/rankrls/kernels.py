@@ -74,7 +74,8 @@ class Formula:
 
     def finish(self, block: Any, kernel: Any) -> None:
         """Turn the numbers of some pairs into the kernel's values, in place."""
-        steps, xp = self.steps(kernel), namespace(block)
+        steps = self.steps(kernel)
+        xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
             for operation, *numbers in steps:
                 if xp is np:
@@ -195,7 +196,8 @@ class Kernel:
 
     def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> NDArray[np.float64]:
         assert callable(self.name)
-        left, right = list(X), list(X if Z is None else Z)
+        left = list(X)
+        right = list(X if Z is None else Z)
         out = np.empty((len(left), len(right)))
         for i, x in enumerate(left):
             for j, z in enumerate(right[: i + 1] if Z is None else right):
@@ -262,7 +264,8 @@ class KernelColumns:
             block = X[:, self.Z]
             return np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
         if on_device(X):
-            shape, dtype = (X.shape[0], self.n_columns), self._all[0].dtype
+            shape = (X.shape[0], self.n_columns)
+            dtype = self._all[0].dtype
             out = namespace(X).empty(shape, dtype=dtype, device=device_of(X))
         else:
             out = np.empty((X.shape[0], self.n_columns))
@@ -289,10 +292,13 @@ class KernelColumns:
         """Kernel values of rows X, moved, strip by strip."""
         formula, (factor, norms) = self.kernel.formula, right
         assert formula is not None
-        xp, device = namespace(out), on_device(out)
-        values, eps = chunk_values(out) if device else _CACHED, float(xp.finfo(out.dtype).eps)
+        xp = namespace(out)
+        device = on_device(out)
+        values = chunk_values(out) if device else _CACHED
+        eps = float(xp.finfo(out.dtype).eps)
         for rows in row_slices(0, X.shape[0], max(16, values // max(out.shape[1], 1))):
-            block, part = self._tile(take_items(X, rows)), take_items(out, rows)
+            block = self._tile(take_items(X, rows))
+            part = take_items(out, rows)
             if device:
                 part[...] = _manhattan(block, factor) if formula.measure == "manhattan" else block @ factor
             elif formula.measure == "manhattan":
@@ -368,7 +374,8 @@ def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, param
 def _short(block: Any) -> Any:
     """A sparse tile with 32-bit indices, the only ones that scikit-learn's distances take."""
     if sparse.issparse(block):
-        block.indices, block.indptr = block.indices.astype(np.int32), block.indptr.astype(np.int32)
+        block.indices = block.indices.astype(np.int32)
+        block.indptr = block.indptr.astype(np.int32)
     return block
 
 

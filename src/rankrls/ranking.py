@@ -97,7 +97,8 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     positions = _places(layout)
     if k is not None:
         kept = positions <= k
-        rows, positions = rows[kept], positions[kept]
+        rows = rows[kept]
+        positions = positions[kept]
     ids = None if qid is None else layout.ids[layout.codes[rows]]
     return Ranking(rows, positions, values[rows], ids)
 

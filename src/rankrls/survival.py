@@ -79,7 +79,9 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     observed = known == 1.0
     layout = query_layout(qid, len(t))
     order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
-    codes, times, seen = layout.codes[order], t[order], observed[order]
+    codes = layout.codes[order]
+    times = t[order]
+    seen = observed[order]
     # Behind the events of one time come those who were censored then, and all later ones of the stratum.
     new = np.ones(len(t), dtype=bool)
     new[1:] = (np.diff(codes) != 0) | (np.diff(times) != 0) | (np.diff(seen) != 0)
@@ -91,5 +93,6 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
         problem = f"No pair is comparable: none of {int(observed.sum())} events came before the time of another item."
         raise InputError(problem, parameter="event")
     offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
-    losers, winners = order[np.repeat(np.arange(len(t)), counts)], order[np.repeat(first_longer, counts) + offsets]
+    losers = order[np.repeat(np.arange(len(t)), counts)]
+    winners = order[np.repeat(first_longer, counts) + offsets]
     return winners, losers

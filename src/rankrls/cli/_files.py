@@ -101,7 +101,8 @@ def scores_of(
     table: Any = None
     scores: dict[Path, NDArray[np.float64]] = {}
     for stored in models:
-        seen, values = [], []
+        seen = []
+        values = []
         for chunk in chunks(options, reading, report, stored):
             found_here = scored(stored, chunk, report)
             if found_here.size != chunk.n_rows:
@@ -143,7 +144,8 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         report.note(f"the sides of {path} are read as {what}.")
     if encoder.categorical == "item" and "" in votes.items:
         load_sides(path, options.left, options.right)  # refuses empty cells, with their row
-    X, names = encoder.transform({"item": votes.items}), tuple(encoder.get_feature_names_out().tolist())
+    X = encoder.transform({"item": votes.items})
+    names = tuple(encoder.get_feature_names_out().tolist())
     empty: dict[str, Any] = dict.fromkeys(("y", "qid", "ids", "label", "qid_name", "id_name"))
     table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **empty)
     return table, votes, encoder

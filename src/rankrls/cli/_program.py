@@ -314,14 +314,16 @@ def _with_options(message: Warning | Exception | str) -> str:
     if not isinstance(message, Stated):
         return str(message)
     every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
-    flags, text = {flag[2:].replace("-", "_"): flag for flag in every}, message.message
+    flags = {flag[2:].replace("-", "_"): flag for flag in every}
+    text = message.message
     flags |= {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
     for name, value in message.settings.items():
         words = [value] if isinstance(value, str) else value
         word = shlex.quote(",".join(f'"{word}"' if "," in word else word for word in words))
         text = text.replace(spelled(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}")
     text = re.sub(r"\((\w+)\)", lambda found: f"({flags.get(found[1], found[1])})", text)
-    text, flag = str(message.replace(message=text)), flags.get(message.parameter or "")
+    text = str(message.replace(message=text))
+    flag = flags.get(message.parameter or "")
     return text if flag is None or flag in text or isinstance(message, Warning) else f"{text} ({flag})"
 
 

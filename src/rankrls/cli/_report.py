@@ -70,7 +70,8 @@ class Report:
             with Live(self.spinner, console=Console(stderr=True), **how) as self.display:
                 yield
         else:
-            ended, start = Event(), perf_counter()
+            ended = Event()
+            start = perf_counter()
 
             def tell() -> None:
                 pause = 3.0
@@ -89,7 +90,8 @@ class Report:
     @contextmanager
     def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
         """Show which part of a command is at work on what, and add up its seconds; an estimator shows its own bars."""
-        start, before = perf_counter(), self.doing
+        start = perf_counter()
+        before = self.doing
         self._do(f"{part} {what}".strip(), spins=not bars)
         try:
             yield

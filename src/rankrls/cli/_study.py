@@ -186,7 +186,10 @@ def _encoder(parameters: dict[str, Any], scaler: Any) -> Any:
 
 def _read(found: Study) -> None:
     """Read, encode and scale the files; all take the columns of the training data, which come first."""
-    options, encoder, scaler, report = found.options, found.encoder, found.scaler, found.report
+    options = found.options
+    encoder = found.encoder
+    scaler = found.scaler
+    report = found.report
     queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
     dense: Any = "auto" if scaler is None else True  # scaling fills zeros
     of_tables = {} if encoder is None else {"raw": True, "missing": encoder.missing_words()}
@@ -270,7 +273,9 @@ def _note_suspicious(table: Rows, report: Report) -> None:
 
 def _fit(found: Study) -> None:
     """Fit the estimator to the rows, or to shards chunk by chunk; errors name the file of a row that is wrong."""
-    options, estimator, table = found.options, found.estimator, found.training
+    options = found.options
+    estimator = found.estimator
+    table = found.training
     validation = found.tables.get("validation")
     if is_dataset(options.train):
         estimator.fit_dataset(table, **given({"validation": validation}))
@@ -282,19 +287,23 @@ def _fit(found: Study) -> None:
         estimator.positive = {
             column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")
         }
-    put, extra = _put(options.device), dict[str, Any]()
+    put = _put(options.device)
+    extra = dict[str, Any]()
     try:
         with config_context(array_api_dispatch=options.device is not None):
             if validation is not None:
                 extra = {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
             if "train" in found.pairs:
-                pairs, fit = found.pairs["train"], estimator.fit_pairs
+                pairs = found.pairs["train"]
+                fit = estimator.fit_pairs
                 held_out = {"groups": pairs.groups, "item_id": table.docids, "new": options.new}
                 known = inspect.signature(fit).parameters
                 held_out = {name: value for name, value in held_out.items() if name in known}
                 fit(put(table.X), pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **held_out)
                 return
-            X, y, qid = table.X, table.y, table.qid
+            X = table.X
+            y = table.y
+            qid = table.qid
             if "unlabelled" in found.tables:
                 X, y, qid = stacked(table, found.tables["unlabelled"])
             estimator.fit(put(X), y, **given({"qid": qid}), **found.shown, **extra)
@@ -333,16 +342,19 @@ def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
     """An error about a row, with its file."""
     if error.parameter not in ("X", "X_val", "y", "y_val", "clicks", "position", "impressions") or error.row is None:
         return error
-    table, row = tables["validation" if error.parameter.endswith("_val") else "train"], error.row
+    table = tables["validation" if error.parameter.endswith("_val") else "train"]
+    row = error.row
     if "unlabelled" in tables and row >= table.n_rows:
-        table, row = tables["unlabelled"], row - table.n_rows
+        row = row - table.n_rows
+        table = tables["unlabelled"]
     column = table.feature_ids[error.column] if isinstance(error.column, int) else error.column
     return error.replace(file=table.path, line=table.line_of(row), row=row, column=column)
 
 
 def _open(found: Study) -> None:
     """Open Parquet shards, and scale them."""
-    options, report = found.options, found.report
+    options = found.options
+    report = found.report
     check_streamed(options, options.train)
     if found.encoder is not None:
         raise InputError(f"--columns needs all rows in memory, and {options.train} is a folder or a pattern.")
@@ -358,7 +370,9 @@ def _open(found: Study) -> None:
 
 def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     """Measures on held-out training queries, validation data or test data."""
-    estimator, options, weights = found.estimator, found.options, None
+    estimator = found.estimator
+    options = found.options
+    weights = None
     table = found.tables.get(role)
     if table is None:
         return None

@@ -83,7 +83,9 @@ def judge(
     """
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
-    y, scores, weights = table.y[rows], scores[rows], None if weights is None else weights[rows]
+    y = table.y[rows]
+    scores = scores[rows]
+    weights = None if weights is None else weights[rows]
     layout = query_layout(None if table.qid is None else table.qid[rows], len(rows))
     docno = None if table.docids is None else table.docids[rows]
     out = {}

@@ -114,7 +114,8 @@ class RankingReport(Shown):
         check_word("measure", measure, measures)
         check_word("first", first, self.names)
         check_word("second", second, self.names)
-        a, b = measures[measure][first], measures[measure][second]
+        a = measures[measure][first]
+        b = measures[measure][second]
         gap = np.where(np.isnan(a) | np.isnan(b), 0.0, a - b)
         order = [k for k in np.argsort(-np.abs(gap), kind="stable").tolist() if gap[k] != 0.0][:top]
         return [ChangedQuery(self.qid[k], int(self.items[k]), float(a[k]), float(b[k]), float(gap[k])) for k in order]
@@ -163,7 +164,8 @@ class RankingReport(Shown):
         out = [(f"{what}, {len(self.qid)} queries, {level}", ["", *self.names], means)]
         out += [(f"{m.name}, p values by Holm", list(COLUMNS), m.comparison.rows()) for m in self.measures]
         main = self.measures[0]
-        two, against_baseline = set(main.ranked[:2]), len(main.comparison.pairs) < len(self.names)
+        two = set(main.ranked[:2])
+        against_baseline = len(main.comparison.pairs) < len(self.names)
         for line in [line for line in main.comparison if against_baseline or {line.first, line.second} == two]:
             rows = [
                 [str(c.qid), str(c.items), f"{c.first:.4f}", f"{c.second:.4f}", f"{c.difference:+.4f}"]
@@ -209,7 +211,8 @@ class RankingReport(Shown):
     def _verdict(self) -> str:
         """One sentence on the main measure, which claims no more than was tested."""
         main = self.measures[0]
-        best, rivals = main.ranked[0], main.rivals(self.confidence)
+        best = main.ranked[0]
+        rivals = main.rivals(self.confidence)
         equal = [name for name in main.ranked if main.intervals[name].estimate == main.intervals[best].estimate]
         if len(equal) > 1:
             return f"By {main.name}, no ranking is ahead of all others: {', '.join(equal)} have the same mean."
@@ -306,7 +309,8 @@ def compare_rankings(
             except InputError as error:
                 parameter = "scores" if error.parameter == "y_score" else error.parameter
                 raise error.replace(message=f"ranking {who!r}: {error.message}", parameter=parameter) from None
-        rng, better = np.random.default_rng(random_state), measure.greater_is_better
+        rng = np.random.default_rng(random_state)
+        better = measure.greater_is_better
         sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
         try:
             intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
@@ -314,7 +318,8 @@ def compare_rankings(
         except InputError as error:
             raise error.replace(message=f"{name}: {error.message}") from None
         reports.append(MeasureReport(name, better, values, intervals, pairs))
-    names, ids = tuple(map(str, scores)), tuple(layout.ids.tolist())
+    names = tuple(map(str, scores))
+    ids = tuple(layout.ids.tolist())
     return RankingReport(names, tuple(reports), ids, layout.counts, convention or "letor", confidence)
 
 
@@ -330,15 +335,18 @@ def _chart(m: MeasureReport, confidence: float) -> str:
     first = m.ranked[0]
     winner = None if m.rivals(confidence) else first
     ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]
-    low, span = min(ends), max(ends) - min(ends) or 1.0
+    low = min(ends)
+    span = max(ends) - min(ends) or 1.0
 
     def x(value: float) -> float:
         return round(14 + (value - low) / span * (_WIDTH - 94), 1)
 
-    height, best = 40 * len(m.intervals) + 14, x(m.intervals[first].estimate)
+    height = 40 * len(m.intervals) + 14
+    best = x(m.intervals[first].estimate)
     parts = [f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{height - 6}"/>']
     for k, (name, interval) in enumerate(m.intervals.items()):
-        y, mark = 34 + 40 * k, " best" if name == winner else ""
+        y = 34 + 40 * k
+        mark = " best" if name == winner else ""
         parts += [
             f'<text x="8" y="{y - 14}">{escape(name)}</text>',
             f'<line class="whisker{mark}" x1="{x(interval.low)}" y1="{y}" x2="{x(interval.high)}" y2="{y}"/>',

@@ -115,7 +115,8 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     from scipy import stats  # whose import takes a fraction of a second
 
     doubled = np.rint(2.0 * stats.rankdata(np.abs(moved))).astype(np.intp)  # shared ranks may be halves
-    w, exact = int(doubled[moved > 0].sum()), len(moved) <= _EXACT_UP_TO
+    w = int(doubled[moved > 0].sum())
+    exact = len(moved) <= _EXACT_UP_TO
     p = _signed_rank_p(doubled, w) if exact else float(stats.wilcoxon(moved, method="asymptotic").pvalue)
     return PairedTest(w / 2, p, exact, False, **counted)
 
@@ -174,8 +175,10 @@ def paired_randomization(
     n = len(moved)
     observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
-    draws, extreme = 2**n if exact else n_resamples, 0
-    rng, block = np.random.default_rng(random_state), max(1, _BLOCK // max(1, n))
+    draws = 2**n if exact else n_resamples
+    extreme = 0
+    rng = np.random.default_rng(random_state)
+    block = max(1, _BLOCK // max(1, n))
     for start in range(0, draws, block):
         drawn = np.arange(start, min(start + block, draws))
         signs = (drawn[:, None] >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(drawn), n), dtype=np.int8)
@@ -231,7 +234,8 @@ def bootstrap_interval(
     x = _per_query(values, "values")
     judged = _enough(x[~np.isnan(x)])
     n = len(judged)
-    rng, block = np.random.default_rng(random_state), max(1, _BLOCK // n)
+    rng = np.random.default_rng(random_state)
+    block = max(1, _BLOCK // n)
     sizes = [min(block, n_resamples - done) for done in range(0, n_resamples, block)]
     means = np.concatenate([judged[rng.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
     low, high = np.quantile(means, [(1.0 - confidence) / 2, (1.0 + confidence) / 2]).tolist()
@@ -381,27 +385,32 @@ def compare_per_query(
     pairs = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
     lines = []
     for first, second in pairs:
-        a, b = values[first], values[second]
+        a = values[first]
+        b = values[second]
         test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)
-        gap, ranks = _per_query(a, "a") - _per_query(b, "b"), paired_wilcoxon(a, b)
+        gap = _per_query(a, "a") - _per_query(b, "b")
+        ranks = paired_wilcoxon(a, b)
         interval = bootstrap_interval(gap, confidence=confidence, n_resamples=n_resamples, random_state=rng)
         won, lost = (test.wins, test.losses) if greater_is_better else (test.losses, test.wins)
         p_values = test.p_value, np.nan, ranks.p_value, np.nan, test.at_floor
         counts = won, test.ties, lost, test.n_queries, test.n_dropped
         lines.append(PairComparison(first, second, test.difference, interval.low, interval.high, *p_values, *counts))
-    by_chance, by_rank = holm([line.p_randomization for line in lines]), holm([line.p_wilcoxon for line in lines])
+    by_chance = holm([line.p_randomization for line in lines])
+    by_rank = holm([line.p_wilcoxon for line in lines])
     adjusted = zip(lines, by_chance.tolist(), by_rank.tolist(), strict=True)
     return Comparison(tuple(replace(line, p_randomization_holm=p, p_wilcoxon_holm=w) for line, p, w in adjusted))
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
     """Differences of the queries with a value in both, rounded so that 0 is a tie, and what to report of them."""
-    x, z = _per_query(a, "a"), _per_query(b, "b")
+    x = _per_query(a, "a")
+    z = _per_query(b, "b")
     if x.shape != z.shape:
         problem = f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}."
         raise InputError(problem, parameter="a")
     both = ~(np.isnan(x) | np.isnan(z))
-    x, z = _enough(x[both]), z[both]
+    x = _enough(x[both])
+    z = z[both]
     unit = _DIGITS * float(np.abs([x, z]).max())
     d = np.round((x - z) / unit) * unit if unit > 0 else np.zeros(len(x))
     counts = {"wins": int((d > 0).sum()), "ties": int((d == 0).sum()), "losses": int((d < 0).sum())}

@@ -148,10 +148,12 @@ class Explanation(Shown):
         -----
         O(n). A constant that is added to a feature within a query has no effect, so no baseline is needed.
         """
-        first, second = self._values("a", a), self._values("b", b)
+        first = self._values("a", a)
+        second = self._values("b", b)
         if a == b:
             raise InputError(f"Row {a} cannot be compared with itself.", parameter="b", row=a)
-        one, other = self._query(a), self._query(b)
+        one = self._query(a)
+        other = self._query(b)
         if one != other and self.by_query:
             problem = (
                 f"Row {a} belongs to query {one}, row {b} to query {other}, whose scores this model cannot compare."
@@ -161,7 +163,8 @@ class Explanation(Shown):
 
     def item(self, a: int) -> PairExplanation:
         """Why row ``a`` stands above or below the mean of its query. O(rows of the query x n)."""
-        first, rows = self._values("a", a), self.layout.rows(self.layout.codes[a])
+        first = self._values("a", a)
+        rows = self.layout.rows(self.layout.codes[a])
         mean = np.ravel(self.values[rows].mean(axis=0, dtype=np.float64))
         return self._difference(int(a), None, self._query(a), first, mean)
 
@@ -169,7 +172,8 @@ class Explanation(Shown):
         # Differences before products: an offset that both share is gone before it can be rounded.
         parts = self.weights * (first - second)
         order = np.argsort(-np.abs(parts), kind="stable")
-        names, values = tuple(self.feature_names[j] for j in order), np.column_stack((first, second))
+        names = tuple(self.feature_names[j] for j in order)
+        values = np.column_stack((first, second))
         return PairExplanation(a, b, query, names, parts[order], values[order], self.weights[order], self.units)
 
     def __str__(self) -> str:
@@ -263,7 +267,8 @@ class PairExplanation(Shown):
 
     def title(self, a: str | None = None, b: str | None = None) -> str:
         """The result in a sentence; ``a`` and ``b`` are what the items are called, their rows by default."""
-        one, other = a or f"row {self.a}", b or self._other()
+        one = a or f"row {self.a}"
+        other = b or self._other()
         where = "" if self.query is None else f" in query {self.query!s}"
         gap = self.difference
         if gap == 0.0:

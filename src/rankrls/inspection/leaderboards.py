@@ -152,7 +152,8 @@ def leaderboard(
     if X is None:
         if names is None:
             layout = query_layout([*winners, *losers], len(winners) + len(losers), name="winners")
-            names, numbers = layout.ids[layout.by_id], np.argsort(layout.by_id)[layout.codes]
+            names = layout.ids[layout.by_id]
+            numbers = np.argsort(layout.by_id)[layout.codes]
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
     spec, prior = checked_prior(estimator, None, None, "leaderboard")
@@ -160,7 +161,8 @@ def leaderboard(
     number(above=0.0, below=1.0)("confidence", confidence)
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
-    table, m = data.graph, data.n_rows
+    table = data.graph
+    m = data.n_rows
     items = np.arange(m) if names is None else np.asarray(names)
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
@@ -173,7 +175,8 @@ def leaderboard(
     variance = np.diag(covariance)
     apart = np.sqrt(np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0))
     above = scores[:, None] - scores > quantile * apart
-    half, order = quantile * np.sqrt(variance), np.argsort(-scores, kind="stable")
+    half = quantile * np.sqrt(variance)
+    order = np.argsort(-scores, kind="stable")
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
     return Leaderboard(
         item=items[order],
@@ -190,7 +193,8 @@ def leaderboard(
 
 def _scores_and_covariance(Z: Array, table: PreferenceTable, held_out: Array, alpha: float) -> tuple[Array, Array]:
     """Scores less their mean, and their covariance; Z holds features of the items."""
-    p, n_groups = table.n_rows, table.n_groups
+    p = table.n_rows
+    n_groups = table.n_groups
     of_item = sparse.eye_array(table.n_items, format="csr")
     between = of_item[table.winners] - of_item[table.losers]
     weighted = between.T * table.weight
@@ -198,7 +202,8 @@ def _scores_and_covariance(Z: Array, table: PreferenceTable, held_out: Array, al
     centred = cho_solve(inverse, (Z - Z.mean(axis=0)).T).T
     moves = centred @ Z.T  # of the scores, by what is added to each item's share of the gradient
     scores = moves @ (weighted @ table.strength)
-    missed, each = table.weight * (table.strength - held_out), np.arange(p)
+    missed = table.weight * (table.strength - held_out)
+    each = np.arange(p)
     codes = each if table.groups is None else table.groups
     grouped = sparse.csr_array((missed, (codes, each)), shape=(n_groups, p)) @ between
     total = grouped.sum(axis=0)

@@ -91,13 +91,15 @@ def suspicious_features(
     if m < _ROWS:
         return SuspiciousFeatures((), ())
     ids = tuple(k for k, name in enumerate(feature_names or ()) if like_ids(name, X[:, k]))
-    codes, known = query_layout(qid, m).codes, np.flatnonzero(~np.isnan(labels))
+    codes = query_layout(qid, m).codes
+    known = np.flatnonzero(~np.isnan(labels))
     return SuspiciousFeatures(ids, _leaks(X, known, labels[known], query_layout(codes[known], len(known))))
 
 
 def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:
     """Columns whose order, or its reverse, is that of the labels of known rows in every query that has two of them."""
-    measure, columns = resolve_measure("disagreement"), np.arange(X.shape[1])
+    measure = resolve_measure("disagreement")
+    columns = np.arange(X.shape[1])
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
     for rows in (layout.order[: layout.starts[some]], np.arange(len(y))):  # whole queries first, and then all rows
         inside = query_layout(layout.codes[rows], len(rows))

@@ -151,7 +151,8 @@ class ConditionalRanking:
 
     def without_each_query(self, alpha: float) -> Array:
         """Centred scores of every query by the model of all others, (q, d). O(q d (q + d))."""
-        errors, diagonal = self._coefficients(alpha), self._diagonal(alpha)
+        errors = self._coefficients(alpha)
+        diagonal = self._diagonal(alpha)
         if self.fit_intercept:
             ones, total, level = self._levels(alpha)
             errors -= ones * level

@@ -62,18 +62,21 @@ class Views:
 
     def agree(self, mu: float) -> Consensus:
         """What the views make of all rows for one weight of their agreement. O(M m^3), and 8 (M + 3) m^2 bytes."""
-        judged, views = self.judged, list[Array]()
+        judged = self.judged
+        views = list[Array]()
         total: Any = 0.0
         reach: Any = 0.0
         for v, make in enumerate(self.kernels):
             K = make()
-            across, C = self.graph.factor_rows(K[:, judged]), self._centred(K)
+            across = self.graph.factor_rows(K[:, judged])
+            C = self._centred(K)
             C[np.diag_indices_from(C)] += 1.0 / mu
             A = definite_inverse(C, f"kernel of views[{v}]")
             views.append(A)
             total = total + A
             reach = reach + item_coefficients(self.graph, A @ across).T
-        root, number = np.sqrt(self.graph.restore(self.graph.weights)), np.argsort(self.graph.rows)
+        root = np.sqrt(self.graph.restore(self.graph.weights))
+        number = np.argsort(self.graph.rows)
         kernel = definite_inverse(np.asarray(total), "sum of the views")[np.ix_(number, number[judged])]
         kernel *= len(views) / root[:, None] / root[judged]
         place = np.full(len(root), len(root), dtype=np.intp)  # no row of reach, so that another row is an error
@@ -146,7 +149,8 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
 
         With ``C = F K F' + alpha I`` the coefficients without the rows U are ``c - C^-1_{:,U} (C^-1_{UU})^-1 c_U``.
         """
-        s, place = self._smoother, np.empty(self.graph.n_rows, dtype=np.intp)
+        s = self._smoother
+        place = np.empty(self.graph.n_rows, dtype=np.intp)
         place[self.graph.rows] = np.arange(self.graph.n_rows)
         out = np.full((len(place), len(values), s.right.shape[1]), np.nan)
         for k, inverse in enumerate(s.inverse(values).T):

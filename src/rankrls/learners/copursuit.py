@@ -155,7 +155,8 @@ class Terms:
 
     def scores(self, X: Any, stages: Any = slice(None)) -> Array:
         """Scores of items after some stages, (rows, stages)."""
-        a, X = np.ascontiguousarray(self.coefficients[stages].T), select_features(X, self.features)
+        a = np.ascontiguousarray(self.coefficients[stages].T)
+        X = select_features(X, self.features)
         return sum_of_terms(a, self.kernel, self.items, self.taken, X.shape[1])(X)
 
 
@@ -203,7 +204,8 @@ class CoPursuit:
 
     def terms(self, path: CoPursuitPath, v: int) -> Terms:
         """The function of a view."""
-        plan, Z = self.views[v], self.data.X
+        plan = self.views[v]
+        Z = self.data.X
         taken, coefficients = path.view(v).merged()
         if self.of_features:
             return Terms(taken, coefficients)
@@ -268,7 +270,8 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
 
     def path(self, values: Array) -> ViewSolutions:
         """The functions after some stages; the details are the paths up to there."""
-        path, pursuit = self.walked, self.pursuit
+        path = self.walked
+        pursuit = self.pursuit
         stages = np.minimum(values.astype(np.intp), path.n_stages)
         terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
         weights = np.full(len(terms), 1.0 / len(terms)) if pursuit.weights is None else pursuit.weights

@@ -20,7 +20,9 @@ Numbers = NDArray[np.int32]
 _ROWS = 256
 _TINY = float(np.float32(1e-35))
 """LightGBM takes numbers of at most this size for 0."""
-_AS_ZERO, _LEFT, _RIGHT = 0, 1, 2
+_AS_ZERO = 0
+_LEFT = 1
+_RIGHT = 2
 _MISSING = {0: _AS_ZERO, 2: _AS_ZERO, 8: _RIGHT, 10: _LEFT}
 """Decision types of LightGBM for numbers, and where they send missing values; zero is no missing value here."""
 
@@ -92,7 +94,8 @@ class Trees:
         """Scores of items, (m,); O(m trees depth)."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, but the trees have {self.n_features}")
-        scores, starts = np.zeros((len(self.sizes), X.shape[0])), lengths_to_starts(self.sizes)
+        scores = np.zeros((len(self.sizes), X.shape[0]))
+        starts = lengths_to_starts(self.sizes)
         nodes = (self.feature, self.threshold, self.missing, self.left, self.right, self.value)
 
         def add(rows: slice) -> None:

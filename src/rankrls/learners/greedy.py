@@ -137,9 +137,12 @@ def take_forward(
     else:
         state = _HeldOutBlocks(rows, target, alpha)
     energies = rows.squares.sum(axis=0)
-    left, is_open = energies.copy(), energies > 0.0
+    left = energies.copy()
+    is_open = energies > 0.0
     b = rows.total(target)
-    crossed, directions, taken = np.empty((len(b), 0)), np.empty((len(b), 0)), list[int]()
+    crossed = np.empty((len(b), 0))
+    directions = np.empty((len(b), 0))
+    taken = list[int]()
     held_out = [float(state.g @ state.g)]
     while len(taken) < most and is_open.any():
         errors = np.where(is_open, state.errors, np.inf)
@@ -149,13 +152,16 @@ def take_forward(
         taken.append(j)
         products = rows.total(rows.column(j))
         direction = (products - directions @ directions[j]) / np.sqrt(left[j])
-        crossed, directions = np.column_stack((crossed, products)), np.column_stack((directions, direction))
+        crossed = np.column_stack((crossed, products))
+        directions = np.column_stack((directions, direction))
         left -= direction**2
         is_open &= left > _SPANNED * energies
         is_open[j] = False
-    coefficients, losses = np.zeros((len(taken), len(taken))), [float(target @ target)]
+    coefficients = np.zeros((len(taken), len(taken)))
+    losses = [float(target @ target)]
     for k in range(1, len(taken) + 1):
-        gram, right = crossed[taken[:k], :k], b[taken[:k]]
+        gram = crossed[taken[:k], :k]
+        right = b[taken[:k]]
         w = coefficients[k - 1, :k] = linalg.solve(gram + alpha * np.eye(k), right, assume_a="pos")
         losses.append(float(losses[0] - 2.0 * w @ right + w @ gram @ w))
     return ForwardPath(np.array(taken, dtype=np.intp), coefficients, np.array(losses), np.array(held_out))
@@ -168,20 +174,26 @@ class _HeldOut:
     errors: Array
 
     def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
-        self.rows, self.alpha, self.r = rows, alpha, target.copy()
-        self.c, self.s = rows.total(target), alpha + rows.squares.sum(axis=0)
-        self.q, self.ratios = np.empty((0, len(target))), np.empty((0, len(self.c)))
+        self.rows = rows
+        self.alpha = alpha
+        self.r = target.copy()
+        self.c = rows.total(target)
+        self.s = alpha + rows.squares.sum(axis=0)
+        self.q = np.empty((0, len(target)))
+        self.ratios = np.empty((0, len(self.c)))
 
     def take(self, j: int) -> None:
         """Take a feature, and bring everything up to it."""
-        size, share = float(self.s[j]), float(self.c[j] / self.s[j])
+        size = float(self.s[j])
+        share = float(self.c[j] / self.s[j])
         q = self.rows.column(j) - self.ratios[:, j] @ self.q
         ratio = self.rows.total(q) / size
         self.r -= q * share
         self.s = np.maximum(self.s - ratio**2 * size, self.alpha)
         self.c = self.c - ratio * (share * size)
         self._hold_out(q, ratio, size, share)
-        self.q, self.ratios = np.vstack((self.q, q)), np.vstack((self.ratios, ratio))
+        self.q = np.vstack((self.q, q))
+        self.ratios = np.vstack((self.ratios, ratio))
 
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
         raise NotImplementedError
@@ -229,14 +241,17 @@ class _HeldOutBlocks(_HeldOut):
     def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
         super().__init__(rows, target, alpha)
         self.g = target.copy()
-        products, squares = rows.products(target), rows.squares
+        products = rows.products(target)
+        squares = rows.squares
         self._sums = np.stack((products, squares, products, squares))
-        self._h, self._gaps = np.empty((0, len(target))), np.empty((0, len(squares)))
+        self._h = np.empty((0, len(target)))
+        self._gaps = np.empty((0, len(squares)))
         nothing = np.zeros(squares.shape)
         self._advance(nothing, nothing, np.zeros(len(self.c)), np.ones(len(squares)), np.zeros((5, len(squares))))
 
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
-        starts, over = self.rows.starts, self._block_sums
+        starts = self.rows.starts
+        over = self._block_sums
         h = self._solved(q)
         again = self._solved(h)
         lost = over(q * h)
@@ -245,7 +260,8 @@ class _HeldOutBlocks(_HeldOut):
         numbers = np.array([lost, step, over(q * self.g), over(h * self.g), over(h * h)])
         along, second = (self.rows.products(v) - over(v * self.q).T @ self.ratios for v in (h, again))
         self.g += h * np.repeat(step, np.diff(starts))
-        self._h, self._gaps = np.vstack((self._h, h)), np.vstack((self._gaps, gap))
+        self._h = np.vstack((self._h, h))
+        self._gaps = np.vstack((self._gaps, gap))
         self._advance(along, second, ratio, gap, numbers)
 
     def _advance(self, along: Array, second: Array, ratio: Array, gap: Array, numbers: Array) -> None:
@@ -267,7 +283,10 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
     sums, along, second, ratio, gap, numbers, energy, s, quotient, alpha, errors
 ):
     """Bring the sums of every block up to the feature that was taken, and judge every other feature by them."""
-    QG, QH, HG, HH = sums[0], sums[1], sums[2], sums[3]
+    QG = sums[0]
+    QH = sums[1]
+    HG = sums[2]
+    HH = sums[3]
     for block in range(len(gap)):
         lost, step, qg, hg, hh = numbers[:, block]
         for j in range(len(ratio)):
@@ -297,7 +316,8 @@ def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
 
     The level that they are compared with moves, and the graph's scale.
     """
-    w, m = graph.weights, graph.n_rows
+    w = graph.weights
+    m = graph.n_rows
     wrong = "ties" if graph.excludes_ties else "regression_weight" if graph.e3 else ""
     if balance != "examples" and np.ptp(w) > 0.0:
         wrong = wrong or "balance"

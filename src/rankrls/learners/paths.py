@@ -38,7 +38,8 @@ class Dictionary:
     """
 
     def __init__(self, X: Any, graph: Graph) -> None:
-        self._X, self._graph = X if getattr(graph, "e3", 0.0) else centred(X), graph
+        self._X = X if getattr(graph, "e3", 0.0) else centred(X)
+        self._graph = graph
         self.shape = graph.n_rows, X.shape[1]
 
         def squares(piece: tuple[int, int]) -> Array:

@@ -123,7 +123,8 @@ def pursue_in_turn(
                         continue
                 else:
                     walk.step(v, best, b[best] / energies[v][best])
-                last[v], found = best, True
+                last[v] = best
+                found = True
                 if ids is not None:
                     for u in set(range(len(views))) - {v}:
                         scales[u][ids[u] == ids[v][best]] = 0.0
@@ -210,10 +211,13 @@ class Walk:
         columns = [view.labelled.shape[1] for view in views]
         self.size = max(problem.n_rows, *columns, 10)
         self.u = problem.target.copy()
-        self._problem, self._backfit, self._M = problem, backfit, len(views)
+        self._problem = problem
+        self._backfit = backfit
+        self._M = len(views)
         self._rounding = 10 * self.size * _EPS
         self._least = self._rounding * float(np.linalg.norm(self.u))
-        self._losses, self._view_losses = [float(self.u @ self.u)], [problem.parts(self.u)]
+        self._losses = [float(self.u @ self.u)]
+        self._view_losses = [problem.parts(self.u)]
         most = min(n_basis * len(views), problem.n_rows, sum(columns)) if backfit else 0
         self._columns = OrthonormalColumns(problem.n_rows, most, self.size * _EPS)
         self._indices: list[tuple[int, ...]] = []
@@ -253,7 +257,8 @@ class Walk:
 
     def path(self) -> CoPursuitPath:
         """All stages."""
-        P, M = self.n_stages, self._M
+        P = self.n_stages
+        M = self._M
         coefficients = np.zeros((P, P, M))
         if P:
             stage, view = np.array(self._places).T

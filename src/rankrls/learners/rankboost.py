@@ -53,7 +53,8 @@ class ExpPairs:
     """Pairs of items of a query with different labels, as a graph without ties weighs them; O(m) a round."""
 
     def __init__(self, graph: LabelledGraph) -> None:
-        self._graph, lengths = graph, np.diff(graph.starts)
+        self._graph = graph
+        lengths = np.diff(graph.starts)
         self._new_query = np.zeros(graph.n_rows, dtype=bool)
         self._new_query[graph.starts[:-1]] = True
         self._new_class = (np.diff(graph.y[:, 0], prepend=np.nan) != 0.0) | self._new_query
@@ -65,8 +66,12 @@ class ExpPairs:
 
         The sum is 0 where the weights are beyond float64.
         """
-        rows, w, starts = self._graph.rows, self._graph.weights, self._graph.starts[:-1]
-        f, out, own = f[rows], np.zeros(len(rows)), np.empty(len(rows))
+        rows = self._graph.rows
+        w = self._graph.weights
+        starts = self._graph.starts[:-1]
+        f = f[rows]
+        out = np.zeros(len(rows))
+        own = np.empty(len(rows))
         middle = 0.5 * (np.maximum.reduceat(f, starts) + np.minimum.reduceat(f, starts))
         f = f - middle[self._query]  # no pair sees it, and exponents stay small
         if np.abs(f).max() > _WIDEST:
@@ -109,11 +114,13 @@ class PreferencePairs:
     """
 
     def __init__(self, graph: PreferenceGraph) -> None:
-        self._graph, self._sign = graph, np.sign(graph.strength)
+        self._graph = graph
+        self._sign = np.sign(graph.strength)
 
     def potentials(self, f: Vector) -> tuple[Vector, float]:
         """As of ExpPairs."""
-        B, sign = self._graph.incidence, self._sign
+        B = self._graph.incidence
+        sign = self._sign
         with np.errstate(over="ignore", under="ignore"):
             D = self._graph.weights * np.abs(sign) * np.exp(-sign * (B @ f))
         total = float(D.sum())
@@ -241,9 +248,12 @@ def boost(pairs: ExpPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stump
     -----
     A round is O(m) for the weights and one pass over the codes.
     """
-    columns, f, stopped = CodedColumns(X), np.zeros(X.shape[0]), "n_estimators"
+    columns = CodedColumns(X)
+    f = np.zeros(X.shape[0])
+    stopped = "n_estimators"
     potential, first = pairs.potentials(f)
-    total, found = first, list[tuple[int, float, float, float]]()
+    total = first
+    found = list[tuple[int, float, float, float]]()
     while len(found) < rounds and stopped == "n_estimators":
         if not total > _LEAST * first:
             stopped = "exhausted"
@@ -254,7 +264,8 @@ def boost(pairs: ExpPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stump
             break
         feature, threshold, r, above = best
         if abs(r) >= _NEAR_ONE:
-            stopped, r = "separated", float(np.copysign(_NEAR_ONE, r))
+            stopped = "separated"
+            r = float(np.copysign(_NEAR_ONE, r))
         weight = float(np.arctanh(r))
         f[above] += weight
         potential, total = pairs.potentials(f)

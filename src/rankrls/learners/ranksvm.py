@@ -82,7 +82,9 @@ class HingePairs:
     """
 
     def __init__(self, graph: LabelledGraph) -> None:
-        self.n_items, self._order, self._starts = graph.n_rows, graph.rows, graph.starts
+        self.n_items = graph.n_rows
+        self._order = graph.rows
+        self._starts = graph.starts
         query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
         step = (np.diff(graph.y[:, 0]) != 0) & (np.diff(query) == 0)
         number = np.concatenate(([0], np.cumsum(step)))
@@ -93,7 +95,9 @@ class HingePairs:
 
     def active(self, f: Vector) -> ActivePairs:
         """The pairs that are active at scores f."""
-        w, factor, own = self._weights, self._factor, f[self._order]
+        w = self._weights
+        factor = self._factor
+        own = f[self._order]
         own -= np.repeat(own[self._starts[:-1]], np.diff(self._starts))  # offsets of queries cost digits otherwise
         ranking = np.empty(len(own), dtype=np.intp)
         below, above = self._partner_sums(own, ranking, w * (1.0 + 1j * own), rank=True)
@@ -112,7 +116,8 @@ class HingePairs:
         return self._given(degree * v - self._factor * (below + above))
 
     def _partner_sums(self, f: Vector, ranking: NDArray[np.intp], values: NDArray[Any], *, rank: bool) -> Any:
-        below, above = np.empty_like(values), np.empty_like(values)
+        below = np.empty_like(values)
+        above = np.empty_like(values)
 
         def run(block: tuple[int, int]) -> None:
             starts = self._starts[block[0] : block[1] + 1]
@@ -138,7 +143,9 @@ def _sum_partners(f, levels, values, ranking, rank, starts, below, above):  # ty
         if rank:
             order[:] = np.argsort(f[starts[q] : starts[q + 1]]) + starts[q]
         n_levels = levels[starts[q + 1] - 1] + 1
-        score, level, value = f[order], levels[order], values[order]
+        score = f[order]
+        level = levels[order]
+        value = values[order]
         below[order] = _losers(score, level, value, n_levels)
         # turned round, winners are losers
         above[order[::-1]] = _losers(-score[::-1], n_levels - 1 - level[::-1], value[::-1], n_levels)
@@ -173,11 +180,13 @@ class PreferencePairs:
     """Listed preferences, item by item ahead by their strengths; O(preferences) for each call."""
 
     def __init__(self, graph: PreferenceGraph) -> None:
-        self._graph, self.n_items = graph, graph.n_items
+        self._graph = graph
+        self.n_items = graph.n_items
 
     def active(self, f: Vector) -> ActivePairs:
         """The pairs that are active at scores f."""
-        B, c = self._graph.incidence, self._graph.weights
+        B = self._graph.incidence
+        c = self._graph.weights
         x = np.maximum(self._graph.strength - B @ f, 0.0)
         active = np.where(x > 0.0, c, 0.0)
         return ActivePairs(float((c * x) @ x), B.T @ (-2.0 * c * x), abs(B).T @ active, active)
@@ -277,7 +286,8 @@ def minimise(
     until P is lower by a share of what the gradient promises, which costs no product with X.
     """
     w = np.zeros(X.shape[1]) if start is None else start
-    first, status = 0.0, ""
+    first = 0.0
+    status = ""
     for iteration in range(max_iter + 1):
         f = np.asarray(X @ w)
         active = pairs.active(f)
@@ -306,7 +316,8 @@ def _newton_direction(
     X: Any, pairs: Pairs, active: ActivePairs, C: float, g: Vector, forcing: float, spectrum: Spectrum | None
 ) -> Vector:
     """Conjugate gradients on ``(I + 2 C X'LX) d = -g``."""
-    n, M = len(g), None
+    n = len(g)
+    M = None
     hessian = LinearOperator((n, n), lambda v: v + 2.0 * C * (X.T @ pairs.product(active, X @ v)), dtype=np.float64)
     if spectrum is not None:
         curvature = C * float(active.degree.sum())  # 2 C times the weight of the pairs, which the degrees have twice
@@ -319,7 +330,8 @@ def _step_length(
 ) -> float:
     """The longest of 1, 1/2, 1/4, ... at which P is lower by a hundredth of what the slope promises; 0 if none."""
     w, d, f, Xd = line
-    wd, dd = float(w @ d), float(d @ d)
+    wd = float(w @ d)
+    dd = float(d @ d)
     step = 1.0
     for _ in range(_SHRINKS):
         change = step * wd + 0.5 * step**2 * dd + C * (pairs.active(f + step * Xd).loss - active.loss)

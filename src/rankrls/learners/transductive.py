@@ -89,7 +89,8 @@ def transduce(
     O(m k) for each step of conjugate gradients with k eigenvectors, and O(u k min(u, k)) once for a fold of u rows; m k
     numbers are held.
     """
-    m, cut = graph.n_rows, int(graph.starts[n_hidden])
+    m = graph.n_rows
+    cut = int(graph.starts[n_hidden])
     hidden = graph.part(0, n_hidden)
     t = graph.target.copy()
     t[:cut] = 0.0
@@ -139,11 +140,14 @@ class _Rest:
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Any, alpha: float, folds: list[Index]) -> _Rest:
         if isinstance(s, DualSmoother):
-            Z, W, base = s.directions, s.directions * np.sqrt(alpha / (np.maximum(s.values, 0.0) + alpha)), 0.0
+            Z = s.directions
+            W = s.directions * np.sqrt(alpha / (np.maximum(s.values, 0.0) + alpha))
+            base = 0.0
         else:
             D, means = graph.read(X)
             Z = graph.factor(D @ s.directions, means @ s.directions)
-            W, base = Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0]), 1.0
+            W = Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
+            base = 1.0
         factors = []
         for rows in folds:
             own = W[rows]
@@ -260,7 +264,8 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         smoother, graph, count = self._hidden_first
         place = np.empty(len(self._labels), dtype=np.intp)
         place[graph.rows] = np.arange(graph.n_rows)
-        folds, found = [place[fold] for fold in self._folds], []
+        folds = [place[fold] for fold in self._folds]
+        found = []
         for alpha in values.tolist():
             one = transduce(smoother, graph, solver.features, alpha, self._penalty, count, folds)
             labels = self._labels.copy()

@@ -27,8 +27,10 @@ SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
 LEAST_QUERIES = 10
 _WATCHED = 5
 """One of so many queries chooses the number of trees."""
-_MOST_TREES, _PATIENCE = 600, 50
-_MOST_GRADES, _LONGEST_QUERY = 30, 10_000
+_MOST_TREES = 600
+_PATIENCE = 50
+_MOST_GRADES = 30
+_LONGEST_QUERY = 10_000
 """Labels from 0 to this, and rows of a query, that LightGBM's lambdarank takes."""
 
 
@@ -47,7 +49,8 @@ def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tu
 
     Items count the same and ties are included: ``(L z)_i = w_i (z_i - mean of its query)``.
     """
-    counts, total = np.diff(starts), np.add.reduceat(weights, starts[:-1])
+    counts = np.diff(starts)
+    total = np.add.reduceat(weights, starts[:-1])
     apart = f - y
     means = np.add.reduceat(weights * apart, starts[:-1]) / total
     return weights * (apart - np.repeat(means, counts)), weights * (1.0 - weights / np.repeat(total, counts))

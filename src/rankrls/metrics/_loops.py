@@ -10,12 +10,17 @@ from numpy.typing import NDArray
 from rankrls._compiled import compiled
 from rankrls.metrics._table import Array, Chunk
 
-SUM, PRECISIONS, CASCADE = 0, 1, 2
+SUM = 0
+PRECISIONS = 1
+CASCADE = 2
 """Sum of value times discount; of the precisions at rows of value 1; sum of value times discount times the product of
 one minus the values before, which is the discount of the first row of value 1 if values are 0 or 1."""
-ROW, AVERAGE, THRESHOLD = 0, 1, 2
+ROW = 0
+AVERAGE = 1
+THRESHOLD = 2
 """Equal scores come in the order of the rows; the mean over their orders, for a sum; all at the end of their group."""
-LONGEST, LONGEST_WEIGHTED = 1500, 400
+LONGEST = 1500
+LONGEST_WEIGHTED = 400
 """Up to so many rows of a query all pairs are compared, in a loop without branches; above, scores are sorted. Pairs of
 weight 1 are counted in whole numbers, several at once."""
 
@@ -32,8 +37,11 @@ def walk_down(kind, ties, scores, order, values, discounts, depths, starts, out)
         n = np.uint64(starts[q + 1]) - a
         cut = min(n, np.uint64(depths[q]))
         for column in range(scores.shape[0]):
-            own, rows = scores[column, a : a + n], order[column, a : a + n]
-            result, hits, reached = 0.0, 0.0, 1.0
+            own = scores[column, a : a + n]
+            rows = order[column, a : a + n]
+            result = 0.0
+            hits = 0.0
+            reached = 1.0
             start = run = np.uint64(0)
             while start < cut:
                 if start == run:  # the next run of tied rows begins here
@@ -69,23 +77,29 @@ def compare_pairs(scores, y, w, unit, same, starts, longest, out):  # type: igno
     ``same`` of the pairs with equal labels whose scores differ. Rows are sorted by label inside each query.
     """
     for q in range(len(starts) - 1):
-        a, n = starts[q], starts[q + 1] - starts[q]
+        a = starts[q]
+        n = starts[q + 1] - starts[q]
         for k in range(len(scores) if n <= longest else 0):
             own = scores[k, a : a + n]
-            above, not_below, apart, first = 0.0, 0.0, 0.0, 0
+            above = 0.0
+            not_below = 0.0
+            apart = 0.0
+            first = 0
             for i in range(n):
                 if i > 0 and y[a + i] != y[a + i - 1]:
                     first = i
                 score = own[i]
                 if unit:
-                    strict, weak = np.int64(0), np.int64(0)
+                    strict = np.int64(0)
+                    weak = np.int64(0)
                     for j in range(np.uint64(first)):
                         strict += own[j] > score
                         weak += own[j] >= score
                     above += strict
                     not_below += weak
                 else:
-                    x, z = 0.0, 0.0
+                    x = 0.0
+                    z = 0.0
                     for j in range(np.uint64(first)):
                         x += w[a + j] * (own[j] > score)
                         z += w[a + j] * (own[j] >= score)
@@ -93,7 +107,9 @@ def compare_pairs(scores, y, w, unit, same, starts, longest, out):  # type: igno
                     not_below += w[a + i] * z
                 for j in range(first, i if same else first):
                     apart += w[a + i] * w[a + j] * (own[j] != score)
-            out[q, k, 0], out[q, k, 1], out[q, k, 2] = above, not_below, apart
+            out[q, k, 0] = above
+            out[q, k, 1] = not_below
+            out[q, k, 2] = apart
 
 
 @compiled
@@ -103,7 +119,8 @@ def weigh_pairs(y, w, starts, out):  # type: ignore[no-untyped-def]
     Rows are sorted by label inside each query.
     """
     for q in range(len(starts) - 1):
-        below, level = 0.0, 0.0  # the weight of the rows before: of lower labels, and of the same one
+        below = 0.0
+        level = 0.0  # the weight of the rows before: of lower labels, and of the same one
         for i in range(starts[q], starts[q + 1]):
             if i > starts[q] and y[i] != y[i - 1]:
                 below += level
@@ -121,7 +138,8 @@ def _sweep(scores, order, label, w, weak, out):  # type: ignore[no-untyped-def]
     label in a Fenwick tree.
     """
     n = len(w)
-    tree, own = np.zeros(label[n - 1] + 2), np.zeros(label[n - 1] + 1)
+    tree = np.zeros(label[n - 1] + 2)
+    own = np.zeros(label[n - 1] + 1)
     done = n
     for at in range(n - 1, -1, -1):
         i = order[at]
@@ -177,8 +195,10 @@ def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
     y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape
     w = np.ones(m) if chunk.weights is None else chunk.weights
     scores = np.ascontiguousarray(chunk.scores)
-    counts, unit = np.zeros((chunk.n_queries, columns, 3)), bool((w == 1.0).all())
-    longest, pairs = LONGEST if unit else LONGEST_WEIGHTED, np.zeros((2, chunk.n_queries))
+    counts = np.zeros((chunk.n_queries, columns, 3))
+    unit = bool((w == 1.0).all())
+    longest = LONGEST if unit else LONGEST_WEIGHTED
+    pairs = np.zeros((2, chunk.n_queries))
     weigh_pairs(y, w, starts, pairs)
     compare_pairs(scores, y, w, unit, same, starts, longest, counts)
     for q in np.flatnonzero(np.diff(starts) > longest):

@@ -280,8 +280,10 @@ class Measure:
         Document ids order equal scores if the convention says so. On all threads.
         """
         order = layout.order if docno is None or self.choices.ties != "docno" else docno_order(docno, layout)
-        y, weights = y[order], None if weights is None else weights[order]
-        columns, starts = np.ascontiguousarray(scores[order].T), layout.starts
+        y = y[order]
+        weights = None if weights is None else weights[order]
+        columns = np.ascontiguousarray(scores[order].T)
+        starts = layout.starts
 
         def run(block: tuple[int, int]) -> Array:
             queries = starts[block[0] : block[1] + 1]
@@ -337,7 +339,8 @@ class Measure:
         if not len(y):
             raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
         check_finite("y_true", y, "label")
-        scores, weights = check_scores(y_score, len(y)), check_weights(sample_weight, len(y))
+        scores = check_scores(y_score, len(y))
+        weights = check_weights(sample_weight, len(y))
         layout = query_layout(qid, len(y))
         matrix = scores if scores.ndim == 2 else scores[:, None]
         values = self.judge(y, matrix, layout, weights, docno)
@@ -422,7 +425,8 @@ def _suggestion(given: str) -> str:
     near = get_close_matches(_OTHER_NAMES.get(word, word), BY_NAME, n=1)
     if not near:
         return ""
-    name, wanted = near[0], BY_NAME[near[0]].depth
+    name = near[0]
+    wanted = BY_NAME[near[0]].depth
     if wanted == "none" or (wanted == "any" and depth is None and "@" not in given):
         return f" Did you mean {name!r}?"
     rule = "" if depth else " A depth is a whole number of at least 1."

@@ -41,7 +41,8 @@ class RankingScorer:
                 "params={'qid': qid} to cross_validate, or qid=qid to the fit of a search.",
                 parameter="qid",
             )
-        scores, used = predict_by_query(estimator, X, qid), sample_weight if self.measure.uses_sample_weight else None
+        scores = predict_by_query(estimator, X, qid)
+        used = sample_weight if self.measure.uses_sample_weight else None
         if _holds(estimator, "_takes_unlabelled"):
             y, scores, qid, used = labelled_rows(y, scores, qid, used)
         value = float(self.measure(y, np.asarray(scores), qid=qid, sample_weight=used))

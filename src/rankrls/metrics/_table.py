@@ -143,7 +143,8 @@ class Chunk:
         depths = np.full(self.n_queries, self.depth) if depths is None else depths.astype(np.intp)
         by = np.ones(max(self.depth, int(depths.max(initial=0)))) if discounts is None else discounts
         ties = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(self.choices.ties, loops.ROW)
-        starts, order = self.starts.astype(np.intp), np.empty(self.scores.shape, dtype=np.uint64)
+        starts = self.starts.astype(np.intp)
+        order = np.empty(self.scores.shape, dtype=np.uint64)
         for a, b in pairwise(starts.tolist()):
             order[:, a:b] = np.argsort(-self.scores[:, a:b], axis=1, kind="stable")
         choices = getattr(loops, kind), ties
@@ -222,7 +223,8 @@ def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:
 
 
 def _ndcg(chunk: Chunk) -> Array:
-    gains, discounts = gains_of(chunk.choices.gain, chunk.y), discounts_of(chunk.choices.discount, chunk.depth)
+    gains = gains_of(chunk.choices.gain, chunk.y)
+    discounts = discounts_of(chunk.choices.discount, chunk.depth)
     best = chunk.ideal(gains, discounts)
     return _filled(ratio(chunk.walk("SUM", gains, discounts), best[:, None]), best == 0, chunk)
 
@@ -309,7 +311,9 @@ def _kendall_tau(chunk: Chunk) -> Array:
 def _pair_squared_error(chunk: Chunk) -> Array:
     # sum_{i<j} w_i w_j (e_i - e_j)^2 = S sum_i w_i (e_i - mean)^2, over the weight of the pairs.
     w = np.ones(len(chunk.y)) if chunk.weights is None else chunk.weights
-    total, squares, lengths = chunk.sums(w), chunk.sums(w**2), np.diff(chunk.starts)
+    total = chunk.sums(w)
+    squares = chunk.sums(w**2)
+    lengths = np.diff(chunk.starts)
     errors = chunk.y - chunk.scores
     errors -= np.repeat(ratio(chunk.sums(w * errors), total), lengths, axis=-1)
     values = ratio(2.0 * total * chunk.sums(w * errors**2), np.where(lengths > 1, total**2 - squares, 0.0))

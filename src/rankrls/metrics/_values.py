@@ -76,7 +76,8 @@ def mean_of_judged(values: Array) -> Array:
 
 def mean_and_error(values: Array) -> tuple[Array, Array]:
     """Mean of each column over the entries that are not NaN, and its standard error, NaN for fewer than two."""
-    mean, count = mean_of_judged(values), (~np.isnan(values)).sum(axis=0)
+    mean = mean_of_judged(values)
+    count = (~np.isnan(values)).sum(axis=0)
     squares = np.nansum((values - mean) ** 2, axis=0)
     return mean, np.sqrt(ratio(squares, count * (count - 1.0)))
 

@@ -127,15 +127,19 @@ def nested_estimate(
     y = vector_of("y", y, "one label per row")
     check_finite("y", y, "label")
     check_consistent_length(X, y, event)
-    event, layout = None if event is None else np.asarray(event), query_layout(qid, len(y))
+    event = None if event is None else np.asarray(event)
+    layout = query_layout(qid, len(y))
     ids = None if qid is None else layout.ids[layout.codes]
     items = query_layout(np.arange(len(y)) if item_id is None else item_id, len(y), name="item_id").codes
     if item_id is not None and event is None:
         raise InputError("item_id is for censored times (event). Of labels, queries are held out.", parameter="item_id")
     fold, protocol = _folds(y, event, ids, items, cv, random_state)
-    scores, values, choices = np.empty(len(y)), np.full(cv, np.nan), []
+    scores = np.empty(len(y))
+    values = np.full(cv, np.nan)
+    choices = []
     for each in range(cv):
-        train, test = np.flatnonzero(fold != each), np.flatnonzero(fold == each)
+        train = np.flatnonzero(fold != each)
+        test = np.flatnonzero(fold == each)
         own = None if ids is None else ids[train]
         model = clone(estimator)
         X_train, y_train = _safe_split(model, X, y, train)

@@ -216,7 +216,9 @@ def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[In
     refuse(given[:, 0] == given[:, 1], "a row cannot be paired with itself")
     out = given.astype(np.intp)
     if isinstance(data, PreferredItems):
-        table, smaller, larger = data.graph, out.min(axis=1), out.max(axis=1)
+        table = data.graph
+        smaller = out.min(axis=1)
+        larger = out.max(axis=1)
         both = np.sort([table.winners, table.losers], axis=0)
         known = np.isin(smaller * table.n_items + larger, both[0] * table.n_items + both[1])
         refuse(~known, "they are not comparable, because it is not known which time is longer")
@@ -224,7 +226,8 @@ def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[In
     if data.kept is not None:
         refuse(~data.kept[out].all(axis=1), "a row has weight zero")
         out = (np.cumsum(data.kept) - 1)[out]
-    codes, y = data.layout.codes[out], data.Y[out, 0]
+    codes = data.layout.codes[out]
+    y = data.Y[out, 0]
     refuse(codes[:, 0] != codes[:, 1], "they belong to different queries, whose scores cannot be compared")
     refuse(y[:, 0] == y[:, 1], "their labels are equal, so neither order is correct")
     return out[:, 0], out[:, 1]

@@ -128,7 +128,8 @@ def permutation_test(
     check_consistent_length(X, y, event)
     model, measure = choosing(estimator, event, "permutation_test")
     permuted = np.empty(n_permutations)
-    y, layout = np.asarray(y), query_layout(qid, len(y))
+    layout = query_layout(qid, len(y))
+    y = np.asarray(y)
     rng = np.random.default_rng(random_state)
 
     def orders(count: int) -> Index:
@@ -144,7 +145,8 @@ def permutation_test(
         return model.fit_pairs(X, winners, losers, item_id=item_id)
 
     fitted(slice(None))
-    score, protocol = held_out_score(model), model.selection_
+    score = held_out_score(model)
+    protocol = model.selection_
     plan: Any = None
     if event is None and isinstance(model, RankRLSCV) and y.size == len(y):
         spec = model._spec()
@@ -154,7 +156,8 @@ def permutation_test(
     if not shared:
         permuted[:] = [fitted(orders(1)[0]).best_score_ for _ in permuted]
     else:
-        y, kept = y.ravel(), slice(None) if data.kept is None else data.kept
+        y = y.ravel()
+        kept = slice(None) if data.kept is None else data.kept
         size = max(1, _BATCH // (21 * data.n_rows))
         for some in np.split(permuted, range(size, len(permuted), size)):
             Y = np.asarray(y[orders(len(some))][:, kept].T, dtype=np.float64)
@@ -195,12 +198,15 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
 
 def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, rounds: int) -> Array:
     """The best of each column of goodness, the curve of a target, after its grid was continued as in a search."""
-    out, top = np.fmax.reduce(goodness), best_within_rounding(goodness, 1.0).argmax(axis=0)
+    out = np.fmax.reduce(goodness)
+    top = best_within_rounding(goodness, 1.0).argmax(axis=0)
     continued = at_open_end(top, goodness, 1.0) if rounds else np.zeros(len(targets), dtype=bool)
     for first in (True, False):
-        more, where = further(grid, first=first), np.flatnonzero(continued & ((top == 0) == first))
+        more = further(grid, first=first)
+        where = np.flatnonzero(continued & ((top == 0) == first))
         if len(more) and len(where):
-            new, old = of_values(more, targets[where]), goodness[:, where]
+            new = of_values(more, targets[where])
+            old = goodness[:, where]
             longer = (more, grid) if first else (grid, more)
             curves = (new, old) if first else (old, new)
             out[where] = _best_of(of_values, np.concatenate(longer), np.concatenate(curves), targets[where], rounds - 1)

@@ -198,16 +198,21 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     path = final.path_
     feature, stage = np.unique(path.indices, return_index=True)
     order = np.argsort(stage)
-    feature, stage = feature[order], stage[order]
-    held_out, measure, sign = np.full(path.n_stages + 1, np.nan), "held out", -1.0
+    feature = feature[order]
+    stage = stage[order]
+    held_out = np.full(path.n_stages + 1, np.nan)
+    measure = "held out"
+    sign = -1.0
     if hasattr(path, "held_out"):
-        held_out, measure = path.held_out / path.held_out[0], "held-out error"
+        held_out = path.held_out / path.held_out[0]
+        measure = "held-out error"
     elif hasattr(final, "cv_results_"):
         chosen = {name: value for name, value in final.best_params_.items() if name != "n_basis"}
         same = [all(of[name] == chosen[name] for name in chosen) for of in _rows(final.cv_results_)]
         held_out[1:] = final.cv_results_["mean_score"][same][: path.n_stages]
         found = resolve_measure(final.scoring)
-        measure, sign = f"held-out {found.name}", 1.0 if found.greater_is_better else -1.0
+        measure = f"held-out {found.name}"
+        sign = 1.0 if found.greater_is_better else -1.0
     names = names_of_features(model, feature_names, final.n_features_in_)
     gain = sign * np.diff(held_out)
     weight = final.coef_[feature]

@@ -120,7 +120,8 @@ class _Tried:
 
     def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
         """One of its models."""
-        gamma, more = float(choices.get("gamma", np.nan)), ("loss", "leaves", "blended", "weight")
+        gamma = float(choices.get("gamma", np.nan))
+        more = ("loss", "leaves", "blended", "weight")
         known = {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
         return known | {name: choices[name] for name in more if name in choices}
 
@@ -373,7 +374,8 @@ class AutoSpec(Spec[Any]):
                 else:
                     found = self._try(family, scale, data, plan)
             except ValueError as error:
-                skipped[f"{family}, {scale}"], failure = str(error).rstrip("."), failure or error
+                skipped[f"{family}, {scale}"] = str(error).rstrip(".")
+                failure = failure or error
             else:
                 tried.append(_Tried(family, scale, *found, perf_counter() - start))
         if failure is not None and not tried:

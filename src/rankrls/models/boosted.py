@@ -71,7 +71,8 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
 
     The model is the mean of several, and the best setting is evaluated with as many.
     """
-    layout, y = data.layout, data.Y[:, 0]
+    layout = data.layout
+    y = data.Y[:, 0]
     losses = [loss for loss in LOSSES if why_not(loss, data.Y, layout) is None]
     if not losses:
         raise InputError(f"{why_not(LOSSES[0], data.Y, layout)}.", parameter="families")
@@ -111,7 +112,8 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tup
     The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
     whose scores are fitted to the labels; those of lambdarank are not.
     """
-    layout, columns = data.layout, np.hstack([one.results.best_scores for one in (other, trees)])
+    layout = data.layout
+    columns = np.hstack([one.results.best_scores for one in (other, trees)])
     means = np.column_stack([np.bincount(layout.codes, column) for column in columns.T]) / layout.counts[:, None]
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)

@@ -111,7 +111,8 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
                 raise InputError(problem, parameter="items")
             return scores + self.intercept_
         if items is not None and (items := check_items(items)).features.shape[1] != self.items_.features.shape[1]:
-            n, own = items.features.shape[1], self.items_.features.shape[1]
+            n = items.features.shape[1]
+            own = self.items_.features.shape[1]
             problem = f"items have {n} features, but those of the training data have {own}."
             raise InputError(problem, parameter="items")
         across = self._item_kernel_((self.items_ if items is None else items).features, self.items_.features)
@@ -161,7 +162,8 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
-        tags.target_tags.multi_output, tags.target_tags.single_output = True, False
+        tags.target_tags.multi_output = True
+        tags.target_tags.single_output = False
         tags.regressor_tags.poor_score = True
         return tags
 

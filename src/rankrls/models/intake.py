@@ -397,7 +397,8 @@ def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
 def check_comparable(data: LabelledItems, regression_weight: float) -> None:
     """Refuse labels that order nothing."""
     if regression_weight == 0.0 and not label_varies(data.Y, data.layout).any():
-        m, q = data.layout.n_rows, data.layout.n_queries
+        m = data.layout.n_rows
+        q = data.layout.n_queries
         where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
         problem = f"Nothing to compare: {where} two items with different labels ({m} sample{'s' if m != 1 else ''})."
         raise InputError(f"{problem} Check the labels and the query ids.", parameter="y")

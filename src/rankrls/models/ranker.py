@@ -173,7 +173,8 @@ class Ranker(RegressorMixin, FittedAttributes):
             problem = f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}."
             raise InputError(problem, parameter="y")
         scores = tied(scores, query_layout(qid, len(scores)))
-        measure, columns = Measure("disagreement"), zip(labels.T, scores.T, strict=True)
+        measure = Measure("disagreement")
+        columns = zip(labels.T, scores.T, strict=True)
         errors = [measure(column, of, qid=qid, sample_weight=sample_weight) for column, of in columns]
         return 1.0 - float(np.mean(errors))
 

@@ -189,7 +189,8 @@ class ExactChooser(Chooses):
         if "win_slope_" not in vars(self):
             problem = "Win probabilities need fit_pairs with held-out preferences (not cv=leave_pair_out)."
             raise InputError(problem, parameter="cv")
-        a, b = self.predict(X_a), self.predict(X_b)
+        a = self.predict(X_a)
+        b = self.predict(X_b)
         if a.shape != b.shape:
             problem = f"X_a has {len(a)} rows and X_b {len(b)}: they need the same number of rows."
             raise InputError(problem, parameter="X_b")

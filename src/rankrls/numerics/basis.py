@@ -75,7 +75,8 @@ class Basis:
             Z = np.asarray(items.toarray() if sparse.issparse(items) else to_host(items), dtype=np.float64)
             U, s, directions = linalg.svd(Z, full_matrices=False, check_finite=False)
             live = s > max(Z.shape) * EPS * s.max(initial=0.0)
-            to_items, of_features = _not_empty(U[:, live] / s[live]), np.ascontiguousarray(directions[live].T)
+            to_items = _not_empty(U[:, live] / s[live])
+            of_features = np.ascontiguousarray(directions[live].T)
             return cls(kernel, items, moved(to_items, items), True, numbers, moved(of_features, items))
         K = kernel(items) if K is None else K
         here = to_host(K)

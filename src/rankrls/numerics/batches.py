@@ -26,15 +26,19 @@ def predictions(
 
     As :func:`rankrls.numerics.units.predictions`, with Z and the means on a device and all else on the host.
     """
-    n, mT = Z.shape[1], namespace(Z).matrix_transpose
-    out, off = np.empty((D.shape[1], len(t))), np.empty((D.shape[1], len(t)))
+    n = Z.shape[1]
+    mT = namespace(Z).matrix_transpose
+    out = np.empty((D.shape[1], len(t)))
+    off = np.empty((D.shape[1], len(t)))
     levels = None if means is None else np.empty_like(out)
     inner = (moved(D.T, Z), moved((D * right[:, None]).T, Z), moved(right, Z))
     for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
-        own, labels = _rows(Z, at, real), np.where(real, t[at], 0.0)
+        own = _rows(Z, at, real)
+        labels = np.where(real, t[at], 0.0)
         here = moved(labels, Z)[:, None, :]
         if at.shape[1] > max(8 * n, 512):
-            P, still = np.empty((len(at), D.shape[1], at.shape[1])), np.ones((len(at), D.shape[1]), dtype=bool)
+            P = np.empty((len(at), D.shape[1], at.shape[1]))
+            still = np.ones((len(at), D.shape[1]), dtype=bool)
             terms = np.zeros(still.shape)
         else:
             found, still, terms = _iterate(own, here, *inner)
@@ -76,12 +80,15 @@ def dual_predictions(
     Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``: V is rounded, and so is the
     small matrix, whose inverse amplifies that.
     """
-    mT, out = namespace(V).matrix_transpose, np.empty((t.shape[1], D.shape[1], len(t)))
-    off, unit = np.zeros_like(out), ROUNDED * unit_of_rounding(V)
+    mT = namespace(V).matrix_transpose
+    out = np.empty((t.shape[1], D.shape[1], len(t)))
+    off = np.zeros_like(out)
+    unit = ROUNDED * unit_of_rounding(V)
     levels = None if means is None else np.zeros_like(out)
     more = 0 if means is None else D.size
     for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V), exact=not on_device(V)):
-        own, labels = _rows(V, at, real), np.where(real[..., None], t[at], 0.0)
+        own = _rows(V, at, real)
+        labels = np.where(real[..., None], t[at], 0.0)
         others = moved(right, V) - mT(own) @ moved(labels, V)
         identity = moved(np.eye(at.shape[1]) * real[:, None, :], V)
         filled = moved(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
@@ -93,7 +100,8 @@ def dual_predictions(
             else:
                 asked = moved(rest[:, k, None] * right, V)
             solved = _solved(A, joined([own @ asked, identity], axis=2))
-            found, inverse = solved[..., : t.shape[1]], solved[..., t.shape[1] :]
+            found = solved[..., : t.shape[1]]
+            inverse = solved[..., t.shape[1] :]
             amplified = np.linalg.norm(inverse, axis=2, keepdims=True) * np.linalg.norm(found, axis=1, keepdims=True)
             off[:, k, at[real]] = unit * amplified[real].T
             out[:, k, at[real]] = (found if large[k] else labels - found)[real].T
@@ -143,7 +151,10 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any, 
     # near an influence of 1 an error is larger than its residual
     goal = (least_residual(Z) * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * terms
     R = _smoothed(R, Z, Dt)
-    p, x, rr, settled = R, xp.zeros_like(R), _inner(R, R), []
+    p = R
+    x = xp.zeros_like(R)
+    rr = _inner(R, R)
+    settled = []
     for _ in range(ROUNDS):
         live = np.flatnonzero(to_host(xp.any(rr > goal, axis=0)))
         if not len(live):
@@ -151,11 +162,14 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any, 
         if first := int(live[0]):
             settled.append(x[:, :first, :])
             x, p, R = (v[:, first:, :] for v in (x, p, R))
-            rr, goal, Dt = rr[:, first:], goal[:, first:], Dt[first:, :]
+            rr = rr[:, first:]
+            goal = goal[:, first:]
+            Dt = Dt[first:, :]
         q = p - _smoothed(p, Z, Dt)
         pq = _inner(p, q)
         step = xp.where((rr > goal) & (pq > 0.0), rr / xp.where(pq > 0.0, pq, 1.0), 0.0)[..., None]
-        x, R = x + step * p, R - step * q
+        x = x + step * p
+        R = R - step * q
         new = _inner(R, R)
         p = R + xp.where(rr > 0.0, new / xp.where(rr > 0.0, rr, 1.0), 0.0)[..., None] * p
         rr = new
@@ -175,8 +189,10 @@ def _inner(a: Any, b: Any) -> Any:
 
 def _direct(Z: Any, t: Any, root: Array, right: Array) -> Array:
     """Some units for one alpha, by the smaller of their two Gram matrices."""
-    xp, B = namespace(Z), Z * moved(root, Z)
-    Bt, few = xp.matrix_transpose(B), Z.shape[1] <= Z.shape[2]
+    xp = namespace(Z)
+    B = Z * moved(root, Z)
+    Bt = xp.matrix_transpose(B)
+    few = Z.shape[1] <= Z.shape[2]
     x = xp.matrix_transpose(moved(root, Z) * (moved(right, Z) - t @ Z))
     eye = xp.eye(min(Z.shape[1:]), dtype=Z.dtype, device=device_of(Z))
     if few:

@@ -49,9 +49,13 @@ def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
 
     A piece is a run of whole classes, or a part of a long class.
     """
-    found, numbers, runs = [], [], chunks(graph.class_starts, n_rows)
+    found = []
+    numbers = []
+    runs = chunks(graph.class_starts, n_rows)
     for number, (a, b) in enumerate(runs):
-        first, end, whole = int(graph.class_starts[a]), int(graph.class_starts[b]), b - a > 1
+        first = int(graph.class_starts[a])
+        end = int(graph.class_starts[b])
+        whole = b - a > 1
         for start in range(first, end, end - first if whole else n_rows):
             stop = end if whole else min(start + n_rows, end)
             starts = np.array([0, stop - start], dtype=np.intp)

@@ -25,7 +25,8 @@ def concordance_interval(
     inside = (score > 0.0) & (score < 1.0)
     middle = np.where(inside, score, 0.5)
     reach = ndtri(1.0 - tail) * error / (middle * (1.0 - middle))
-    low, high = expit(logit(middle) - reach), expit(logit(middle) + reach)
+    low = expit(logit(middle) - reach)
+    high = expit(logit(middle) + reach)
     all_alike = tail ** (1.0 / max(disjoint, 1))
     low = np.where(inside, low, np.where(score >= 1.0, all_alike, 0.0))
     high = np.where(inside, high, np.where(score >= 1.0, 1.0, 1.0 - all_alike))
@@ -51,7 +52,8 @@ def disjoint_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
 def _label_counts(y: NDArray[np.float64], codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """The query of each set of equal labels inside a query, and how many there are."""
     order = np.lexsort((y, codes))
-    y, codes = y[order], codes[order]
+    y = y[order]
+    codes = codes[order]
     differs = (codes[1:] != codes[:-1]) | (y[1:] != y[:-1])
     first = np.flatnonzero(np.concatenate((np.ones(min(len(y), 1), dtype=bool), differs)))
     return codes[first], np.diff(np.append(first, len(y)))
@@ -103,7 +105,8 @@ def _sums_of_items(
     residuals: NDArray[np.float64], i: NDArray[np.intp], j: NDArray[np.intp], n_items: int
 ) -> NDArray[np.float64]:
     """Sums of the pairs' residuals (pairs, columns) over the pairs of each item."""
-    ends, pairs = np.concatenate((i, j)), np.tile(np.arange(len(i)), 2)
+    ends = np.concatenate((i, j))
+    pairs = np.tile(np.arange(len(i)), 2)
     return np.asarray(sparse.csr_array((np.ones(len(ends)), (ends, pairs)), shape=(n_items, len(i))) @ residuals)
 
 

@@ -124,7 +124,8 @@ def _device_solution(S: Any, B: Any, alpha: float) -> Array | None:
 
     The array API has no triangular solve: only whether there is a Cholesky factor is used.
     """
-    xp, n = namespace(S), S.shape[0]
+    xp = namespace(S)
+    n = S.shape[0]
     if not n or not alpha > max(1e-9, 1e2 * unit_of_rounding(S)) * float(xp.linalg.trace(S)) / n:
         return None
     A = S + alpha * xp.eye(n, dtype=S.dtype, device=device_of(S))

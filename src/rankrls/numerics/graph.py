@@ -130,7 +130,8 @@ class LabelledGraph(SortedRows):
                [ 0.,  1., -1.],
                [-1., -1.,  2.]])
         """
-        m, beta = len(y), float(regression_weight)
+        m = len(y)
+        beta = float(regression_weight)
         y = np.asarray(y, dtype=np.float64).reshape(m, -1)
         label = y[:, 0] if y.shape[1] else np.zeros(m)
         q = np.zeros(m, dtype=np.intp) if queries is None else np.asarray(queries, dtype=np.intp)
@@ -139,13 +140,18 @@ class LabelledGraph(SortedRows):
         step = np.diff(q)
         if not ((step > 0) | ((step == 0) & (np.diff(label) >= 0))).all():
             rows = np.lexsort((label, q)).astype(np.intp, copy=False)
-            y, label, q, w = y[rows], label[rows], q[rows], w[rows]
+            y = y[rows]
+            label = label[rows]
+            q = q[rows]
+            w = w[rows]
         new_query = np.diff(q, prepend=-1) != 0
-        starts, class_starts = edges(new_query), edges(new_query | (np.diff(label, prepend=np.nan) != 0))
+        starts = edges(new_query)
+        class_starts = edges(new_query | (np.diff(label, prepend=np.nan) != 0))
         excludes = ties == "exclude" and len(class_starts) <= m  # else no two labels are tied
         class_starts = class_starts if excludes else starts
         query_classes = np.searchsorted(class_starts, starts).astype(np.intp)
-        class_weight, query_weight = group_sums(w, class_starts), group_sums(w, starts)
+        class_weight = group_sums(w, class_starts)
+        query_weight = group_sums(w, starts)
         of = np.repeat(np.arange(len(query_weight)), np.diff(query_classes))
         compared = query_weight[of] - class_weight if excludes else query_weight
         rho = np.ones_like(query_weight)
@@ -164,8 +170,10 @@ class LabelledGraph(SortedRows):
 
     def part(self, a: int, b: int) -> LabelledGraph:
         """The graph of queries ``a`` to ``b - 1``; views."""
-        r0, c0 = int(self.starts[a]), int(self.query_classes[a])
-        rows, classes = slice(r0, int(self.starts[b])), slice(c0, int(self.query_classes[b]))
+        r0 = int(self.starts[a])
+        c0 = int(self.query_classes[a])
+        rows = slice(r0, int(self.starts[b]))
+        classes = slice(c0, int(self.query_classes[b]))
         part = self.some(rows, classes, slice(a, b))
         return replace(part, first_row=self.first_row + r0, first_query=self.first_query + a)
 
@@ -211,13 +219,16 @@ class LabelledGraph(SortedRows):
         X is dense, CSR, or anything else that gives rows when it is indexed; deviations are multiplied by the scale of
         their row.
         """
-        rows, scale = self.rows, np.ones(self.n_rows) if scale is None else scale
+        rows = self.rows
+        scale = np.ones(self.n_rows) if scale is None else scale
         if not (isinstance(X, np.ndarray) and X.dtype == np.float64 and X.flags.c_contiguous):
-            X, rows = dense_rows(X, rows), np.arange(len(rows), dtype=np.intp)
+            X = dense_rows(X, rows)
+            rows = np.arange(len(rows), dtype=np.intp)
             if on_device(X):
                 D, means = device_deviations(X, self.starts, self.weights)
                 return D * column(scale, D), means
-        D, means = np.empty((len(rows), X.shape[1])), np.empty((len(self.lengths), X.shape[1]))
+        D = np.empty((len(rows), X.shape[1]))
+        means = np.empty((len(self.lengths), X.shape[1]))
         deviations(X, rows, self.starts, self.weights, scale, D, means)
         return D, means
 
@@ -366,8 +377,10 @@ class PreferenceGraph(SortedRows):
 
     def part(self, a: int, b: int) -> PreferenceGraph:
         """The graph of groups ``a`` to ``b - 1``, over the same items."""
-        r0, r1 = int(self.starts[a]), int(self.starts[b])
-        inside, starts = self._some(slice(r0, r1)), self.starts[a : b + 1] - r0
+        r0 = int(self.starts[a])
+        r1 = int(self.starts[b])
+        inside = self._some(slice(r0, r1))
+        starts = self.starts[a : b + 1] - r0
         return replace(inside, starts=starts, first_row=self.first_row + r0, first_query=self.first_query + a)
 
     def take(self, groups: Index) -> PreferenceGraph:

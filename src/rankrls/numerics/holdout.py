@@ -106,7 +106,8 @@ def hold_out(
         return _hold_out_dual(smoother, graph, alphas, bounds, means)
     deviations, centres = graph.read(X)
     predict = batches.predictions if on_device(deviations) else predictions
-    D, inverse = smoother.inverse(alphas), smoother.inverse(np.zeros(1))[:, 0]
+    D = smoother.inverse(alphas)
+    inverse = smoother.inverse(np.zeros(1))[:, 0]
     Z = deviations if rotated else deviations @ smoother.directions
     means_of_features = centres
     if centres is not None:
@@ -164,7 +165,8 @@ def _rounding(
         norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)
     else:
         units = moved(spreads, rows[0])
-        whole, level = rows[0] / units, None if rows[1] is None else rows[1] / units
+        whole = rows[0] / units
+        level = None if rows[1] is None else rows[1] / units
         norms = _norms(smoother, spreads, alphas)
     if level is not None and regresses(graph):
         whole = whole + repeated(level, np.diff(graph.starts))
@@ -182,7 +184,8 @@ def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
         return smoother
     place = np.empty(int(smoother.graph.rows.max()) + 1, dtype=np.intp)
     place[smoother.graph.rows] = np.arange(smoother.graph.n_rows)
-    rows, unseen = place[graph.rows], smoother.graph.unseen
+    rows = place[graph.rows]
+    unseen = smoother.graph.unseen
     number = np.cumsum(unseen) - 1
     return replace(
         smoother,
@@ -208,21 +211,27 @@ def hold_out_chunks(
     Scores of all data never exist together.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
-    device, rotated, norms = on_device(smoother.directions), False, None
+    device = on_device(smoother.directions)
+    rotated = False
+    norms = None
     rows = max(64, (2 * chunk_values(X) if device else _CHUNK) // max(1, len(smoother.values)))
     if isinstance(smoother, DualSmoother):
         rows = max(_DUAL_ROWS, rows) if device else _DUAL_ROWS
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
-        centred, spreads = centred_items(graph, X), smoother.spreads
-        items, rotated = centred @ smoother.directions, True
+        centred = centred_items(graph, X)
+        spreads = smoother.spreads
+        items = centred @ smoother.directions
+        rotated = True
         size = np.linalg.norm(items, axis=1)
         if spreads is not None:
-            size, norms = np.linalg.norm(centred / spreads, axis=1), _norms(smoother, spreads, alphas)[0]
+            size = np.linalg.norm(centred / spreads, axis=1)
+            norms = _norms(smoother, spreads, alphas)[0]
         if isinstance(smoother, ItemSmoother):
             size, norms = smoother.rounding(alphas)
-        size, X = size[graph.winners] + size[graph.losers], items
+        size = size[graph.winners] + size[graph.losers]
+        X = items
         norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)[0] if norms is None else norms
 
     def run(chunk: tuple[int, int]) -> R:
@@ -258,7 +267,8 @@ def _add_unseen(
     places = np.flatnonzero(graph.unseen)
     unit = np.searchsorted(bounds, places, side="right") - 1
     for k in np.unique(unit):
-        own, inside = slice(bounds[k], bounds[k + 1]), unit == k
+        own = slice(bounds[k], bounds[k + 1])
+        inside = unit == k
         w = D.T * (right - error[:, own] @ to_host(Z[own, ...]))
         scores[:, places[inside]] = w @ deviations[inside].T
 
@@ -269,7 +279,9 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     For a large alpha scores are far smaller than the labels: then P itself solves the same equations with
     ``(H t)_U - H_UU t_U`` at their right.
     """
-    t, V, D = graph.target, s.directions[graph.first_row : graph.first_row + graph.n_rows, ...], s.inverse(alphas)
+    t = graph.target
+    V = s.directions[graph.first_row : graph.first_row + graph.n_rows, ...]
+    D = s.inverse(alphas)
     total = s.values[:, None] + alphas
     rest = np.divide(alphas, total, out=np.ones_like(total), where=total > 0.0)  # I - H is V diag(rest) V'
     large = alphas > _LARGE_ALPHA * s.top

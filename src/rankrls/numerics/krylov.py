@@ -112,7 +112,8 @@ class KernelSystem:
     def apply(self, p: Array) -> tuple[Array, Array | None]:
         """``F K F'p``, and the scores of the watched items."""
         a = self.items(p)
-        f, scores = np.asarray(self.K @ a), None
+        f = np.asarray(self.K @ a)
+        scores = None
         if self.watched is not None:
             by_number = isinstance(self.watched, np.ndarray) and self.watched.ndim == 1
             scores = f[self.watched] if by_number else np.asarray(self.watched @ a)
@@ -137,18 +138,26 @@ class KrylovRun:
     """
 
     def __init__(self, system: System, right: Array, alphas: Array) -> None:
-        order, count = np.argsort(alphas, kind="stable"), len(alphas)
+        order = np.argsort(alphas, kind="stable")
+        count = len(alphas)
         self._place = np.argsort(order)
-        self.system, self.right = system, right
+        self.system = system
+        self.right = right
         self.right_norm = float(np.linalg.norm(right))
         self.alphas = np.asarray(alphas, dtype=np.float64)[order]
-        self.r, self.p = right.copy(), right.copy()
-        self.squared, self.beta, self.gamma = self.right_norm**2, 0.0, 1.0
-        self.zeta, self.rho, self.shift_beta = np.ones(count), np.ones(count), np.zeros(count)
+        self.r = right.copy()
+        self.p = right.copy()
+        self.squared = self.right_norm**2
+        self.beta = 0.0
+        self.gamma = 1.0
+        self.zeta = np.ones(count)
+        self.rho = np.ones(count)
+        self.shift_beta = np.zeros(count)
         self.x, self.directions = np.zeros((2, system.size, count))
         self.watched = np.zeros((2, system.n_watched, count))  # scores by x and by the directions
         self.watched_p: Array | None = None
-        self.iteration, self.active = 0, count
+        self.iteration = 0
+        self.active = count
         self.iterations_sorted = np.zeros(count, dtype=np.intp)
         self.status_sorted = [Status.RUNNING] * count
         self.marked: Array | None = None
@@ -239,7 +248,8 @@ class MultiShiftCG:
         if run.done:
             return run
         q, watched = run.system.apply(run.p)
-        seed, active = float(run.alphas[0]), run.active
+        seed = float(run.alphas[0])
+        active = run.active
         if seed:
             q = q + seed * run.p
         curvature = float(run.p @ q)
@@ -249,7 +259,9 @@ class MultiShiftCG:
         gamma = run.squared / curvature
         shifts = run.alphas[:active] - seed
         rho = 1.0 / (1.0 + shifts * gamma + (gamma * run.beta / run.gamma) * (1.0 - run.rho[:active]))
-        zeta, shift_beta, shift_gamma = run.zeta[:active], run.shift_beta[:active], gamma * rho
+        zeta = run.zeta[:active]
+        shift_beta = run.shift_beta[:active]
+        shift_gamma = gamma * rho
         _advance(run.r, zeta, shift_beta, shift_gamma, run.directions, run.x)
         if watched is not None:
             # r_k = p_k - beta_{k-1} p_{k-1}, and so for all that is linear in them
@@ -258,7 +270,9 @@ class MultiShiftCG:
             run.watched_p = watched
         run.r -= gamma * q
         squared = float(run.r @ run.r)
-        run.beta, run.gamma, run.squared = squared / run.squared, gamma, squared
+        run.beta = squared / run.squared
+        run.gamma = gamma
+        run.squared = squared
         run.p *= run.beta
         run.p += run.r
         run.zeta[:active] *= rho
@@ -314,7 +328,8 @@ def largest_eigenvalue(system: System, right: Array, products: int = 10) -> floa
     diagonal: list[float] = []
     beside: list[float] = []
     while not run.done:
-        before, iteration = run.beta / run.gamma, run.iteration
+        before = run.beta / run.gamma
+        iteration = run.iteration
         cg.step(run)
         if run.iteration > iteration:
             diagonal.append(1.0 / run.gamma + before)

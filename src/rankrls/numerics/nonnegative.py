@@ -68,7 +68,8 @@ def _solve(A: Array, B: Array, bounded: NDArray[np.bool_]) -> Array:
     from scipy.optimize import nnls  # slow to import, and seldom needed
 
     target = linalg.solve_triangular(R, B[order], trans=1, check_finite=False)
-    x, free = np.zeros_like(B), int(np.count_nonzero(~bounded))
+    x = np.zeros_like(B)
+    free = int(np.count_nonzero(~bounded))
     for k in range(B.shape[1]):
         own = np.zeros(0)
         if free < len(A):
@@ -113,7 +114,8 @@ def hold_out_signed(
     full = np.linalg.norm(signed_path(equations, alphas, signs), axis=1)
     scores, levels, off = np.zeros((3, equations.right.shape[1], len(alphas), len(deviations)))
     for a, b in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
-        unit, rows = graph.part(a, b), slice(graph.starts[a], graph.starts[b])
+        unit = graph.part(a, b)
+        rows = slice(graph.starts[a], graph.starts[b])
         w = signed_path(equations - Equations.of(unit, X), alphas, signs)
         scores[..., rows] = np.einsum("ij,ajt->tai", deviations[rows], w, optimize=True)
         norms = np.maximum(np.linalg.norm(w, axis=1), full).T

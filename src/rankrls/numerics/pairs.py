@@ -96,7 +96,8 @@ def leave_pair_out(
     O(m^2 k) for each alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m.
     """
     plan = _Plan.of(smoother, graph, X)
-    w, seen = graph.weights, plan.comparable_weight()
+    w = graph.weights
+    seen = plan.comparable_weight()
     total = float(seen.sum())
 
     def judge(alpha: float) -> tuple[float, float]:
@@ -117,7 +118,10 @@ def concordance_of_targets(
 
     Targets share all but a few operations for each pair.
     """
-    w, starts, plan, total = graph.weights, graph.starts, _Plan.of(smoother, graph, X), np.zeros(graph.y.shape[1])
+    w = graph.weights
+    starts = graph.starts
+    plan = _Plan.of(smoother, graph, X)
+    total = np.zeros(graph.y.shape[1])
     _weigh_targets(starts, plan.y, w, total)
 
     def judge(alpha: float) -> Array:
@@ -139,9 +143,11 @@ def held_out_margins(
 
     The two items lie in one query. O(k) for a pair and alpha.
     """
-    plan, place = _Plan.of(smoother, graph, X), np.empty(int(graph.rows.max()) + 1, dtype=np.intp)
+    plan = _Plan.of(smoother, graph, X)
+    place = np.empty(int(graph.rows.max()) + 1, dtype=np.intp)
     place[graph.rows] = np.arange(graph.n_rows)
-    a, b = place[i], place[j]
+    a = place[i]
+    b = place[j]
 
     def margins(alpha: float) -> Array:
         left, W, diagonal, rest = plan.solved(alpha)
@@ -169,7 +175,8 @@ class _Plan:
 
     @classmethod
     def of(cls, s: Smoother, graph: LabelledGraph, X: Any) -> _Plan:
-        lengths, w = graph.lengths, graph.weights
+        lengths = graph.lengths
+        w = graph.weights
         regression = _is_regression(graph)
         y = graph.y if regression else replace(graph, rows=np.arange(graph.n_rows)).read(graph.y)[0]
         new = np.concatenate(([True], np.diff(graph.y[:, 0]) != 0))
@@ -196,20 +203,24 @@ class _Plan:
 
     def solved(self, alpha: float) -> tuple[Array, Array, Array, Array]:
         """Two matrices whose product is ``I - H`` off its diagonal, its diagonal, and ``z - H z``."""
-        s, z = self.smoother, self.y / self.scale[:, None]
+        s = self.smoother
+        z = self.y / self.scale[:, None]
         if self.sign > 0.0:
             values = s.values if self.taken else s.values[s.values != 0.0]
             W = self.Z * np.sqrt(alpha / (np.maximum(values, 0.0) + alpha))
-            rest, diagonal = W @ (W.T @ z), np.einsum("ij,ij->i", W, W) - self.taken * self.u**2
+            rest = W @ (W.T @ z)
+            diagonal = np.einsum("ij,ij->i", W, W) - self.taken * self.u**2
         else:
             W = self.Z * np.sqrt(s.inverse(np.array([alpha]))[:, 0])
-            rest, diagonal = z - W @ (W.T @ z), 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2
+            rest = z - W @ (W.T @ z)
+            diagonal = 1.0 - np.einsum("ij,ij->i", W, W) - self.u**2
         left = np.column_stack((self.sign * W, -self.taken * self.u))
         return left, np.column_stack((W, self.u)), diagonal, rest
 
     def comparable_weight(self) -> Array:
         """Weight of each item's pairs with items of its query that have other labels."""
-        w, starts = self.graph.weights, self.graph.starts
+        w = self.graph.weights
+        starts = self.graph.starts
         lengths = self.graph.lengths
         first = np.repeat(starts[:-1], lengths) + self.first_equal
         _, number, count = np.unique(first, return_inverse=True, return_counts=True)
@@ -219,7 +230,8 @@ class _Plan:
     def won(self, alpha: float) -> Array:
         """The weight that each item's pairs are right about, but for the item's own."""
         left, W, diagonal, rest = self.solved(alpha)
-        sums, w = np.zeros(len(self.y)), self.graph.weights
+        sums = np.zeros(len(self.y))
+        w = self.graph.weights
         known = self.y[:, 0], diagonal, rest[:, 0], self.scale, w, self.tie
         for begin, end in zip(self.graph.starts[:-1].tolist(), self.graph.starts[1:].tolist(), strict=True):
             for a in range(begin, end, _ROWS):
@@ -266,8 +278,14 @@ def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums): 
     The block becomes what each row wins, and the losses of the columns are added to their sums.
     """
     for r in range(np.uint64(block.shape[0])):
-        i, x = np.uint64(first) + r, block[r]
-        own, ri, yi, si, wi, end = diagonal[i], rest[i], y[i], scale[i], w[i], np.uint64(limit[i])
+        i = np.uint64(first) + r
+        x = block[r]
+        own = diagonal[i]
+        ri = rest[i]
+        yi = y[i]
+        si = scale[i]
+        wi = w[i]
+        end = np.uint64(limit[i])
         for c in range(end):
             j = np.uint64(begin) + c
             lead, _ = _lead(yi - y[j], own, diagonal[j], x[c], ri, rest[j], si, scale[j])
@@ -295,13 +313,23 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
     """
     for r in range(block.shape[0]):
         i = first + r
-        own, si, yi, ri = diagonal[i], scale[i], y[i], rest[i]
+        own = diagonal[i]
+        si = scale[i]
+        yi = y[i]
+        ri = rest[i]
         for j in range(begin, i):
-            other, sj, yj, rj, cross = diagonal[j], scale[j], y[j], rest[j], block[r, j - begin]
+            other = diagonal[j]
+            sj = scale[j]
+            yj = y[j]
+            rj = rest[j]
+            cross = block[r, j - begin]
             det = own * other - cross * cross
             sign = -1.0 if det < 0.0 else 1.0
-            of_i, of_j, det = sign * (other * si + cross * sj), sign * (own * sj + cross * si), sign * det
-            edge, both = _edge(own, other, tie), w[i] * w[j]
+            of_i = sign * (other * si + cross * sj)
+            of_j = sign * (own * sj + cross * si)
+            det = sign * det
+            edge = _edge(own, other, tie)
+            both = w[i] * w[j]
             for p in range(len(won)):
                 gap = yi[p] - yj[p]
                 lead = gap * det - of_i * ri[p] + of_j * rj[p]
@@ -313,7 +341,8 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
 def _margins(i, j, cross, y, diagonal, rest, scale, tie, out):  # type: ignore[no-untyped-def]
     """Held-out differences of scores of some pairs; exactly 0 for a tie."""
     for e in range(len(i)):
-        a, b = i[e], j[e]
+        a = i[e]
+        b = j[e]
         lead, det = _lead(y[a] - y[b], diagonal[a], diagonal[b], cross[e], rest[a], rest[b], scale[a], scale[b])
         edge = _edge(diagonal[a], diagonal[b], tie)
         out[e] = 0.0 if abs(lead) <= edge else lead / det

@@ -50,11 +50,13 @@ class Evidence:
     @classmethod
     def of(cls, smoother: Smoother, graph: Graph) -> Evidence:
         """From a decomposed problem."""
-        values, squares = np.maximum(smoother.values, 0.0), smoother.right[:, 0] ** 2
+        values = np.maximum(smoother.values, 0.0)
+        squares = smoother.right[:, 0] ** 2
         if isinstance(smoother, DualSmoother):
             return cls(values, squares, 0.0, graph.n_observations)
         live = values > 0.0
-        shares, energy = squares[live] / values[live], float((graph.target[:, 0] ** 2).sum())
+        shares = squares[live] / values[live]
+        energy = float((graph.target[:, 0] ** 2).sum())
         return cls(values[live], shares, max(energy - float(shares.sum()), 0.0), graph.n_observations)
 
     def objective(self, alpha: float) -> float:

@@ -93,7 +93,8 @@ def hold_out_items(
     def margins(fold: tuple[Index, Index]) -> Array:
         train, test = fold
         w = weights(Equations.of(graph.take(train), Z))
-        winners, losers = graph.winners[test], graph.losers[test]
+        winners = graph.winners[test]
+        losers = graph.losers[test]
         items, numbers = np.unique(np.concatenate((winners, losers)), return_inverse=True)
         scores = dense_rows(Z, items) @ w
         first, second = numbers.reshape(2, -1)
@@ -136,12 +137,15 @@ def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i:
         raise InputError(
             f"Without rows {j[k]} and {i[k]} no comparable pair is left to fit.", parameter="winners", row=int(j[k])
         )
-    W, won = np.zeros((m, m)), np.zeros((m, m))
+    W = np.zeros((m, m))
+    won = np.zeros((m, m))
     np.add.at(W, (graph.winners, graph.losers), graph.weights)
     np.add.at(won, (graph.winners, graph.losers), graph.weights * graph.strength)
-    W, won = W + W.T, won - won.T
+    W = W + W.T
+    won = won - won.T
     G = Z.T @ (W.sum(axis=1)[:, None] * Z - W @ Z)
-    out, size = np.empty((len(i), len(alphas))), max(1, _VALUES // max(m, 1))
+    out = np.empty((len(i), len(alphas)))
+    size = max(1, _VALUES // max(m, 1))
     for a, alpha in enumerate(alphas.tolist()):
         P = linalg.solve_triangular(linalg.cholesky(G + alpha * np.eye(len(G)), lower=True), Z.T, lower=True).T
         for k in range(0, len(i), size):
@@ -154,12 +158,17 @@ def _keys(i: Index, j: Index, m: int) -> Index:
 
 
 def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
-    columns, at_i, at_j = np.arange(len(i)), W[:, i], W[:, j]
+    columns = np.arange(len(i))
+    at_i = W[:, i]
+    at_j = W[:, j]
 
     def removed(F: Array, which: Index) -> Array:
         """``E_U F``, a column for each of some pairs."""
-        own, of_i, of_j = np.arange(len(which)), at_i[:, which], at_j[:, which]
-        from_i, from_j = F - F[i[which], own], F - F[j[which], own]
+        own = np.arange(len(which))
+        of_i = at_i[:, which]
+        of_j = at_j[:, which]
+        from_i = F - F[i[which], own]
+        from_j = F - F[j[which], own]
         out = of_i * from_i + of_j * from_j
         out[i[which], own] = -np.einsum("kc,kc->c", of_i, from_i)
         out[j[which], own] = -np.einsum("kc,kc->c", of_j, from_j)
@@ -168,9 +177,12 @@ def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
     right = won.sum(axis=1)[:, None] - won[:, i] - won[:, j]
     right[i, columns] = right[j, columns] = 0.0
     b = P.T @ right
-    u, rest, p = np.zeros_like(b), b.copy(), b.copy()
+    u = np.zeros_like(b)
+    rest = b.copy()
+    p = b.copy()
     square = np.einsum("dc,dc->c", rest, rest)
-    goal, left = _GOAL**2 * square, columns[square > 0.0]
+    goal = _GOAL**2 * square
+    left = columns[square > 0.0]
     for _ in range(_STEPS):
         if not len(left):
             break
@@ -185,6 +197,7 @@ def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
     for c in left:  # next to nothing was left to fit
         whole = np.eye(len(b)) - P.T @ removed(P, np.full(P.shape[1], c))
         u[:, c] = np.linalg.solve(whole, b[:, c])
-    found, sizes = np.einsum("cd,dc->c", P[i] - P[j], u), np.linalg.norm(P, axis=1)
+    found = np.einsum("cd,dc->c", P[i] - P[j], u)
+    sizes = np.linalg.norm(P, axis=1)
     found[np.abs(found) <= _TIED * (sizes[i] + sizes[j]) * np.linalg.norm(u, axis=0)] = 0.0
     return np.asarray(found)

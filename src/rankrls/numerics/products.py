@@ -97,7 +97,8 @@ class LaplacianProduct:
     """
 
     def __init__(self, features: FeatureProducts, graph: Graph) -> None:
-        self.features, self.graph = features, graph
+        self.features = features
+        self.graph = graph
         self.n_features = int(features.shape[1])
         self._one_pass: _OnePass | None = None
         if isinstance(graph, PreferenceGraph):
@@ -105,7 +106,8 @@ class LaplacianProduct:
             self._matrix = graph.matrix[self._rows][:, self._rows]
             return
         self._order = np.argsort(graph.rows)
-        self._rows, self._place = graph.rows[self._order], np.argsort(self._order)
+        self._rows = graph.rows[self._order]
+        self._place = np.argsort(self._order)
         if features.sparse:
             one = _OnePass(features, graph)
             self._one_pass = one if one.pays else None
@@ -127,12 +129,16 @@ class _OnePass:
     """The product of CSR rows as a diagonal and mean rows; columns stored everywhere are moved to around zero."""
 
     def __init__(self, features: FeatureProducts, graph: LabelledGraph) -> None:
-        self.features, X = features, features.X
+        self.features = features
+        X = features.X
         # rows of a class in the order in which they stand in X
         order = np.lexsort((graph.rows, np.repeat(np.arange(len(graph.class_lengths)), graph.class_lengths)))
-        self.rows, self.weights = np.ascontiguousarray(graph.rows[order]), graph.weights[order]
+        self.rows = np.ascontiguousarray(graph.rows[order])
+        self.weights = graph.weights[order]
         diagonal, levels = graph.levels
-        self.diagonal, self.columns, self.shift = diagonal[order], np.zeros(0, dtype=np.intp), np.zeros(0)
+        self.diagonal = diagonal[order]
+        self.columns = np.zeros(0, dtype=np.intp)
+        self.shift = np.zeros(0)
         if not graph.e3:
             self.columns, self.shift = offset_columns(X)
         gap = float(np.median(np.abs(np.diff(self.rows)))) if len(self.rows) > 1 else 0.0
@@ -152,7 +158,8 @@ class _OnePass:
         self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
 
     def __call__(self, p: Array) -> Array:
-        f, shift = np.empty(len(self.rows)), float(self.shift @ p[self.columns])
+        f = np.empty(len(self.rows))
+        shift = float(self.shift @ p[self.columns])
 
         def run(a: int, b: int) -> Array:
             out = np.zeros(self.features.shape[1])
@@ -187,7 +194,8 @@ def _dot(data, indices, indptr, rows, p, out):  # type: ignore[no-untyped-def]
     """``X p`` of some CSR rows."""
     one = np.uint64(1)
     for r in range(len(rows)):
-        i, score = np.uint64(rows[r]), 0.0
+        i = np.uint64(rows[r])
+        score = 0.0
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
             score += data[k] * p[np.uint64(indices[k])]
         out[r] = score
@@ -198,7 +206,8 @@ def _add(data, indices, indptr, rows, z, out):  # type: ignore[no-untyped-def]
     """``X'z`` of some CSR rows, added to ``out``."""
     one = np.uint64(1)
     for r in range(len(rows)):
-        i, value = np.uint64(rows[r]), z[r]
+        i = np.uint64(rows[r])
+        value = z[r]
         for k in range(np.uint64(indptr[i]), np.uint64(indptr[i + one])):
             out[np.uint64(indices[k])] += value * data[k]
 
@@ -208,8 +217,10 @@ def _fused(data, indices, indptr, rows, diagonal, p, shift, f, out):  # type: ig
     """``f = X p - shift``, and ``X' diag f`` added to ``out``: each row is read once."""
     one = np.uint64(1)
     for r in range(len(rows)):
-        i, score = np.uint64(rows[r]), -shift
-        a, b = np.uint64(indptr[i]), np.uint64(indptr[i + one])
+        i = np.uint64(rows[r])
+        score = -shift
+        a = np.uint64(indptr[i])
+        b = np.uint64(indptr[i + one])
         for k in range(a, b):
             score += data[k] * p[np.uint64(indices[k])]
         f[r] = score

@@ -38,11 +38,16 @@ class SortedRows:
 def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-def]
     """Gather rows, measure them from the first row of their query, centre them, and scale them."""
     for q in range(len(starts) - 1):
-        a, b = np.uint64(starts[q]), np.uint64(starts[q + 1])
-        mean, first, total = means[q], X[np.uint64(rows[a])], 0.0
+        a = np.uint64(starts[q])
+        b = np.uint64(starts[q + 1])
+        mean = means[q]
+        first = X[np.uint64(rows[a])]
+        total = 0.0
         mean[:] = 0.0
         for r in range(a, b):
-            x, d, weight = X[np.uint64(rows[r])], D[r], w[r]
+            x = X[np.uint64(rows[r])]
+            d = D[r]
+            weight = w[r]
             total += weight
             for c in range(len(d)):
                 d[c] = x[c] - first[c]
@@ -50,7 +55,8 @@ def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-
         for c in range(len(mean)):
             mean[c] /= total
         for r in range(a, b):
-            d, factor = D[r], scale[r]
+            d = D[r]
+            factor = scale[r]
             for c in range(len(d)):
                 d[c] = factor * (d[c] - mean[c])
         for c in range(len(mean)):
@@ -59,7 +65,8 @@ def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-
 
 def device_deviations(X: Any, starts: NDArray[np.intp], weights: NDArray[np.float64]) -> tuple[Any, Any]:
     """What :func:`deviations` finds, for rows on a device that are gathered already."""
-    lengths, first = np.diff(starts), taken(X, starts[:-1])
+    lengths = np.diff(starts)
+    first = taken(X, starts[:-1])
     D = X - repeated(first, lengths)
     means = means_of_runs(D, weights, starts)
     D -= repeated(means, lengths)
@@ -73,11 +80,13 @@ def means_of_runs(X: Any, weights: NDArray[np.float64], starts: NDArray[np.intp]
     """
     if not on_device(X):
         return averaging(weights, starts) @ X
-    xp, out = namespace(X), []
+    xp = namespace(X)
+    out = []
     share = weights / np.repeat(group_sums(weights, starts), np.diff(starts))
     for a in range(0, len(starts) - 1, _TOGETHER):
         own = starts[a : a + _TOGETHER + 1]
-        rows, numbers = slice(int(own[0]), int(own[-1])), np.arange(len(own) - 1)
+        rows = slice(int(own[0]), int(own[-1]))
+        numbers = np.arange(len(own) - 1)
         member = moved(np.repeat(numbers, np.diff(own)), X)[None, :] == moved(numbers, X)[:, None]
         out.append(xp.where(member, moved(share[rows], X)[None, :], 0.0) @ X[rows, :])
     return joined(out)

@@ -84,7 +84,8 @@ class Equations:
             gram, right = sparse_equations(graph, X)
         elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
             items = centred_items(graph, X)
-            gram, right = items.T @ (graph.matrix @ items), items.T @ graph.transposed(graph.target)
+            gram = items.T @ (graph.matrix @ items)
+            right = items.T @ graph.transposed(graph.target)
         else:
             return cls.of_factored(graph, graph.factor_rows(X))
         return cls(gram, right, graph.n_rows)
@@ -101,9 +102,12 @@ class Equations:
 
     def __sub__(self, other: Equations) -> Equations:
         """The equations without some queries; a feature of which only rounding is left is zero."""
-        gram, right = self.gram - other.gram, self.right - other.right
+        gram = self.gram - other.gram
+        right = self.right - other.right
         gone = gram.diagonal() <= _SUBTRACTED * self.gram.diagonal()
-        gram[gone], gram[:, gone], right[gone] = 0.0, 0.0, 0.0
+        gram[gone] = 0.0
+        gram[:, gone] = 0.0
+        right[gone] = 0.0
         return replace(self, gram=gram, right=right)
 
     def whitened(self, T: Array | None) -> Equations:
@@ -125,7 +129,8 @@ class Equations:
         lost = lost_feature(diagonal) if own else None
         if own and (n <= JACOBI or (lost is not None and n <= _JACOBI_IF_NEEDED)):
             values, found = jacobi_eigen(to_host(self.gram), size)
-            vectors, lost = moved(found, self.gram), None
+            vectors = moved(found, self.gram)
+            lost = None
             least = float(diagonal[diagonal > 0.0].min(initial=np.inf))
         else:
             # LAPACK destroys it
@@ -313,14 +318,16 @@ class DualEquations:
         if isinstance(graph, PreferenceGraph):
             half = graph.factor_rows(K)
             return cls(graph, graph.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, graph.n_rows)), None)
-        rows, m = graph.rows, graph.n_rows
+        rows = graph.rows
+        m = graph.n_rows
         if m != K.shape[0] or (np.diff(rows) != 1).any():
             K = taken(taken(K, rows), rows, axis=1) if on_device(K) else K[np.ix_(rows, rows)]
         graph_here = replace(graph, rows=np.arange(m, dtype=np.intp))
         parts = [graph_here.part(a, b) for a, b in chunks(graph.starts, 512)]
         for part in parts:
             K[int(part.rows[0]) : int(part.rows[-1]) + 1, :] = part.factor_rows(K)
-        unseen, means = [], []
+        unseen = []
+        means = []
         for part in parts:
             inside = slice(int(part.rows[0]), int(part.rows[-1]) + 1)
             across = K[:, inside].T if on_device(K) else np.ascontiguousarray(K[:, inside].T)
@@ -389,7 +396,8 @@ class ItemSmoother(Smoother):
         values, U = symmetric_eigen(K, len(K))
         check_semidefinite(values)
         live = values > 0.0
-        U, roots = U[:, live], np.sqrt(values[live])
+        U = U[:, live]
+        roots = np.sqrt(values[live])
         features = U * roots
         s = Equations.of(graph, features).smoother()
         return cls(s.values, s.directions, s.right, s.size, graph=graph, features=features, basis=U)
@@ -407,7 +415,9 @@ class ItemSmoother(Smoother):
 
     def path(self, alphas: Array) -> Array:
         """Coefficients of the items, (alphas, items, 1)."""
-        out, U, kernel = [], self.basis, squared_lengths(self.features, axis=0)[:, None]
+        out = []
+        U = self.basis
+        kernel = squared_lengths(self.features, axis=0)[:, None]
         for alpha, w in zip(alphas.tolist(), super().path(alphas), strict=True):
             scores = self.features @ w
             a = U @ ((U.T @ scores) / kernel)

@@ -47,14 +47,22 @@ def tie(scores: Array, starts: Index, off: Array, levels: Array | None = None) -
 @compiled
 def _tie(scores, order, off, levels, starts):  # type: ignore[no-untyped-def]
     for q in range(len(starts) - 1):
-        a, b = starts[q], starts[q + 1]
+        a = starts[q]
+        b = starts[q + 1]
         for k in range(len(scores)):
-            own, may, level, rows = scores[k, a:b], off[k, a:b], levels[k, a:b], order[k, a:b]
-            first, slack, value = 0.0, 0.0, -np.inf
+            own = scores[k, a:b]
+            may = off[k, a:b]
+            level = levels[k, a:b]
+            rows = order[k, a:b]
+            first = 0.0
+            slack = 0.0
+            value = -np.inf
             for i in range(b - a):
                 row = rows[i]
                 if i == 0 or not own[row] - first <= slack + may[row]:
-                    first, slack, before = own[row], may[row], value
+                    first = own[row]
+                    slack = may[row]
+                    before = value
                     value = first + level[row]
                     if value <= before:
                         value = np.nextafter(before, np.inf)
@@ -76,7 +84,8 @@ def tied(scores: Array, layout: QueryLayout) -> Array:
     >>> tied(scores, query_layout([1, 1, 2], 3))[:2, 0]
     array([0.3, 0.3])
     """
-    columns, starts = np.ascontiguousarray(scores[layout.order].T), layout.starts
+    columns = np.ascontiguousarray(scores[layout.order].T)
+    starts = layout.starts
     lengths = np.diff(starts)
     largest = np.maximum.reduceat(np.abs(columns), starts[:-1], axis=1)
     means = group_means(columns, np.ones(len(scores)), starts)

@@ -45,14 +45,19 @@ def predictions(
     And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
     ``inverse`` is 1 / lambda.
     """
-    n, Dt, full = Z.shape[1], np.ascontiguousarray(D.T), D * right[:, None]
+    n = Z.shape[1]
+    Dt = np.ascontiguousarray(D.T)
+    full = D * right[:, None]
     out, off = np.empty((2, D.shape[1], len(Z)))
-    sizes, most = np.diff(bounds), D.max(axis=1)
+    sizes = np.diff(bounds)
+    most = D.max(axis=1)
     for u in np.unique(sizes[sizes <= _FEW]):
-        same, count = np.flatnonzero(sizes == u), max(1, _BATCH // (u * n + n * D.shape[1]))
+        same = np.flatnonzero(sizes == u)
+        count = max(1, _BATCH // (u * n + n * D.shape[1]))
         for some in (same[k : k + count] for k in range(0, len(same), count)):
             at = bounds[some, None] + np.arange(u)
-            own, labels = Z[at], t[at]
+            own = Z[at]
+            labels = t[at]
             P, uncertain = _few_rows(own, labels, D, full)
             large = np.flatnonzero(np.einsum("kun,kun->kn", own, own) @ most > LARGE)
             if len(large):
@@ -61,7 +66,8 @@ def predictions(
             off[:, at] = uncertain.T[:, :, None]
     long = sizes > max(8 * n, 512)
     some = np.flatnonzero((sizes > _FEW) & ~long)
-    traces, still = np.zeros(len(sizes)), np.zeros((len(sizes), D.shape[1]), dtype=bool)
+    traces = np.zeros(len(sizes))
+    still = np.zeros((len(sizes), D.shape[1]), dtype=bool)
     _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
@@ -86,13 +92,16 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
     """
     root = np.sqrt(inverse)
     W = Z * root
-    Wt, few = W.transpose(0, 2, 1), Z.shape[1] <= Z.shape[2]
+    Wt = W.transpose(0, 2, 1)
+    few = Z.shape[1] <= Z.shape[2]
     shares, vectors = np.linalg.eigh(W @ Wt if few else Wt @ W)
     V = root[:, None] * (Wt @ vectors if few else vectors)
     lost = 64.0 * _EPS * np.einsum("knv,knv->kv", V, V) / inverse[inverse > 0.0].min(initial=np.inf)
     own = 1.0 - shares <= np.minimum(lost, _REST)
     some = np.flatnonzero(own.any(axis=1))
-    V, own, Z = V[some] * own[some, None], own[some], Z[some]
+    V = V[some] * own[some, None]
+    own = own[some]
+    Z = Z[some]
     V /= np.maximum(np.linalg.norm(V, axis=1, keepdims=True), 1e-300)
     Vt = V.transpose(0, 2, 1)
     w = D.T * (right - (t[some, None] - P[some]) @ Z)
@@ -144,9 +153,12 @@ def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ig
 
     Compiled, for queries are small: between their products numpy takes as long as the products.
     """
-    size, goal, squares = np.empty(len(Dt)), np.empty(len(Dt)), np.empty(Z.shape[1])
+    size = np.empty(len(Dt))
+    goal = np.empty(len(Dt))
+    squares = np.empty(Z.shape[1])
     for k in some:
-        own, labels = Z[bounds[k] : bounds[k + 1]], t[bounds[k] : bounds[k + 1]]
+        own = Z[bounds[k] : bounds[k + 1]]
+        labels = t[bounds[k] : bounds[k + 1]]
         squares[:] = 0.0
         for r in range(len(own)):
             for c in range(len(squares)):
@@ -158,7 +170,8 @@ def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ig
                 R[a, r] -= labels[r]
         R = _smoothed(R, own, Dt)
         for a in range(len(P)):
-            size[a], trace = 0.0, 0.0
+            size[a] = 0.0
+            trace = 0.0
             for r in range(len(own)):
                 P[a, r] += R[a, r]
                 size[a] += P[a, r] ** 2 + R[a, r] ** 2
@@ -189,11 +202,13 @@ def _smoothed(V, Z, Dt):  # type: ignore[no-untyped-def]
 @compiled
 def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-def]
     """Solve ``(I - S) v = R`` for each alpha, and add v to x. Settled alphas at the ends are left out."""
-    p, rr = R.copy(), np.zeros(len(R))
+    p = R.copy()
+    rr = np.zeros(len(R))
     for a in range(len(R)):
         for r in range(R.shape[1]):
             rr[a] += R[a, r] ** 2
-    first, last = 0, len(R)
+    first = 0
+    last = len(R)
     for _ in range(ROUNDS):
         while first < last and rr[first] <= goal[first]:
             first += 1
@@ -203,7 +218,12 @@ def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-d
             break
         S = _smoothed(p[first:last], Z, Dt[first:last])
         for a in range(first, last):
-            pa, sa, ra, xa, pq, new = p[a], S[a - first], R[a], x[a], 0.0, 0.0
+            pa = p[a]
+            sa = S[a - first]
+            ra = R[a]
+            xa = x[a]
+            pq = 0.0
+            new = 0.0
             for r in range(len(pa)):
                 pq += pa[r] * (pa[r] - sa[r])
             step = rr[a] / pq if pq > 0.0 and rr[a] > goal[a] else 0.0
@@ -223,8 +243,10 @@ def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-d
 def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: ignore[no-untyped-def]
     """Scores of the means of each row's query by the model without its unit."""
     for k in range(len(bounds) - 1):
-        a, b = bounds[k], bounds[k + 1]
-        E, first = P[:, a:b].copy(), query[a]
+        a = bounds[k]
+        b = bounds[k + 1]
+        E = P[:, a:b].copy()
+        first = query[a]
         for alpha in range(len(E)):
             for r in range(b - a):
                 E[alpha, r] -= t[a + r]
@@ -240,7 +262,8 @@ def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: i
 
 def _direct(Z: Array, t: Array, D: Array, right: Array) -> Array:
     """One unit for some alphas, (alphas, rows), by the smaller of its two Gram matrices."""
-    left, w = right - t @ Z, np.empty((D.shape[1], Z.shape[1]))
+    left = right - t @ Z
+    w = np.empty((D.shape[1], Z.shape[1]))
     own = Z.T @ Z if Z.shape[0] > Z.shape[1] else None
     for k, root in enumerate(np.sqrt(D.T)):
         x = root * left

@@ -173,7 +173,8 @@ def _ranker(model: Any) -> Any:
 
 def _check_predicts(model: Any, size: int) -> None:
     """Refuse a model, in so many bytes, that does not give finite scores to rows of zeros and ones."""
-    final, first = _ranker(model), steps_of(model)[0]
+    final = _ranker(model)
+    first = steps_of(model)[0]
     items = getattr(final, "X_fit_", None)
     if items is not None and items.shape[1] != final.n_features_in_:
         problem = f"The model claims to have {final.n_features_in_} features, but its items have {items.shape[1]}."
@@ -198,7 +199,8 @@ def _described(model: Any) -> dict[str, Any]:
     first = [*before, final][0]
     encodes = isinstance(first, TableEncoder)
     names = first.get_feature_names_out() if encodes else getattr(first, "feature_names_in_", None)
-    primal, dual = getattr(final, "coef_", None), getattr(final, "dual_coef_", None)
+    primal = getattr(final, "coef_", None)
+    dual = getattr(final, "dual_coef_", None)
     coefficients = dual if primal is None else primal.T  # one column a target
     kernel = getattr(final, "_kernel_", None)
     found = {

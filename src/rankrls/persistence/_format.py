@@ -74,7 +74,8 @@ class ModelArchive:
             raise ValueError("a member is compressed or encrypted")
         if sum(member.file_size for member in members) > size:
             raise ValueError("its members claim to be larger than the file")
-        self._archive, self.size = archive, size
+        self._archive = archive
+        self.size = size
         self._unread = {member.filename: member for member in members[:-1]}
         self.document: dict[str, Any] = json.loads(archive.read(_DOCUMENT))
         if self.document["format"] != FORMAT:

@@ -82,7 +82,8 @@ class StoredModel:
             )
         reading = reading.called(self.usual)
         if self.encoder is not None:
-            names, missing = tuple(self.encoder.columns_needed_), self.encoder.missing_words()
+            names = tuple(self.encoder.columns_needed_)
+            missing = self.encoder.missing_words()
             raw = replace(reading, raw=True, names=names, missing=missing)
             return encoded_rows(self.encoder, raw.read(path, note, source=source), note)
         known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
@@ -135,10 +136,14 @@ class StoredModel:
 def stored_model(path: Path) -> StoredModel:
     """Load a model file, with what it says of the data that it was fitted on."""
     model, about = read_model(path)
-    given, whole, encoder = about["given"], model, table_encoder(model)
+    given = about["given"]
+    whole = model
+    encoder = table_encoder(model)
     if encoder is not None:
         model = model[1:]
-    first, usual, zero_based = steps_of(model)[0], given.get("columns"), given.get("zero_based")
+    first = steps_of(model)[0]
+    usual = given.get("columns")
+    zero_based = given.get("zero_based")
     names = getattr(first, "feature_names_in_", None)
     names = None if names is None else tuple(map(str, names))
     usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}

@@ -101,10 +101,15 @@ class AlphaSelectionDisplay(Display):
         if chosen is not None and chosen not in grid:
             raise InputError(f"chosen must be one of the alphas; got {chosen!r}.", parameter="chosen")
         order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
-        self.alphas, self.values, self.errors = grid[order], table[order], known[order]
-        self.chosen, self.n_iter = chosen, n_iter
-        self.parameter, self.measure = parameter, measure
-        self.best, self.one_se = np.nan, np.nan
+        self.alphas = grid[order]
+        self.values = table[order]
+        self.errors = known[order]
+        self.chosen = chosen
+        self.n_iter = n_iter
+        self.parameter = parameter
+        self.measure = measure
+        self.best = np.nan
+        self.one_se = np.nan
         if table.ndim == 1:
             goodness = self.values if greater_is_better else -self.values
             curve = goodness, self.errors, np.abs(goodness)
@@ -138,7 +143,8 @@ class AlphaSelectionDisplay(Display):
         if parameter is None or not hasattr(model, "best_index_"):
             problem = f"This {type(model).__name__} has no score for each regularization value."
             raise InputError(f"{problem} Fit RankRLSCV, or pass the values.", parameter="estimator")
-        rows, measure = np.ones(len(table[parameter]), dtype=bool), resolve_measure(model.scoring)
+        rows = np.ones(len(table[parameter]), dtype=bool)
+        measure = resolve_measure(model.scoring)
         for name in set(model.best_params_) - {parameter}:
             chosen = table[name][model.best_index_]
             rows &= [value is chosen or value == chosen for value in table[name]]
@@ -178,7 +184,8 @@ class AlphaSelectionDisplay(Display):
             self._draw_surface(line_kw)
         else:
             self.lines_ = self.ax_.plot(self.alphas, self.values, **{"color": COLOURS[0], "marker": ".", **line_kw})
-            low, high = self.values - self.errors, self.values + self.errors
+            low = self.values - self.errors
+            high = self.values + self.errors
             self.ax_.fill_between(self.alphas, low, high, alpha=0.2, linewidth=0, color=self.lines_[0].get_color())
             rules = {"best": self.best, "one standard error": self.one_se, "chosen": self.chosen}
             marked = [alpha for alpha in dict.fromkeys(rules.values()) if alpha in self.alphas]

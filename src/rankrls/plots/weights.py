@@ -72,8 +72,10 @@ class CoefficientsDisplay(Display):
         largest = np.argsort(-np.abs(w), kind="stable")[:top]
         largest = largest[w[largest] != 0.0]
         self.indices = largest[np.argsort(w[largest] < 0.0, kind="stable")]
-        self.weights, self.names = w[self.indices], [every[j] for j in self.indices]
-        self.n_features, self.what = len(w), what
+        self.weights = w[self.indices]
+        self.names = [every[j] for j in self.indices]
+        self.n_features = len(w)
+        self.what = what
 
     @classmethod
     def from_estimator(
@@ -196,8 +198,10 @@ class RegularizationPathDisplay(Display):
         grid = grid_of(alphas)
         W = table_of("weights", weights, grid, 2)
         order = np.argsort(-grid, kind="stable")
-        self.alphas, self.weights = grid[order], W[order]
-        self.names, self.alpha = names_of(names, W.shape[1]), alpha
+        self.alphas = grid[order]
+        self.weights = W[order]
+        self.names = names_of(names, W.shape[1])
+        self.alpha = alpha
 
     @classmethod
     def from_estimator(

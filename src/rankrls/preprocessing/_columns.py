@@ -23,7 +23,8 @@ _EPOCH = datetime(1970, 1, 1)
 _FORMATS = ("%Y/%m/%d", "%Y-%m-%d", "%d.%m.%Y")
 _WHOLE = 2.0**53
 _ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key|uuid)s?)$|[a-z]I[dD]$")
-_MANY, _LARGE_SHARE = 50, 0.2  # a category has at most so many values, or such a share of the rows
+_MANY = 50
+_LARGE_SHARE = 0.2  # a category has at most so many values, or such a share of the rows
 _COVERED = 0.5  # share of the rows that the most frequent categories have at least
 _FEW_FOR_AN_ID = 20
 _FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
@@ -96,7 +97,8 @@ class Column:
 
     def varies(self, layout: QueryLayout) -> bool:
         """Whether two rows of a query differ."""
-        values, missing = self.values[layout.order], self.missing[layout.order]
+        values = self.values[layout.order]
+        missing = self.missing[layout.order]
         differ = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])
         return not np.isin(np.flatnonzero(differ) + 1, layout.starts).all()
 
@@ -201,14 +203,17 @@ def spelled_cell(value: Any) -> str:
 def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
     import pyarrow as pa
 
-    types, declared = pa.types, False
+    types = pa.types
+    declared = False
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     kind = values.type
     if types.is_dictionary(kind):
         known = values.dictionary  # views of strings, which polars has, cannot be taken by number
         known = known.cast(pa.large_string()) if types.is_string_view(known.type) else known
-        declared, values, kind = True, known.take(values.indices), known.type
+        declared = True
+        values = known.take(values.indices)
+        kind = known.type
     if types.is_timestamp(kind):  # at UTC
         values = values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
@@ -282,14 +287,18 @@ def decided(
     InputError
         One for all columns that were to be numbers and are none, with two cells of each and the parameters to set.
     """
-    named, formats = encoder.columns_named(), names_of("date_format", encoder.date_format)
-    uses, shown = list[ColumnUse](), []
+    named = encoder.columns_named()
+    formats = names_of("date_format", encoder.date_format)
+    uses = list[ColumnUse]()
+    shown = []
     options: dict[str, list[str]] = {}
     for name, column in columns.items():
-        distinct, n_missing = column.distinct(), int(column.missing.sum())
+        distinct = column.distinct()
+        n_missing = int(column.missing.sum())
         kind, reason = _kind(column, named.get(name), distinct, encoder, formats)
         if name not in named and kind != "unused" and layout is not None and not column.varies(layout):
-            kind, reason = "unused", "constant within every query, so it cannot change the ranking"
+            kind = "unused"
+            reason = "constant within every query, so it cannot change the ranking"
         uses.append(ColumnUse(name, kind, reason, n_missing, distinct))
         usable = kind == "number" and not (n_missing and fills.get(name) is None)
         if encoder.columns == "named" and name not in named and not usable:
@@ -304,7 +313,8 @@ def decided(
             given[option] = [*known, *options[option]] if option != "impute" else "median"
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
         remedy = f"Use {' '.join(map(spelled, given, given.values()))}, or let {spelled('columns', 'auto')} decide."
-        first, settings = next(iter(options.values()))[0], given | {"columns": "auto"}
+        first = next(iter(options.values()))[0]
+        settings = given | {"columns": "auto"}
         raise InputError(f"{text} {remedy}", parameter=min(options), column=first, settings=settings)
     return uses
 
@@ -343,7 +353,8 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
         # A few bad cells are an error when they are encoded.
         if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
             return kind, f"{kind}s"
-    counts, share = column.counts(), _LARGE_SHARE * present
+    counts = column.counts()
+    share = _LARGE_SHARE * present
     covered = sum(sorted(counts.values())[-encoder.max_categories :])
     if all(_COMMA.fullmatch(word) for word in counts):
         return "unused", "numbers with commas instead of points"

@@ -118,13 +118,16 @@ class Numbers:
     def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
         """What is kept of a training column."""
         values = _numbers(column, kind, formats, impute is not None)
-        origin, periods = 0.0, []
+        origin = 0.0
+        periods = []
         if kind == "date":
-            origin, span = float(np.nanmax(values)), float(np.nanmax(values) - np.nanmin(values))
+            origin = float(np.nanmax(values))
+            span = float(np.nanmax(values) - np.nanmin(values))
             periods = [period for period, length in PERIODS.items() if span >= 2 * length]
             values = origin - values
         fill = getattr(np, f"nan{impute}")(values) if isinstance(impute, str) else impute
-        gaps, least = bool(column.missing.any()), float(np.nanmin(values))
+        gaps = bool(column.missing.any())
+        least = float(np.nanmin(values))
         return cls(column.name, kind, gaps, None if fill is None else float(fill), least, origin, periods, formats)
 
     def features(self) -> Iterator[EncodedFeature]:
@@ -139,7 +142,8 @@ class Numbers:
 
     def transform(self, column: Column, query: Column | None) -> NDArray[np.float64]:
         """The values of its features, (rows, features)."""
-        values, missing = _numbers(column, self.kind, self.formats, self.fill is not None), column.missing
+        values = _numbers(column, self.kind, self.formats, self.fill is not None)
+        missing = column.missing
         values = self.origin - values if self.kind == "date" else values
         parts = [values if self.fill is None else np.where(missing, self.fill, values)]
         if self.gaps and self.fill is not None:

@@ -112,7 +112,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         def scale(queries: tuple[int, int]) -> None:
             first, last = queries
-            low, high = layout.starts[first], layout.starts[last]
+            low = layout.starts[first]
+            high = layout.starts[last]
             rows = slice(low, high) if layout.contiguous else layout.order[low:high]
             block = np.array(X[rows], dtype=np.float64, order="C")
             starts = layout.starts[first : last + 1] - low

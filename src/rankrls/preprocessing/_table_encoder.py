@@ -340,7 +340,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
     """What is made of each part; one error for all parts of which nothing can be made."""
-    found, errors = [], []
+    found = []
+    errors = []
     for part in parts:
         try:
             found.append(make(part))

@@ -78,7 +78,8 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
         scores[:, :, t] = tied(scores[:, :, t], data.layout)
     targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
     found = [measure.judge(y, given, data.layout, data.weights) for y, given in targets]
-    values, mean = mean_of_targets(found), mean_of_targets([mean_of_judged(each) for each in found])
+    values = mean_of_targets(found)
+    mean = mean_of_targets([mean_of_judged(each) for each in found])
     return Curve(mean, mean_and_error(values)[1], values)
 
 
@@ -151,7 +152,8 @@ def of_item_folds(measure: Measure, data: PreferredItems, folds: list[ItemFold],
     items, ends = np.unique(data.identity[[table.winners[rows], table.losers[rows]]], return_inverse=True)
     first, second = ends.reshape(2, -1).astype(np.intp)
     values = item_values(right, weight, first, second, len(items))
-    mean, error = values.mean(axis=0), np.sqrt(2.0) * mean_and_error(values)[1]
+    mean = values.mean(axis=0)
+    error = np.sqrt(2.0) * mean_and_error(values)[1]
     interval = np.stack(concordance_interval(mean, error, greedy_matching(first, second), CONFIDENCE))
 
     def scores(k: int) -> Array:
@@ -176,7 +178,8 @@ def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
     def derivative(log_slope: float) -> float:
         return float((weight * unit) @ (expit(np.exp(log_slope) * unit) - shares))
 
-    low, high = -12.0, 12.0  # the loss is convex; its least value may lie outside
+    low = -12.0
+    high = 12.0  # the loss is convex; its least value may lie outside
     log_slope = low if derivative(low) >= 0.0 else high if derivative(high) <= 0.0 else brentq(derivative, low, high)
     return float(np.exp(log_slope)) / size
 

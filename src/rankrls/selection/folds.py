@@ -41,7 +41,8 @@ def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Index:
         runs.pop()
     held = np.array([run[rng.randint(len(run))] for run in runs])
     if (data.Y[held] == data.Y[held[:1]]).all():  # few rows: a lowest and a highest label then
-        held[0], held[-1] = order[0], order[-1]
+        held[0] = order[0]
+        held[-1] = order[-1]
     held.sort()
     return held
 
@@ -67,7 +68,8 @@ def check_folds_leave_something(
     """
     if regression_weight > 0.0:
         return
-    codes, everything = data.layout.codes, np.arange(data.n_rows)
+    codes = data.layout.codes
+    everything = np.arange(data.n_rows)
     varies = np.stack([label_varies(labels, data.layout) for labels in data.Y.T])
     total = varies.sum(axis=1)
     for block in held_out:
@@ -100,16 +102,19 @@ def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Index, Index]]
     """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
     if hasattr(cv, "split") and not isinstance(cv, str):
-        splits, name = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m)), type(cv).__name__
+        splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
+        name = type(cv).__name__
     elif hasattr(cv, "__iter__") and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
-        splits, name = cv, "given folds"
+        splits = cv
+        name = "given folds"
     else:
         raise InputError(
             f"cv must be None, a number of folds, a splitter or (train, test) row lists; got {cv!r}.", parameter="cv"
         )
     folds = [_checked_fold(number, split, m) for number, split in enumerate(splits)]
     if data.kept is not None:  # rows of weight zero are gone
-        number_left, kept = np.cumsum(data.kept) - 1, data.kept
+        number_left = np.cumsum(data.kept) - 1
+        kept = data.kept
         folds = [(number_left[train[kept[train]]], number_left[test[kept[test]]]) for train, test in folds]
         folds = [fold for fold in folds if len(fold[0]) and len(fold[1])]
     if not folds:
@@ -153,7 +158,8 @@ def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[Array, NDA
 
 def whole_queries(folds: list[tuple[Index, Index]], layout: QueryLayout) -> bool:
     """Whether the folds hold out whole queries, each at most once, and train on everything else."""
-    everything, codes = np.arange(layout.n_rows), layout.codes
+    everything = np.arange(layout.n_rows)
+    codes = layout.codes
     held = np.concatenate([test for _, test in folds])
     return len(np.unique(held)) == len(held) and all(
         np.array_equal(np.sort(np.concatenate((train, test))), everything)
@@ -247,7 +253,9 @@ def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tup
     strata = np.empty(n, dtype=np.intp)
     strata[np.argsort(_shares_of_wins(table, first, second, n), kind="stable")] = np.arange(n) * count // n
     ordering = table.strength != 0.0
-    folds, evaluated, repetitions = list[ItemFold](), 0, 0
+    folds = list[ItemFold]()
+    evaluated = 0
+    repetitions = 0
     for seed in seeds:
         fold = np.empty(n, dtype=np.intp)
         fold[np.lexsort((np.random.default_rng(seed).random(n), strata))] = np.arange(n) % k
@@ -304,8 +312,10 @@ def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
 
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
-    what, blocks = named(data), data.graph.blocks()
-    n, description = len(blocks), f"leave-one-out over {len(blocks)} {what}"
+    what = named(data)
+    blocks = data.graph.blocks()
+    n = len(blocks)
+    description = f"leave-one-out over {len(blocks)} {what}"
     if n < 2:
         raise InputError(f"Leaving out {what} needs at least two; there is {n}.")
     if cv is not None:

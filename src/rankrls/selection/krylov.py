@@ -51,11 +51,13 @@ class KrylovSystems:
 
         ``watched`` are the numbers of items whose scores are evaluated, a matrix of other items, or None.
         """
-        data, every = self.comparisons, self._rows
+        data = self.comparisons
+        every = self._rows
         part = data if train is None else data.take(train, items=False)
         rows = every if train is None or not isinstance(data, LabelledItems) else every[train]
         by_number = isinstance(watched, np.ndarray) and watched.ndim == 1
-        count, scores = 0 if watched is None else watched.shape[0], None
+        count = 0 if watched is None else watched.shape[0]
+        scores = None
         if self.kernel.is_linear and watched is not None:
             products = self._features if by_number else FeatureProducts(watched)
             scores = partial(products.scores, watched if by_number else np.arange(count, dtype=np.intp))
@@ -131,9 +133,12 @@ class Surface:
     def __post_init__(self) -> None:
         self.sign = 1.0 if self.greater_is_better else -1.0
         # of each alpha after each iteration: the measure, its standard error, and the scale of its rounding
-        self._means, self._errors, self._sizes = list[Array](), list[Array](), list[Array]()
+        self._means = list[Array]()
+        self._errors = list[Array]()
+        self._sizes = list[Array]()
         self._values = list[Array]()  # of each block and alpha
-        self._best_goodness, self._row = -np.inf, 0
+        self._best_goodness = -np.inf
+        self._row = 0
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
         self._own_best = np.full(len(self.alphas), -np.inf)
         runs = {id(run): run for run in [*self.final, *(run for part in self.parts for run in part.runs)]}
@@ -162,7 +167,8 @@ class Surface:
         """
         if not self._means or rule == "best":
             return
-        order, rows = np.argsort(-self.alphas, kind="stable"), slice(None if self.every_iteration else -1, None)
+        order = np.argsort(-self.alphas, kind="stable")
+        rows = slice(None if self.every_iteration else -1, None)
         every = (np.array(values[rows]).T[order] for values in (self._means, self._errors, self._sizes))
         mean, error, size = (values.ravel() for values in every)
         place, row = divmod(RULES[rule](self.sign * mean, error, size), len(mean) // len(order))
@@ -170,7 +176,8 @@ class Surface:
         if self.every_iteration:
             if (k, row) == (self.best[0], self._row):
                 return
-            self._row, self.final = row, restart()
+            self._row = row
+            self.final = restart()
             for _ in range(row + 1):
                 for run in self.final:
                     self.cg.step(run)
@@ -207,7 +214,8 @@ class Surface:
 
     def readings(self) -> dict[str, NDArray[Any]]:
         """Of each alpha: its measure, at its best iteration or in the end, the standard error, and the iterations."""
-        every, n_iter = np.arange(len(self.alphas)), self.iterations()
+        every = np.arange(len(self.alphas))
+        n_iter = self.iterations()
         mean = error = np.full(len(every), np.nan)
         if self._means:
             n_iter = np.maximum(self._improved, 1) if self.every_iteration else n_iter
@@ -233,7 +241,9 @@ class Surface:
 
     def _record(self, curves: list[Curve]) -> None:
         """Record the present measures, and mark the best point so far."""
-        mean, error, size = curves[0].mean.copy(), curves[0].error.copy(), curves[0].size
+        mean = curves[0].mean.copy()
+        error = curves[0].error.copy()
+        size = curves[0].size
         values = np.vstack([curve.values for curve in curves if curve.values is not None])
         if len(curves) > 1:
             (mean, error), size = mean_and_error(values), scale_of(values)
@@ -247,13 +257,15 @@ class Surface:
         self._own_best[better] = goodness[better]
         equal = np.flatnonzero(best_within_rounding(goodness, size))
         first = int(equal[self.alphas[equal].argmax()])
-        top, least = float(goodness[first]), self._best_goodness
+        top = float(goodness[first])
+        least = self._best_goodness
         larger = self.alphas[first] > self.alphas[self.best[0]]
         replaces = is_better(top, least, size[first]) or (larger and reaches(top, least, size[first]))
         # Without a look at every iteration the last column decides: where each alpha ended.
         if replaces or not self.every_iteration:
             self._choose(first)
-            self._best_goodness, self._row = top, len(self._means) - 1
+            self._best_goodness = top
+            self._row = len(self._means) - 1
 
     def _choose(self, k: int) -> None:
         """Mark the present solution of alpha number k."""

@@ -456,7 +456,8 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
             return self._curve_of_preferences(measure, folds, values)
         keeps = part is not None and self._scores_fit(part, len(values))
         judge = partial(_judge_and_keep if keeps else _judge, measure)
-        found, kept = [], []
+        found = []
+        kept = []
         for chunks in self.hold_out(values, judge, folds, means=keeps or callable(measure.name)):
             judged, scores_of_chunks = zip(*chunks, strict=True)
             kept.append(scores_of_chunks)

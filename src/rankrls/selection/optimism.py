@@ -56,11 +56,14 @@ def bias_of_choice(
     if values is None or len(values) < 3:
         return float("nan")
     values = runs_of_blocks(values, _BLOCKS)
-    n, rng, reached = len(values), np.random.default_rng(0), []
+    n = len(values)
+    rng = np.random.default_rng(0)
+    reached = []
     for _ in range(_DRAWS // _AT_A_TIME):
         drawn = rng.multinomial(n, np.full(n, 1.0 / n), size=_AT_A_TIME).astype(np.float64)
         with one_blas_thread():
-            means, squares = drawn @ values / n, drawn @ values**2 / n
+            means = drawn @ values / n
+            squares = drawn @ values**2 / n
         errors = np.sqrt(np.maximum(squares - means**2, 0.0) / (n - 1.0))
         for counts, mean, error in zip(drawn, means, errors, strict=True):
             left = counts == 0.0
@@ -180,7 +183,8 @@ class Entries:
         def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
             tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])
             top = tops[_top(mean[tops])]
-            apart, n = values[:, [top]] - values[:, tops], counts.sum()
+            apart = values[:, [top]] - values[:, tops]
+            n = counts.sum()
             behind = counts @ apart / n
             off = ALLOWED[self.rule] * np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
             return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[top])))])

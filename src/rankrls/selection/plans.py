@@ -131,7 +131,9 @@ def exact_plan(
         return pair_plan(measure, f"leave-pair-out over {_pairs_in_words(data)}")
     if isinstance(data, PreferredItems):
         return preference_plan(measure, data, cv)
-    q, m, beta = data.n_queries, data.n_rows, settings[0].regression_weight
+    q = data.n_queries
+    m = data.n_rows
+    beta = settings[0].regression_weight
     if cv is not None:
         return folds_plan(cv, measure, data, beta)
     if q > 1:
@@ -163,7 +165,8 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
         check_measure_of_preferences(measure)
         if data.new == "items":
             return a_fold_of_items(measure, data, rng)
-        total, what = len(preference_blocks(data)[0]), named(data)
+        total = len(preference_blocks(data)[0])
+        what = named(data)
         codes = np.arange(total) if data.graph.groups is None else data.graph.groups
         usable = np.flatnonzero(np.bincount(codes, data.graph.strength != 0.0))
     elif data.n_queries == 1:
@@ -172,7 +175,10 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
         check_folds_leave_something(data, [test], regression_weight, remedy=INSTEAD, parameter="cv")
         return refit_plan(measure, data, [(train, test)], f"{len(test)} of {data.n_rows} rows held out")
     else:
-        total, what, codes, by_id = data.n_queries, "queries", data.layout.codes, data.layout.by_id
+        total = data.n_queries
+        what = "queries"
+        codes = data.layout.codes
+        by_id = data.layout.by_id
         judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
         usable = by_id[judged[by_id]]
         check_two_vary(len(usable), total, INSTEAD)
@@ -190,13 +196,15 @@ def a_fold_of_items(measure: Measure, data: PreferredItems, rng: Any) -> Plan:
 
 def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
     """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
-    everything, several = np.arange(data.n_rows), data.n_queries > 1
+    everything = np.arange(data.n_rows)
+    several = data.n_queries > 1
     if isinstance(cv, Integral) and not isinstance(cv, bool):
         codes, by_id = (data.layout.codes, data.layout.by_id) if several else (everything, everything)
         what = "queries" if several else "rows"
         tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(cv, len(by_id), what)]
         splits = [(np.delete(everything, test), test) for test in tests]
-        whole, description = several, f"{cv} folds of {len(by_id)} {what}"
+        whole = several
+        description = f"{cv} folds of {len(by_id)} {what}"
     else:
         splits, name = given_folds(cv, data)
         whole = several and whole_queries(splits, data.layout)
@@ -255,7 +263,8 @@ def refit_curve(measure: Measure, data: Comparisons, candidate: Any, parts: list
 
 def refitted(data: Comparisons, candidate: Any, part: Part, values: Array) -> Array:
     """Scores of the watched items by the models of a part, (items, values, targets)."""
-    X, inner = take_items(data.X, part.watched), data.take(part.train, square=candidate.square)
+    X = take_items(data.X, part.watched)
+    inner = data.take(part.train, square=candidate.square)
     if candidate.square and isinstance(data, LabelledItems):
         X = X[:, part.train]
     return np.asarray(candidate.problem(inner).path(values).scores(X))
@@ -371,19 +380,26 @@ def concordance(
     check_positive(values)
     if isinstance(data, LabelledItems):
         (solver,) = problem.solvers
-        solved, balance = (solver.smoother, solver.graph, solver.features, values), candidate.setting.balance
-        y, codes, weight = data.Y[:, 0], data.layout.codes, data.weights
+        solved = (solver.smoother, solver.graph, solver.features, values)
+        balance = candidate.setting.balance
+        y = data.Y[:, 0]
+        codes = data.layout.codes
+        weight = data.weights
         if pairs is None:
             score, error = leave_pair_out(*solved, balance)
             ends = concordance_interval(score, error, disjoint_pairs(y, codes), confidence)
             return Concordance(score, error, np.stack(ends), ordered_pairs(y, codes), None)
         i, j = pairs
-        margins, order = held_out_margins(*solved, i, j, balance), np.sign(y[i] - y[j])
+        margins = held_out_margins(*solved, i, j, balance)
+        order = np.sign(y[i] - y[j])
         weight = None if weight is None else weight[i] * weight[j]
     else:
         table, (graph,) = data.graph, data.numeric_graphs(candidate.setting)
         rows = np.flatnonzero(table.strength)
-        i, j, order, weight = table.winners[rows], table.losers[rows], np.sign(table.strength[rows]), table.weight[rows]
+        i = table.winners[rows]
+        j = table.losers[rows]
+        order = np.sign(table.strength[rows])
+        weight = table.weight[rows]
         if pairs is not None:
             known, (i, j), weight = table.winners * table.n_items + table.losers, pairs, None
             order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)

@@ -40,7 +40,8 @@ def ends_of_grids(estimator: Any) -> dict[str, str]:
         name = flag.removesuffix("_at_edge_")
         value = estimator.best_params_[name]
         tried = [v for v in estimator.cv_results_[name].tolist() if v is not None]  # other kernels may not have it
-        low, high = min(tried), max(tried)
+        low = min(tried)
+        high = max(tried)
         out[name] = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
     return out
 
@@ -91,7 +92,8 @@ class SearchState(Generic[S]):
             return False
         self._top = float(goodness[top])
         k = RULES[self.rule](goodness, curve.error, curve.size)
-        self.best_index, self.best_choices = first + k, choices
+        self.best_index = first + k
+        self.best_choices = choices
         self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
         self.best_values = None if curve.values is None else curve.values[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores(k)
@@ -207,15 +209,18 @@ def extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) 
         if not (at_open_end(k, goodness, curve.size[k]) and len(more)):
             break
         if k == 0:
-            grid, curve = np.concatenate((more, grid)), curve_of(more).joined(curve)
+            grid = np.concatenate((more, grid))
+            curve = curve_of(more).joined(curve)
         else:
-            grid, curve = np.concatenate((grid, more)), curve.joined(curve_of(more))
+            grid = np.concatenate((grid, more))
+            curve = curve.joined(curve_of(more))
     return grid, curve
 
 
 def further(grid: Array, *, first: bool) -> Array:
     """More values of a descending geometric grid, before its first one or behind its last one."""
-    powers, step = np.arange(1.0, _MORE_VALUES + 1.0), grid[0] / grid[min(1, len(grid) - 1)]
+    powers = np.arange(1.0, _MORE_VALUES + 1.0)
+    step = grid[0] / grid[min(1, len(grid) - 1)]
     more = grid[0] * step ** powers[::-1] if first else grid[-1] / step**powers
     return more[more >= _LEAST * grid[0]]
 

@@ -64,7 +64,8 @@ class LabelledRows:
             For labels, weights and features that are not finite; ``row`` is the running number in the data set.
         """
         table = part.read()
-        y, weights = np.asarray(table.y, dtype=np.float64), table.sample_weight
+        y = np.asarray(table.y, dtype=np.float64)
+        weights = table.sample_weight
         _check(part, np.isfinite(y), y, "y", "every row needs a finite label")
         check_magnitude("y", y)
         check_finite_features(table.X, None, products=True, first_row=part.first_row)

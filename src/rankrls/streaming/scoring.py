@@ -159,7 +159,8 @@ def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -
     table = part.read()
     scores = np.stack([_scores(model, table) for model in models], axis=1)
     rows = np.flatnonzero(~np.isnan(table.y))
-    y, qid = table.y[rows], table.qid[rows]
+    y = table.y[rows]
+    qid = table.qid[rows]
     ids, weights = (None if column is None else column[rows] for column in (table.ids, table.sample_weight))
     layout = query_layout(query_numbers(qid), len(rows))
     values = [measure.judge(y, scores[rows], layout, weights, ids) for measure in measures]
@@ -177,7 +178,8 @@ def _unnamed(model: Any) -> Any:
 
 def _check_features(model: Any, data: Any) -> None:
     """Refuse other features than the model's, if both have names."""
-    known, given = getattr(model, "feature_names_in_", None), data.feature_names
+    known = getattr(model, "feature_names_in_", None)
+    given = data.feature_names
     if known is None or given is None or list(known) == list(given):
         return
     missing = next((str(name) for name in known if name not in set(given)), None)

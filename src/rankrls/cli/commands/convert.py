@@ -52,7 +52,8 @@ def convert(options: Options, report: Report) -> Result:
 
 def split(options: Options, report: Report) -> Result:
     """Split a file into parts of whole queries."""
-    data, folder = options.data, options.folder
+    data = options.data
+    folder = options.folder
     shares = _shares(options.parts)
     check_outside([data, *([] if options.group is None else [options.group])], folder)
     with report.working("reading", data):

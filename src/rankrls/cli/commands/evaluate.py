@@ -37,7 +37,8 @@ def evaluate(options: Options, report: Report) -> Result:
     data = replace(data, qid=None) if options.everything else data
     ((path, scores),) = found.items()
     about: dict[str, Any] = {"convention": options.convention}
-    title, by = f"{path} on {data.path}, {options.convention} measures", ("mean", "queries")
+    title = f"{path} on {data.path}, {options.convention} measures"
+    by = ("mean", "queries")
     with report.working("evaluating"):
         if options.by_pairs:
             by_query = bool(stored) and stored[0].by_query
@@ -46,13 +47,15 @@ def evaluate(options: Options, report: Report) -> Result:
             event = options.event is not None
             pairs = comparable_pairs(data) if event else read_pairs(options.pairs, data, report.note)
             judged = {options.called("pair_accuracy"): judge_pairs(pairs, scores, data.qid if by_query else None)}
-            about, title = {"pairs": pairs.summary()}, f"{path} on {options.pairs or data.path}"
+            about = {"pairs": pairs.summary()}
+            title = f"{path} on {options.pairs or data.path}"
             by = ("share", "preferences")
         else:
             measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
             judged = judge(measures, options.convention, data, scores, must_judge=options.metrics is not None)
             judged = {options.called(name): each for name, each in judged.items()}
-    about["measures"], rows = {}, []
+    about["measures"] = {}
+    rows = []
     for name, each in judged.items():
         interval = each.interval()
         about["measures"][name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}

@@ -62,11 +62,13 @@ def cv(options: Options, report: Report) -> Result:
         raise InputError("RankBoost needs validation data (vali).", parameter="vali")
     found = study(options, report)
     held_out_score(found.estimator)
-    estimator, curve = found.estimator, _records(found.estimator.cv_results_)
+    estimator = found.estimator
+    curve = _records(found.estimator.cv_results_)
     best = getattr(estimator, "best_index_", None)
     if best is None:
         best = [entry["alpha"] for entry in curve].index(estimator.alpha_)
-    result, text = _as_dict("cv", found) | {"curve": curve, "best_index": best}, _text(found)
+    result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
+    text = _text(found)
     if options.nested:
         with report.working("nested", "choice", bars=True):
             nested = replace(nested_estimate(**_rows(found, "nested")), measure=found.measure)
@@ -91,7 +93,8 @@ def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _rows(found: Study, parameter: str) -> dict[str, Any]:
     """The estimator and the labelled rows, or times with events, that a study is repeated on."""
-    options, table = found.options, found.training
+    options = found.options
+    table = found.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
     if is_dataset(options.train) or found.shown or any(getattr(options, name) is not None for name in others):
         problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
@@ -104,7 +107,8 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
     """Everything, for --json."""
-    estimator, options = found.estimator, found.options
+    estimator = found.estimator
+    options = found.options
     score, bias = _held_out(found)
     out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in found.tables.items()}}
     if found.pairs:
@@ -144,7 +148,8 @@ def _held_out(found: Study) -> tuple[float, float]:
     ``best_score_`` of AutoRankRLS is corrected already.
     """
     estimator = found.estimator
-    score, bias = float(getattr(estimator, "best_score_", np.nan)), float(getattr(estimator, "optimism_", np.nan))
+    score = float(getattr(estimator, "best_score_", np.nan))
+    bias = float(getattr(estimator, "optimism_", np.nan))
     if np.isnan(bias) or found.options.method == "auto":
         return score, bias
     greater = getattr(getattr(estimator, "scoring", None), "greater_is_better", False)
@@ -153,7 +158,8 @@ def _held_out(found: Study) -> tuple[float, float]:
 
 def _text(found: Study) -> list[str]:
     """What follows the tables: the examination of positions if labels are clicks, and what the printed score is."""
-    known, bias = getattr(found.estimator, "propensities_", None), _held_out(found)[1]
+    known = getattr(found.estimator, "propensities_", None)
+    bias = _held_out(found)[1]
     text = [] if known is None else [f"Examination by position\n{known}\n\n"]
     if not np.isnan(bias):
         text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n")
@@ -217,7 +223,9 @@ def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
 
 def _choice_table(found: Study) -> Table:
     """What was chosen, from which candidates, and its held-out score."""
-    estimator, scale, names = found.estimator, found.options.scale, found.training.feature_names
+    estimator = found.estimator
+    scale = found.options.scale
+    names = found.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
     rows += [[name.replace("_", " "), cell(value, 6)] for name, value in _chosen(estimator).items()]
     if scale != "none":

@@ -102,7 +102,8 @@ def rank(options: Options, report: Report) -> Result:
 def _rankings(options: Options, report: Report) -> Iterator[Any]:
     """The ranking of each chunk of rows, with the ids of its items."""
     stored = load_model(options.model, report)
-    reading, first = options.reading(queries="ignored" if options.everything else "optional"), 0
+    reading = options.reading(queries="ignored" if options.everything else "optional")
+    first = 0
     for table in chunks(options, reading, report, stored):
         if stored.by_query:
             stored.check_queries(table)
