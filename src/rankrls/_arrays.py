@@ -60,7 +60,7 @@ def to_host(values: Any) -> NDArray[Any]:
     return np.asarray(_convert_to_numpy(values, namespace(values)))
 
 
-def moved(values: Any, like: Any) -> Any:
+def to_device_of(values: Any, like: Any) -> Any:
     """Values of the host in the namespace and on the device of another array, floats as its most exact; not to be
     changed, since they may be the same memory.
     """
@@ -108,7 +108,7 @@ def taken(X: Any, numbers: NDArray[np.intp], axis: int = 0) -> Any:
     a, b = (int(numbers[0]), int(numbers[-1]) + 1) if len(numbers) else (0, 0)
     if b - a == len(numbers) and (np.diff(numbers) == 1).all():
         return X[a:b, ...] if axis == 0 else X[:, a:b]
-    return namespace(X).take(X, moved(np.asarray(numbers, dtype=np.int64), X), axis=axis)
+    return namespace(X).take(X, to_device_of(np.asarray(numbers, dtype=np.int64), X), axis=axis)
 
 
 def joined(parts: list[Any], axis: int = 0) -> Any:
@@ -125,7 +125,7 @@ def repeated(values: Any, counts: NDArray[np.intp]) -> Any:
 
 def column(values: NDArray[np.float64], like: Any) -> Any:
     """A vector of the host as a column beside a matrix."""
-    return moved(values, like)[:, None]
+    return to_device_of(values, like)[:, None]
 
 
 def squared_lengths(X: Any, axis: int) -> NDArray[np.float64]:

@@ -340,14 +340,14 @@ class PreferredItems(Data):
 
     Attributes
     ----------
-    graph : PreferenceTable
+    preferences : PreferenceTable
     identity : ndarray of shape (rows of X,), intp
         The number of the item that each row is: rows of one item have the same.
     new : {"votes", "groups", "components", "items"}
         What is held out: votes between known items, groups of them, connected components of compared items, or items.
     """
 
-    graph: PreferenceTable
+    preferences: PreferenceTable
     identity: Index
     new: str = "votes"
 
@@ -357,12 +357,12 @@ class PreferredItems(Data):
 
     @property
     def n_rows(self) -> int:
-        return self.graph.n_items
+        return self.preferences.n_items
 
     @property
     def n_units(self) -> int:
         """Preferences."""
-        return self.graph.n_rows
+        return self.preferences.n_rows
 
     @property
     def n_targets(self) -> int:
@@ -373,18 +373,18 @@ class PreferredItems(Data):
         return ((Setting(), {}),)
 
     def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
-        g = self.graph
+        g = self.preferences
         sides = g.winners, g.losers, g.n_items
         return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
 
     def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> PreferredItems:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
-        return replace(self, graph=self.graph.take(units))
+        return replace(self, preferences=self.preferences.take(units))
 
     def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], PreferredItems]:
         """The items of some preferences, ascending, and these preferences between them alone, without features."""
-        items, table = self.graph.among_own_items(units)
-        return items, replace(self, X=None, graph=table, identity=self.identity[items])
+        items, table = self.preferences.among_own_items(units)
+        return items, replace(self, X=None, preferences=table, identity=self.identity[items])
 
 
 Comparisons = LabelledItems | PreferredItems

@@ -12,7 +12,7 @@ __all__ = ["InputError", "InputWarning"]
 _FACTS = ("message", "parameter", "row", "column", "file", "line", "settings")
 
 
-class Stated(Exception):  # noqa: N818
+class Located(Exception):  # noqa: N818
     """A message, with its facts as attributes.
 
     Parameters
@@ -59,11 +59,11 @@ class Stated(Exception):  # noqa: N818
 
     def with_setting(self, name: str, value: Any) -> Self:
         """A copy that advises another value of a parameter."""
-        message = self.message.replace(spelled(name, self.settings[name]), spelled(name, value))
+        message = self.message.replace(format_setting(name, self.settings[name]), format_setting(name, value))
         return self.replace(message=message, settings={**self.settings, name: value})
 
 
-class InputError(Stated, ValueError):
+class InputError(Located, ValueError):
     """Invalid input. The message says what is wrong, where, and what to do; attributes hold the same facts.
 
     Examples
@@ -79,13 +79,13 @@ class InputError(Stated, ValueError):
     __module__ = "rankrls"
 
 
-class InputWarning(Stated, UserWarning):
+class InputWarning(Located, UserWarning):
     """Input that can be used, but probably not as its owner thinks; it has the attributes of :class:`InputError`."""
 
     __module__ = "rankrls"
 
 
-def spelled(name: str, value: Any) -> str:
+def format_setting(name: str, value: Any) -> str:
     """A parameter and its value in Python, as messages have them."""
     return f"{name}={value!r}"
 
@@ -100,7 +100,7 @@ class MissingPackageError(ImportError):
     """A package that only an extra brings is not installed; the message has the command that installs it."""
 
 
-def needed(what: str, extra: str, *modules: str) -> Any:
+def require_extra(what: str, extra: str, *modules: str) -> Any:
     """The first of some modules, with all of them imported.
 
     Parameters

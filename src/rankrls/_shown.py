@@ -62,7 +62,7 @@ def _blocks(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int) ->
     return out
 
 
-def some(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
+def head_rows(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """The first rows, and dots if there are more."""
     return [*rows[:_MOST], ["..."] + [""] * (len(rows[0]) - 1)] if len(rows) > _MOST else [*rows]
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._errors import InputError, did_you_mean, needed
+from rankrls._errors import InputError, did_you_mean, require_extra
 from rankrls._queries import query_layout
 from rankrls.models import rankrls, sparse_rankrls
 
-needed("rankrls.dask", "dask", "dask", "distributed")
+require_extra("rankrls.dask", "dask", "dask", "distributed")
 
 import dask  # noqa: E402
 from dask import array, delayed  # noqa: E402

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_count, check_finite, numbers_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._shown import Shown, some, table_text
+from rankrls._shown import Shown, head_rows, table_text
 
 __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
@@ -49,7 +49,7 @@ class Ranking(Shown):
         rows = [[*map(str, row), f"{score:.4g}"] for *row, score in zip(*values, self.scores, strict=False)]
         names = ["position", "row", *([] if self.qid is None else ["query"]), "score"]
         queries = "" if self.qid is None else f", {len(dict.fromkeys(self.qid.tolist()))} queries"
-        return f"Ranking of {len(self)} items{queries}\n{table_text(names, some(rows) if rows else [])}"
+        return f"Ranking of {len(self)} items{queries}\n{table_text(names, head_rows(rows) if rows else [])}"
 
 
 def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:

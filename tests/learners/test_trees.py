@@ -9,7 +9,7 @@ from scipy import sparse
 
 from rankrls._queries import query_layout
 from rankrls.learners import trees
-from rankrls.learners.trees import Boosting, Labelled, rankrls_derivatives, why_not
+from rankrls.learners.trees import Boosting, QueryRows, rankrls_derivatives, unsupported_reason
 from rankrls.metrics import Measure
 
 NDCG = Measure("ndcg", k=5)
@@ -25,7 +25,7 @@ def _data(seed=0, queries=15, size=20, n=4):
     m = queries * size
     X = rng.normal(size=(m, n))
     y = np.digitize((X[:, 0] > 0) * 1.0 * (X[:, 1] > 0) + 0.4 * rng.normal(size=m), [0.5, 1.2]).astype(float)
-    return Labelled(X, y, rng.uniform(0.5, 2.0, m), np.arange(queries + 1) * size)
+    return QueryRows(X, y, rng.uniform(0.5, 2.0, m), np.arange(queries + 1) * size)
 
 
 def _boosting(data, loss="rankrls"):
@@ -99,7 +99,7 @@ def test_labels_of_a_fold_never_reach_its_own_scores(loss):
     before, y = _boosting(data, loss), data.y.copy()
     held = data.rows(before.folds[2])
     y[held] = 2.0 - y[held]
-    after = _boosting(Labelled(data.X, y, data.weights, data.starts), loss).held_out(1)
+    after = _boosting(QueryRows(data.X, y, data.weights, data.starts), loss).held_out(1)
     np.testing.assert_array_equal(after[held], before.held_out(1)[held])
     assert not np.array_equal(after, before.held_out(1))
 
@@ -107,18 +107,18 @@ def test_labels_of_a_fold_never_reach_its_own_scores(loss):
 def test_what_cannot_be_grown_is_said():
     layout = query_layout(np.repeat(np.arange(12), 2), 24)
     y = np.tile([0.0, 1.0], 12)[:, None]
-    assert why_not("lambdarank", y, layout) is None
-    assert "whole numbers" in why_not("lambdarank", y - 0.5, layout)
-    assert why_not("rankrls", y - 0.5, layout) is None
-    assert "there are 0" in why_not("rankrls", 0.0 * y, layout)
+    assert unsupported_reason("lambdarank", y, layout) is None
+    assert "whole numbers" in unsupported_reason("lambdarank", y - 0.5, layout)
+    assert unsupported_reason("rankrls", y - 0.5, layout) is None
+    assert "there are 0" in unsupported_reason("rankrls", 0.0 * y, layout)
 
 
 def test_gaps_and_sparse_features_are_taken():
     data = _data()
     X = np.where(np.abs(data.X) < 0.5, 0.0, data.X)
-    dense = _boosting(Labelled(X, data.y, data.weights, data.starts))
-    found = _boosting(Labelled(sparse.csr_array(X), data.y, data.weights, data.starts))
+    dense = _boosting(QueryRows(X, data.y, data.weights, data.starts))
+    found = _boosting(QueryRows(sparse.csr_array(X), data.y, data.weights, data.starts))
     np.testing.assert_allclose(found.held_out(0), dense.held_out(0), rtol=1e-6, atol=1e-9)
     np.testing.assert_allclose(found.fitted(2)(sparse.csr_array(X)), dense.fitted(2)(X), rtol=1e-6, atol=1e-9)
     X = np.where(np.abs(data.X) < 0.1, np.nan, data.X)
-    assert np.isfinite(_boosting(Labelled(X, data.y, data.weights, data.starts)).held_out(0)).all()
+    assert np.isfinite(_boosting(QueryRows(X, data.y, data.weights, data.starts)).held_out(0)).all()

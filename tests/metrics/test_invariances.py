@@ -31,7 +31,7 @@ def judged_scores(draw, distinct=False):
 
 def judge(measure, y, f, qid, **options):
     layout = query_layout(qid, len(y))
-    values = measure.judge(y, f.reshape(len(y), -1), layout, **options)
+    values = measure.per_query(y, f.reshape(len(y), -1), layout, **options)
     return dict(zip(layout.ids.tolist(), values.tolist(), strict=True))
 
 

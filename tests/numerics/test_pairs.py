@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
+from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_features
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.numerics.cases import Case, refitted_weights
@@ -134,10 +134,12 @@ def test_pairs_with_few_other_preferences_are_scored_as_by_refits(alpha):
 
 def test_graphs_whose_pairs_cannot_be_held_out_are_named():
     y, q = np.arange(8.0) // 2, np.repeat([0, 1], 4)
-    assert "ties" in why_not_pairs(LabelledGraph.build(y, ties="exclude"), balance="examples", weighted=False)
+    assert "ties" in unsupported_reason(LabelledGraph.build(y, ties="exclude"), balance="examples", weighted=False)
     mixed = LabelledGraph.build(y, regression_weight=0.5)
-    assert "regression_weight" in why_not_pairs(mixed, balance="examples", weighted=False)
-    assert "queries" in why_not_pairs(LabelledGraph.build(y, q, balance="pairs"), balance="pairs", weighted=False)
-    assert "sample_weight" in why_not_pairs(LabelledGraph.build(y, balance="pairs"), balance="pairs", weighted=True)
-    assert "four" in why_not_pairs(LabelledGraph.build(y[:3]), balance="examples", weighted=False)
-    assert why_not_pairs(LabelledGraph.build(y, q), balance="examples", weighted=True) is None
+    assert "regression_weight" in unsupported_reason(mixed, balance="examples", weighted=False)
+    assert "queries" in unsupported_reason(LabelledGraph.build(y, q, balance="pairs"), balance="pairs", weighted=False)
+    assert "sample_weight" in unsupported_reason(
+        LabelledGraph.build(y, balance="pairs"), balance="pairs", weighted=True
+    )
+    assert "four" in unsupported_reason(LabelledGraph.build(y[:3]), balance="examples", weighted=False)
+    assert unsupported_reason(LabelledGraph.build(y, q), balance="examples", weighted=True) is None

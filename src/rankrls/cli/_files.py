@@ -20,8 +20,8 @@ from rankrls.io.data import ReadOptions, Rows, read_scores
 from rankrls.io.opened import table_format
 from rankrls.io.preferences import load_sides
 from rankrls.io.writing import write_blocks
-from rankrls.persistence.encoded import encoder_of_items
 from rankrls.persistence.stored import StoredModel, stored_model
+from rankrls.persistence.table_rows import encoder_of_items
 from rankrls.survival import survival_pairs
 
 _IN_MEMORY = (

@@ -17,7 +17,7 @@ from typing import Any
 import click
 
 from rankrls import __version__
-from rankrls._errors import MissingPackageError, Stated, spelled
+from rankrls._errors import Located, MissingPackageError, format_setting
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, output
 from rankrls.cli._report import Report, Result, closed_output, flush_output, say
@@ -311,7 +311,7 @@ def run(argv: list[str]) -> int:
 
 def _with_options(message: Warning | Exception | str) -> str:
     """A message with the options of the command line in place of the parameters of Python; errors name theirs."""
-    if not isinstance(message, Stated):
+    if not isinstance(message, Located):
         return str(message)
     every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
     flags = {flag[2:].replace("-", "_"): flag for flag in every}
@@ -320,7 +320,9 @@ def _with_options(message: Warning | Exception | str) -> str:
     for name, value in message.settings.items():
         words = [value] if isinstance(value, str) else value
         word = shlex.quote(",".join(f'"{word}"' if "," in word else word for word in words))
-        text = text.replace(spelled(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}")
+        text = text.replace(
+            format_setting(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}"
+        )
     text = re.sub(r"\((\w+)\)", lambda found: f"({flags.get(found[1], found[1])})", text)
     text = str(message.replace(message=text))
     flag = flags.get(message.parameter or "")

@@ -30,7 +30,7 @@ from rankrls.io.data import Rows, feature_columns, how_read, read_pairs, stacked
 from rankrls.io.files import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.persistence.encoded import encoded_rows, encoder_fitted, in_one_error
+from rankrls.persistence.table_rows import encoded_rows, encoder_fitted, in_one_error
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from rankrls.selection.search import ends_of_grids
 from rankrls.streaming.fitting import fit_scaler, scaled

@@ -91,7 +91,7 @@ def judge(
     out = {}
     for name in names:
         measure = resolve_measure(name, convention)
-        values = measure.judge(y, scores[:, None], layout, weights, docno)
+        values = measure.per_query(y, scores[:, None], layout, weights, docno)
         known = int((~np.isnan(values)).sum())
         mean, error = (float(each[0]) for each in mean_and_error(values))
         out[str(name)] = Judgement(mean, error, known, values[:, 0])

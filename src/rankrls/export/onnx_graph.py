@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_word
-from rankrls._errors import InputError, needed
+from rankrls._errors import InputError, require_extra
 from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
 from rankrls.export._linear import Exported, check_name, scaling_steps
 from rankrls.kernels import OPERATIONS
@@ -72,7 +72,7 @@ def to_onnx(
     >>> len(to_onnx(model, "toy").content) > 0
     True
     """
-    onnx = needed("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
+    onnx = require_extra("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
     final = fitted_ranker(model)
     check_name(name)
     check_word("input_dtype", input_dtype, ("float64", "float32"))

@@ -14,7 +14,7 @@ from rankrls._cached import cached_property
 from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._shown import Shown, some, table_text
+from rankrls._shown import Shown, head_rows, table_text
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, item_scores, linear_weights, names_of_features
 from rankrls.models.intake import check_matrix, check_no_extra_qid
@@ -181,7 +181,7 @@ class Explanation(Shown):
         order = np.argsort(-means, kind="stable")
         rows = [[self.feature_names[j], f"{means[j]:.4g}", f"{self.weights[j]:.4g}"] for j in order]
         title = f"Contributions of {len(rows)} features ({self.units}) to the scores of {self.layout.n_rows} items"
-        return f"{title}\n{table_text(['', 'mean size', 'weight'], some(rows))}"
+        return f"{title}\n{table_text(['', 'mean size', 'weight'], head_rows(rows))}"
 
     def _query(self, row: int) -> Any:
         return self.layout.ids[self.layout.codes[[row]]].tolist()[0] if self.has_qid else None

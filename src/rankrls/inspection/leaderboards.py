@@ -161,7 +161,7 @@ def leaderboard(
     number(above=0.0, below=1.0)("confidence", confidence)
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
-    table = data.graph
+    table = data.preferences
     m = data.n_rows
     items = np.arange(m) if names is None else np.asarray(names)
     if items.shape != (m,):

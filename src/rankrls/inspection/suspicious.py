@@ -105,7 +105,7 @@ def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], lay
         inside = query_layout(layout.codes[rows], len(rows))
         enough = len(columns) > 0 and _n_pairs(y[rows], inside) >= _PAIRS
         if enough:
-            errors = mean_of_judged(measure.judge(y[rows], X[np.ix_(known[rows], columns)], inside))
+            errors = mean_of_judged(measure.per_query(y[rows], X[np.ix_(known[rows], columns)], inside))
             columns = columns[(errors == 0.0) | (errors == 1.0)]
     return tuple(columns.tolist()) if enough else ()
 

@@ -153,14 +153,14 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> ND
     return np.array(positions, dtype=np.float64)
 
 
-def beside(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
+def companion_paths(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
     """Where files that belong to a file of rows are looked for."""
     stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
     return [f"{stem}{end}" for stem in stems for end in ends]
 
 
 def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
-    return next((Path(file) for file in beside(str(path), ends) if Path(file).is_file()), None)
+    return next((Path(file) for file in companion_paths(str(path), ends) if Path(file).is_file()), None)
 
 
 def _numbers(file: Path, each: str, parameter: str) -> list[int]:
@@ -213,7 +213,7 @@ def _is_member(target: str, name: str) -> bool:
     """Whether a file is an input, or becomes one when it is written."""
     real = os.path.realpath(target)
     for file in data_files(name):
-        for each in (file, *beside(file)):
+        for each in (file, *companion_paths(file)):
             if os.path.realpath(each) == real or (
                 os.path.exists(each) and os.path.exists(real) and os.path.samefile(each, real)
             ):

@@ -118,7 +118,7 @@ def centred(X: Any) -> Any:
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class StagePath:
     """What a pursuit took, stage by stage.
 
     Attributes
@@ -146,7 +146,7 @@ class Path:
 
 
 @dataclass(frozen=True, eq=False)
-class PursuitPath(Path):
+class PursuitPath(StagePath):
     """What a pursuit took, stage by stage.
 
     Attributes
@@ -172,7 +172,7 @@ class PursuitPath(Path):
 
 
 @dataclass(frozen=True, eq=False)
-class CoPursuitPath(Path):
+class CoPursuitPath(StagePath):
     """What a pursuit of M views took, stage by stage.
 
     Attributes

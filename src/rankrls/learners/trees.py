@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._compiled import map_threads
-from rankrls._errors import InputError, needed
+from rankrls._errors import InputError, require_extra
 from rankrls._queries import QueryLayout, label_varies
 from rankrls.learners.forest import Trees, grown_trees
 from rankrls.metrics import Measure
@@ -36,7 +36,7 @@ _LONGEST_QUERY = 10_000
 
 def lightgbm() -> Any:
     """The package, or one error that names the extra."""
-    return needed("Boosted trees", "trees", "lightgbm")
+    return require_extra("Boosted trees", "trees", "lightgbm")
 
 
 def for_lightgbm(X: Any) -> Any:
@@ -57,7 +57,7 @@ def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tu
 
 
 @dataclass(frozen=True, eq=False)
-class Labelled:
+class QueryRows:
     """Items in the order of their queries.
 
     Attributes
@@ -72,11 +72,11 @@ class Labelled:
     weights: Array
     starts: Index
 
-    def take(self, queries: Index) -> Labelled:
+    def take(self, queries: Index) -> QueryRows:
         """Some of the queries."""
         rows = self.rows(queries)
         starts = lengths_to_starts(np.diff(self.starts)[queries])
-        return Labelled(self.X[rows], self.y[rows], self.weights[rows], starts)
+        return QueryRows(self.X[rows], self.y[rows], self.weights[rows], starts)
 
     def rows(self, queries: Index) -> Index:
         """The rows of some queries."""
@@ -108,7 +108,7 @@ class Boosting:
     loss: str
     leaves: int
     rate: float
-    data: Labelled
+    data: QueryRows
     folds: list[Index]
     measure: Measure
     seed: int
@@ -156,10 +156,10 @@ class Boosting:
         grown = map_threads(lambda k: self._grown(self.data, number, 1000 + k), range(models))
         return grown_trees(grown, self.data.X.shape[1])
 
-    def _without(self, k: int) -> Labelled:
+    def _without(self, k: int) -> QueryRows:
         return self.data.take(np.concatenate(self.folds[:k] + self.folds[k + 1 :]))
 
-    def _grown(self, data: Labelled, n_trees: int, number: int, **how: Any) -> Any:
+    def _grown(self, data: QueryRows, n_trees: int, number: int, **how: Any) -> Any:
         def derivatives(f: Array, _: Any) -> tuple[Array, Array]:
             return rankrls_derivatives(f, data.y, data.starts, data.weights)
 
@@ -182,7 +182,7 @@ class Boosting:
             raise InputError(problem.strip(), parameter="families") from error
 
 
-def why_not(loss: str, y: Array, layout: QueryLayout) -> str | None:
+def unsupported_reason(loss: str, y: Array, layout: QueryLayout) -> str | None:
     """Why trees cannot be grown by a loss; None if they can."""
     varied = int(label_varies(y, layout).sum())
     if varied < LEAST_QUERIES:

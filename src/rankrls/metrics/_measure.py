@@ -267,7 +267,7 @@ class Measure:
         chunk = Chunk(scores, y, weights, starts, self.k, self.choices)
         return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
 
-    def judge(
+    def per_query(
         self,
         y: Array,
         scores: Array,
@@ -343,7 +343,7 @@ class Measure:
         weights = check_weights(sample_weight, len(y))
         layout = query_layout(qid, len(y))
         matrix = scores if scores.ndim == 2 else scores[:, None]
-        values = self.judge(y, matrix, layout, weights, docno)
+        values = self.per_query(y, matrix, layout, weights, docno)
         if per_query:
             return values if scores.ndim == 2 else values[:, 0]
         average = mean_of_judged(values)

@@ -216,7 +216,7 @@ def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[In
     refuse(given[:, 0] == given[:, 1], "a row cannot be paired with itself")
     out = given.astype(np.intp)
     if isinstance(data, PreferredItems):
-        table = data.graph
+        table = data.preferences
         smaller = out.min(axis=1)
         larger = out.max(axis=1)
         both = np.sort([table.winners, table.losers], axis=0)

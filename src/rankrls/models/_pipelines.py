@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._errors import InputError, spelled
+from rankrls._errors import InputError, format_setting
 from rankrls._shown import Shown, table_text
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
@@ -57,7 +57,7 @@ def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
         why = f"its kernel is {kernel!r}" if kernel is not None else "its score is not a sum of weighted features"
         settings = {"kernel": "linear"} if "kernel" in final.get_params(deep=False) else {}
-        remedy = remedy or "".join(f" Fit with {spelled(*each)}." for each in settings.items())
+        remedy = remedy or "".join(f" Fit with {format_setting(*each)}." for each in settings.items())
         problem = f"This model is not linear ({type(final).__name__}, {why}), and {what}"
         raise InputError(f"{problem}{remedy}", settings=settings)
     coef = np.atleast_2d(np.asarray(final.coef_, dtype=np.float64))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Features, LabelledItems
 from rankrls._errors import InputError
-from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, Labelled, Trees, why_not
+from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, Trees, unsupported_reason
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.ranker import Ranker
@@ -73,14 +73,14 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     """
     layout = data.layout
     y = data.Y[:, 0]
-    losses = [loss for loss in LOSSES if why_not(loss, data.Y, layout) is None]
+    losses = [loss for loss in LOSSES if unsupported_reason(loss, data.Y, layout) is None]
     if not losses:
-        raise InputError(f"{why_not(LOSSES[0], data.Y, layout)}.", parameter="families")
+        raise InputError(f"{unsupported_reason(LOSSES[0], data.Y, layout)}.", parameter="families")
     if data.Y.shape[1] > 1 or plan.folds is None or sum(map(len, plan.folds)) < data.n_queries:
         raise InputError("Trees need one target, and folds that hold out each query.", parameter="families")
     rows = layout.order[runs_of(layout.starts, layout.by_id)]
     weights = np.ones(len(y)) if data.weights is None else data.weights
-    items = Labelled(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
+    items = QueryRows(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
     number = np.argsort(layout.by_id)
     folds = [np.sort(number[fold]) for fold in plan.folds]  # the watched fifth then follows from the ids
     seed = int(generator(random_state).integers(2**30))

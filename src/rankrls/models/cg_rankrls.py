@@ -38,7 +38,7 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import permuting
 from rankrls.selection.curves import evaluated
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
-from rankrls.selection.plans import Plan, a_fifth
+from rankrls.selection.plans import Plan, one_fold_plan
 from rankrls.selection.search import at_open_end
 
 _REASONS = {
@@ -256,7 +256,7 @@ class CGRankRLS(Chooses):
         assert spec.measure is not None
         if self.cv is None and self.selection == "tikhonov" and spec.grid is not None and len(spec.grid) == 1:
             return Plan(spec.measure, "nothing held out")
-        return a_fifth(self.cv, spec.measure, data, permuting(self.random_state), spec.regression_weight)
+        return one_fold_plan(self.cv, spec.measure, data, permuting(self.random_state), spec.regression_weight)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

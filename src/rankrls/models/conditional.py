@@ -253,7 +253,7 @@ def check_items(items: Any) -> Items:
 
 def _each_query(measure: Measure, Y: Array, scores: Array) -> Array:
     """The measure of each row of Y, NaN if it has none."""
-    return measure.judge(Y.ravel(), scores.reshape(-1, 1), _rows_as_queries(Y))[:, 0]
+    return measure.per_query(Y.ravel(), scores.reshape(-1, 1), _rows_as_queries(Y))[:, 0]
 
 
 def _tied(scores: Array) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from rankrls._arrays import moved, on_device
+from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data, PreferredItems
 from rankrls._errors import InputWarning
 from rankrls.kernels import Kernel
@@ -131,12 +131,12 @@ def _of_function(data: Data, scorer: Scorer) -> dict[str, Any]:
         coefficients = scorer.coefficients
         known["dual_coef_"] = _stored(coefficients[:, 0] if data.one_target else coefficients, data.like)
     if scorer.items is not None:
-        known["X_fit_"] = moved(scorer.items, data.like)
+        known["X_fit_"] = to_device_of(scorer.items, data.like)
     return known
 
 
 def _stored(values: Any, like: Any) -> Any:
-    return values if on_device(values) else moved(np.ascontiguousarray(values), like)
+    return values if on_device(values) else to_device_of(np.ascontiguousarray(values), like)
 
 
 def choice_attributes(found: SearchState[Any], description: str, data: Data | None = None) -> dict[str, Any]:
@@ -171,9 +171,9 @@ def _held_out(data: Data, found: SearchState[Any]) -> dict[str, Any]:
     if isinstance(data, PreferredItems):
         margins = found.best_scores[:, 0]
         held = np.isfinite(margins)
-        slope = logistic_slope(margins[held], data.graph.strength[held], data.graph.weight[held])
+        slope = logistic_slope(margins[held], data.preferences.strength[held], data.preferences.weight[held])
         return {"win_slope_": slope}
-    scores = moved(data.given_rows(found.best_scores), data.X if data.like is None else data.like)
+    scores = to_device_of(data.given_rows(found.best_scores), data.X if data.like is None else data.like)
     return {"held_out_scores_": scores[:, 0] if data.one_target else scores}
 
 

@@ -10,7 +10,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._arrays import check_together, in_place, moved, to_host
+from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
@@ -125,7 +125,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         what = f"{type(self).__name__}.predict()"
         check_together(scorer.coefficients if scorer.weights is None else scorer.weights, X, what)
         here = in_place(X)
-        scores = scorer(X) if here is X else moved(scorer.on_host()(here), X)
+        scores = scorer(X) if here is X else to_device_of(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target_ else scores
 
     def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
-from rankrls._arrays import as_floats, moved, to_host
+from rankrls._arrays import as_floats, to_device_of, to_host
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls.kernels import Kernel
@@ -77,19 +77,19 @@ class Basis:
             live = s > max(Z.shape) * EPS * s.max(initial=0.0)
             to_items = _not_empty(U[:, live] / s[live])
             of_features = np.ascontiguousarray(directions[live].T)
-            return cls(kernel, items, moved(to_items, items), True, numbers, moved(of_features, items))
+            return cls(kernel, items, to_device_of(to_items, items), True, numbers, to_device_of(of_features, items))
         K = kernel(items) if K is None else K
         here = to_host(K)
         norm = float(np.abs(here).sum(axis=0).max(initial=0.0))
         factor, failed = linalg.lapack.dpotrf(here, lower=0, clean=1)
         if not failed and norm > 0.0 and linalg.lapack.dpocon(factor, norm)[0] * _CONDITION >= 1.0:
             inverse, _ = linalg.lapack.dtrtri(factor, lower=0, overwrite_c=1)
-            return cls(kernel, items, moved(np.ascontiguousarray(inverse), K), False, numbers)
+            return cls(kernel, items, to_device_of(np.ascontiguousarray(inverse), K), False, numbers)
         values, vectors = symmetric_eigen(K, len(here))
         check_semidefinite(values)
         live = values > 0.0
         T = _not_empty(to_host(vectors)[:, live] / np.sqrt(values[live]))
-        return cls(kernel, items, moved(T, K), True, numbers)
+        return cls(kernel, items, to_device_of(T, K), True, numbers)
 
     @property
     def whitening(self) -> Array | None:
@@ -98,11 +98,11 @@ class Basis:
 
     def scorer(self, coefficients: Array) -> Scorer:
         """Weights of the features (columns, targets), or of what was whitened of them, as functions of items."""
-        a = moved(coefficients, self.to_items)
+        a = to_device_of(coefficients, self.to_items)
         a = self.to_items @ a if self.rows_first else a  # else they were whitened already
         if self.kernel.name == "precomputed":
             return Scorer(None, a, self.kernel, columns=self.numbers)
-        weights = None if self.of_features is None else self.of_features @ moved(coefficients, self.of_features)
+        weights = None if self.of_features is None else self.of_features @ to_device_of(coefficients, self.of_features)
         return Scorer(weights, a, self.kernel, self.items)
 
     def features(self, X: Any) -> BasisFeatures:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankrls._arrays import chunk_values, device_of, joined, moved, namespace, on_device, taken, to_host
+from rankrls._arrays import chunk_values, device_of, joined, namespace, on_device, taken, to_device_of, to_host
 from rankrls.numerics.eigen import unit_of_rounding
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.ties import ROUNDED
@@ -31,11 +31,11 @@ def predictions(
     out = np.empty((D.shape[1], len(t)))
     off = np.empty((D.shape[1], len(t)))
     levels = None if means is None else np.empty_like(out)
-    inner = (moved(D.T, Z), moved((D * right[:, None]).T, Z), moved(right, Z))
+    inner = (to_device_of(D.T, Z), to_device_of((D * right[:, None]).T, Z), to_device_of(right, Z))
     for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
         own = _rows(Z, at, real)
         labels = np.where(real, t[at], 0.0)
-        here = moved(labels, Z)[:, None, :]
+        here = to_device_of(labels, Z)[:, None, :]
         if at.shape[1] > max(8 * n, 512):
             P = np.empty((len(at), D.shape[1], at.shape[1]))
             still = np.ones((len(at), D.shape[1]), dtype=bool)
@@ -53,7 +53,7 @@ def predictions(
         uncertain = 4.0 * least_residual(Z) * (terms + np.linalg.norm(P, axis=2))
         off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
         if means is not None and levels is not None:
-            w = ((moved(P, Z) - here) @ own + inner[2]) * inner[0]
+            w = ((to_device_of(P, Z) - here) @ own + inner[2]) * inner[0]
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
     return out, off, levels
@@ -89,16 +89,16 @@ def dual_predictions(
     for at, real in _batches(bounds, V.shape[1], more, 8 * chunk_values(V), exact=not on_device(V)):
         own = _rows(V, at, real)
         labels = np.where(real[..., None], t[at], 0.0)
-        others = moved(right, V) - mT(own) @ moved(labels, V)
-        identity = moved(np.eye(at.shape[1]) * real[:, None, :], V)
-        filled = moved(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
+        others = to_device_of(right, V) - mT(own) @ to_device_of(labels, V)
+        identity = to_device_of(np.eye(at.shape[1]) * real[:, None, :], V)
+        filled = to_device_of(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
         for k in range(D.shape[1]):
-            half = own * moved(np.sqrt(np.abs(rest[:, k])), V)
-            A = half @ mT(half if rest[:, k].min() >= 0.0 else half * moved(np.sign(rest[:, k]), V)) + filled
+            half = own * to_device_of(np.sqrt(np.abs(rest[:, k])), V)
+            A = half @ mT(half if rest[:, k].min() >= 0.0 else half * to_device_of(np.sign(rest[:, k]), V)) + filled
             if large[k]:
-                asked = moved((values * D[:, k])[:, None], V) * others
+                asked = to_device_of((values * D[:, k])[:, None], V) * others
             else:
-                asked = moved(rest[:, k, None] * right, V)
+                asked = to_device_of(rest[:, k, None] * right, V)
             solved = _solved(A, joined([own @ asked, identity], axis=2))
             found = solved[..., : t.shape[1]]
             inverse = solved[..., t.shape[1] :]
@@ -109,7 +109,7 @@ def dual_predictions(
             continue
         for k in range(t.shape[1]):
             error = np.where(real[:, None, :], labels[:, None, :, k] - out[k][:, at].transpose(1, 0, 2), 0.0)
-            w = (moved(right[:, k], V) - moved(error, V) @ own) * moved(D.T, V)
+            w = (to_device_of(right[:, k], V) - to_device_of(error, V) @ own) * to_device_of(D.T, V)
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[k][:, at[real]] = found.transpose(1, 0, 2)[:, real]
     return out, off, levels
@@ -134,7 +134,7 @@ def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = F
 def _rows(Z: Any, at: Index, real: Any) -> Any:
     """Rows of some units, (units, length, n), zero where they fill up."""
     own = namespace(Z).reshape(taken(Z, at.ravel()), (*at.shape, Z.shape[1]))
-    return own if real.all() else own * moved(real.astype(np.float64)[..., None], Z)
+    return own if real.all() else own * to_device_of(real.astype(np.float64)[..., None], Z)
 
 
 def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any, Array]:
@@ -190,14 +190,14 @@ def _inner(a: Any, b: Any) -> Any:
 def _direct(Z: Any, t: Any, root: Array, right: Array) -> Array:
     """Some units for one alpha, by the smaller of their two Gram matrices."""
     xp = namespace(Z)
-    B = Z * moved(root, Z)
+    B = Z * to_device_of(root, Z)
     Bt = xp.matrix_transpose(B)
     few = Z.shape[1] <= Z.shape[2]
-    x = xp.matrix_transpose(moved(root, Z) * (moved(right, Z) - t @ Z))
+    x = xp.matrix_transpose(to_device_of(root, Z) * (to_device_of(right, Z) - t @ Z))
     eye = xp.eye(min(Z.shape[1:]), dtype=Z.dtype, device=device_of(Z))
     if few:
-        return to_host(B @ x + B @ (Bt @ moved(_solved(eye - B @ Bt, B @ x), Z)))[..., 0]
-    return to_host(B @ moved(_solved(eye - Bt @ B, x), Z))[..., 0]
+        return to_host(B @ x + B @ (Bt @ to_device_of(_solved(eye - B @ Bt, B @ x), Z)))[..., 0]
+    return to_host(B @ to_device_of(_solved(eye - Bt @ B, x), Z))[..., 0]
 
 
 def _solved(A: Any, b: Any) -> Array:

@@ -59,7 +59,7 @@ def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
         for start in range(first, end, end - first if whole else n_rows):
             stop = end if whole else min(start + n_rows, end)
             starts = np.array([0, stop - start], dtype=np.intp)
-            piece = graph.some(slice(start, stop), slice(a, b), slice(0, 1))
+            piece = graph.subset(slice(start, stop), slice(a, b), slice(0, 1))
             piece = replace(piece, starts=starts, query_classes=np.array([0, b - a], dtype=np.intp), e3=0.0)
             piece = piece if whole else replace(piece, class_starts=starts)
             found.append(piece)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dgejsv, dpstrf
 
-from rankrls._arrays import device_of, moved, namespace, on_device, to_host
+from rankrls._arrays import device_of, namespace, on_device, to_device_of, to_host
 from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
 from rankrls.numerics.graph import Array
@@ -135,4 +135,4 @@ def _device_solution(S: Any, B: Any, alpha: float) -> Array | None:
         if "LinAlgError" not in type(error).__name__:
             raise
         return None
-    return to_host(xp.linalg.solve(A, moved(B, A)))
+    return to_host(xp.linalg.solve(A, to_device_of(B, A)))

@@ -174,16 +174,16 @@ class LabelledGraph(SortedRows):
         c0 = int(self.query_classes[a])
         rows = slice(r0, int(self.starts[b]))
         classes = slice(c0, int(self.query_classes[b]))
-        part = self.some(rows, classes, slice(a, b))
+        part = self.subset(rows, classes, slice(a, b))
         return replace(part, first_row=self.first_row + r0, first_query=self.first_query + a)
 
     def take(self, queries: Index) -> LabelledGraph:
         """The graph of some queries in a new order, with the weights that they have here."""
         which = np.asarray(queries, dtype=np.intp)
-        taken = self.some(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
+        taken = self.subset(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
         return replace(taken, first_row=0, first_query=0)
 
-    def some(self, rows: Any, classes: Any, queries: Any) -> LabelledGraph:
+    def subset(self, rows: Any, classes: Any, queries: Any) -> LabelledGraph:
         """The graph of the rows and classes of some queries."""
         return replace(
             self,
@@ -379,7 +379,7 @@ class PreferenceGraph(SortedRows):
         """The graph of groups ``a`` to ``b - 1``, over the same items."""
         r0 = int(self.starts[a])
         r1 = int(self.starts[b])
-        inside = self._some(slice(r0, r1))
+        inside = self._subset(slice(r0, r1))
         starts = self.starts[a : b + 1] - r0
         return replace(inside, starts=starts, first_row=self.first_row + r0, first_query=self.first_query + a)
 
@@ -387,9 +387,9 @@ class PreferenceGraph(SortedRows):
         """The graph of some groups in a new order."""
         which = np.asarray(groups, dtype=np.intp)
         starts = lengths_to_starts(np.diff(self.starts)[which])
-        return replace(self._some(runs_of(self.starts, which)), starts=starts, first_row=0, first_query=0)
+        return replace(self._subset(runs_of(self.starts, which)), starts=starts, first_row=0, first_query=0)
 
-    def _some(self, rows: Any) -> PreferenceGraph:
+    def _subset(self, rows: Any) -> PreferenceGraph:
         names = ("rows", "winners", "losers", "strength", "weights")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 

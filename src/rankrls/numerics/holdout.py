@@ -16,11 +16,11 @@ import numpy as np
 
 from rankrls._arrays import (
     chunk_values,
-    moved,
     on_device,
     repeated,
     squared_lengths,
     taken,
+    to_device_of,
     to_host,
 )
 from rankrls._compiled import stream_threads
@@ -164,7 +164,7 @@ def _rounding(
         whole, level = turned
         norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)
     else:
-        units = moved(spreads, rows[0])
+        units = to_device_of(spreads, rows[0])
         whole = rows[0] / units
         level = None if rows[1] is None else rows[1] / units
         norms = _norms(smoother, spreads, alphas)
@@ -295,7 +295,7 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     for k, scores in enumerate(out):
         _add_unseen(scores, graph, bounds, deviations, V, t[:, k] - P[k], D, s.right[:, k])
     values = np.abs(s.values)
-    sizes = np.maximum(np.sqrt(to_host(V * V @ moved(values, V))), _ROUNDED * np.sqrt(s.top))
+    sizes = np.maximum(np.sqrt(to_host(V * V @ to_device_of(values, V))), _ROUNDED * np.sqrt(s.top))
     sizes /= np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
     sizes[unseen] = sizes.max(initial=0.0)
     sizes = _with_levels(sizes, graph)

@@ -33,7 +33,7 @@ _CANCELLED = 8.0 * EPS
 """Rounding of ``1 - H_ii`` where it is a difference."""
 
 
-def why_not_pairs(graph: LabelledGraph, *, balance: str, weighted: bool) -> str | None:
+def unsupported_reason(graph: LabelledGraph, *, balance: str, weighted: bool) -> str | None:
     """Why pairs cannot be held out without refitting, as the end of a sentence; None if they can."""
     if _is_regression(graph):
         return None

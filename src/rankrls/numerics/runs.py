@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._arrays import as_floats, joined, moved, namespace, on_device, repeated, taken
+from rankrls._arrays import as_floats, joined, namespace, on_device, repeated, taken, to_device_of
 from rankrls._compiled import compiled
 
 _TOGETHER = 64
@@ -87,8 +87,8 @@ def means_of_runs(X: Any, weights: NDArray[np.float64], starts: NDArray[np.intp]
         own = starts[a : a + _TOGETHER + 1]
         rows = slice(int(own[0]), int(own[-1]))
         numbers = np.arange(len(own) - 1)
-        member = moved(np.repeat(numbers, np.diff(own)), X)[None, :] == moved(numbers, X)[:, None]
-        out.append(xp.where(member, moved(share[rows], X)[None, :], 0.0) @ X[rows, :])
+        member = to_device_of(np.repeat(numbers, np.diff(own)), X)[None, :] == to_device_of(numbers, X)[:, None]
+        out.append(xp.where(member, to_device_of(share[rows], X)[None, :], 0.0) @ X[rows, :])
     return joined(out)
 
 

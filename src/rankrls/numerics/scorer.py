@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._arrays import as_floats, chunk_values, joined, moved, on_device, to_host
+from rankrls._arrays import as_floats, chunk_values, joined, on_device, to_device_of, to_host
 from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._rows import row_slices, take_items
 from rankrls.kernels import Kernel
@@ -103,7 +103,7 @@ def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], st
     m = len(X) if isinstance(X, list) else X.shape[0]
     if on_device(X):
         step = max(1, chunk_values(X) // max(X.shape[1], a.shape[0]))
-        return joined([columns(take_items(X, rows)) @ moved(a, X) for rows in row_slices(0, m, step)])
+        return joined([columns(take_items(X, rows)) @ to_device_of(a, X) for rows in row_slices(0, m, step)])
     out = np.empty((m, *a.shape[1:]))
 
     def score(rows: slice) -> None:

@@ -23,11 +23,11 @@ from rankrls._arrays import (
     chunk_values,
     items_behind,
     joined,
-    moved,
     namespace,
     on_device,
     squared_lengths,
     taken,
+    to_device_of,
     to_host,
 )
 from rankrls._errors import InputError
@@ -93,7 +93,7 @@ class Equations:
     @classmethod
     def of_factored(cls, graph: Graph, Z: Any) -> Equations:
         """Of one block, from ``Z = F X``."""
-        return cls(Z.T @ Z, Z.T @ moved(graph.target, Z), graph.n_rows)
+        return cls(Z.T @ Z, Z.T @ to_device_of(graph.target, Z), graph.n_rows)
 
     def __iadd__(self, other: Equations) -> Equations:
         for own, more in ((self.gram, other.gram), (self.right, other.right)):
@@ -129,7 +129,7 @@ class Equations:
         lost = lost_feature(diagonal) if own else None
         if own and (n <= JACOBI or (lost is not None and n <= _JACOBI_IF_NEEDED)):
             values, found = jacobi_eigen(to_host(self.gram), size)
-            vectors = moved(found, self.gram)
+            vectors = to_device_of(found, self.gram)
             lost = None
             least = float(diagonal[diagonal > 0.0].min(initial=np.inf))
         else:
@@ -148,7 +148,7 @@ class Equations:
         w = cholesky_solution(self.gram, self.right, alpha)
         if w is None:
             return self.smoother().path(np.array([alpha]))[0]
-        return w if self.whitening is None else to_host(self.whitening @ moved(w, self.whitening))
+        return w if self.whitening is None else to_host(self.whitening @ to_device_of(w, self.whitening))
 
 
 def normal_equations(graph: Graph, X: Any) -> Equations:
@@ -265,7 +265,7 @@ class Smoother:
 
     def _coefficients(self, directions: Array, inverse: Array) -> Array:
         scaled = (inverse[:, :, None] * self.right[:, None, :]).reshape(len(self.values), -1)
-        found = to_host(directions @ moved(scaled, directions))
+        found = to_host(directions @ to_device_of(scaled, directions))
         return np.ascontiguousarray(found.reshape(-1, inverse.shape[1], self.right.shape[1]).transpose(1, 0, 2))
 
 
@@ -361,7 +361,7 @@ class DualEquations:
         return DualSmoother(
             values,
             V,
-            to_host(V.T @ moved(self.graph.target, V)),
+            to_host(V.T @ to_device_of(self.graph.target, V)),
             n,
             lost_feature=self.lost_feature,
             graph=self.graph,
@@ -440,11 +440,11 @@ def feature_weights(graph: Graph, X: Any, a: Array) -> Array:
     column costs no digits. (n, columns).
     """
     if sparse.issparse(X) or regresses(graph):
-        return to_host(as_floats(X).T @ moved(a, X))
+        return to_host(as_floats(X).T @ to_device_of(a, X))
     if isinstance(graph, PreferenceGraph):
         return centred_items(graph, X).T @ a
     parts = (graph.part(*chunk) for chunk in chunks(graph.starts, chunk_rows(X.shape[1], chunk_values(X))))
-    return to_host(sum(part.read(X)[0].T @ moved(a[part.rows], X) for part in parts))
+    return to_host(sum(part.read(X)[0].T @ to_device_of(a[part.rows], X) for part in parts))
 
 
 def centred_items(graph: PreferenceGraph, X: Any) -> Array:

@@ -17,7 +17,7 @@ from rankrls.io.data import ReadOptions, Rows
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.persistence._files import read_model, steps_of
-from rankrls.persistence.encoded import encoded_rows
+from rankrls.persistence.table_rows import encoded_rows
 
 
 @dataclass(frozen=True)

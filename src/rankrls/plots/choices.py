@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankrls._errors import InputError, needed
+from rankrls._errors import InputError, require_extra
 from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
@@ -29,7 +29,7 @@ class Display:
 
     def _open(self, ax: Any) -> None:
         """Draw on the axes given, or on those of a new figure; an ImportError says how to install matplotlib."""
-        plt = needed("Drawing", "plots", "matplotlib.pyplot")
+        plt = require_extra("Drawing", "plots", "matplotlib.pyplot")
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import number as number_of
-from rankrls._errors import InputError, did_you_mean, spelled
+from rankrls._errors import InputError, did_you_mean, format_setting
 from rankrls._missing import is_missing
 from rankrls._queries import QueryLayout
 from rankrls._rows import refuse_container
@@ -312,7 +312,7 @@ def decided(
             known = names_of(option, getattr(encoder, option)) if option != "impute" else ()
             given[option] = [*known, *options[option]] if option != "impute" else "median"
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
-        remedy = f"Use {' '.join(map(spelled, given, given.values()))}, or let {spelled('columns', 'auto')} decide."
+        remedy = f"Use {' '.join(map(format_setting, given, given.values()))}, or let {format_setting('columns', 'auto')} decide."
         first = next(iter(options.values()))[0]
         settings = given | {"columns": "auto"}
         raise InputError(f"{text} {remedy}", parameter=min(options), column=first, settings=settings)

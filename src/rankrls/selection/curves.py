@@ -77,7 +77,7 @@ def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
     for t in range(scores.shape[2]):
         scores[:, :, t] = tied(scores[:, :, t], data.layout)
     targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
-    found = [measure.judge(y, given, data.layout, data.weights) for y, given in targets]
+    found = [measure.per_query(y, given, data.layout, data.weights) for y, given in targets]
     values = mean_of_targets(found)
     mean = mean_of_targets([mean_of_judged(each) for each in found])
     return Curve(mean, mean_and_error(values)[1], values)
@@ -88,7 +88,7 @@ def _share_of_preferences(measure: Measure, data: PreferredItems, scores: Array)
 
     The values are those of the items if these are new.
     """
-    table = data.graph
+    table = data.preferences
 
     def judged(some: slice) -> tuple[Array, Array]:
         return ordered_rightly(measure, table.differences(scores, some), table.strength[some], table.weight[some])
@@ -144,7 +144,7 @@ def of_item_folds(measure: Measure, data: PreferredItems, folds: list[ItemFold],
     The values are those of the items. Held-out items also teach the models that others are evaluated by, which on
     noise doubles the variance of their mean: the standard error says so, and is too large where there is much signal.
     """
-    table = data.graph
+    table = data.preferences
     rows = np.concatenate([fold.test for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
     every = np.concatenate(margins)
@@ -195,4 +195,4 @@ def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> NDArray[n
 
     A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
     """
-    return ~np.isnan(measure.judge(y, y[:, None], layout)[:, 0])
+    return ~np.isnan(measure.per_query(y, y[:, None], layout)[:, 0])

@@ -176,7 +176,7 @@ def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
     """
     if new is not None:
         check_word("new", new, ("items", "votes", "groups"))
-    table = data.graph
+    table = data.preferences
     if new == "groups" and table.groups is None:
         raise InputError("new='groups' needs groups, one for each preference.", parameter="groups")
     if new is None:
@@ -185,7 +185,7 @@ def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
         return replace(data, new=new)
     components = _components(data) if new == "items" else None
     new = new if components is None else "components"
-    return replace(data, graph=replace(table, groups=components), new=new)
+    return replace(data, preferences=replace(table, groups=components), new=new)
 
 
 def are_identities(X: Any) -> bool:
@@ -206,7 +206,7 @@ def _components(data: PreferredItems) -> Index | None:
     known, first, second = _compared_items(data)
     edges = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(known, known))
     component = csgraph.connected_components(edges, directed=False)[1][first]
-    ordering = np.bincount(component, data.graph.strength != 0.0)
+    ordering = np.bincount(component, data.preferences.strength != 0.0)
     if ordering.max() > _LARGEST * ordering.sum():
         return None
     return np.unique(component, return_inverse=True)[1].astype(np.intp)
@@ -214,7 +214,7 @@ def _components(data: PreferredItems) -> Index | None:
 
 def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
     """How many items have preferences, and the numbers of both items of each preference among these."""
-    table = data.graph
+    table = data.preferences
     ends = data.identity[np.stack((table.winners, table.losers))]
     items, numbers = np.unique(ends, return_inverse=True)
     first, second = numbers.reshape(2, -1).astype(np.intp)
@@ -248,7 +248,7 @@ def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tup
     """
     n, first, second = _compared_items(data)
     k = _number_of_folds(k, n)
-    table = data.graph
+    table = data.preferences
     count = max(1, min(_STRATA, n // (2 * k)))
     strata = np.empty(n, dtype=np.intp)
     strata[np.argsort(_shares_of_wins(table, first, second, n), kind="stable")] = np.arange(n) * count // n
@@ -313,7 +313,7 @@ def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
 def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
     what = named(data)
-    blocks = data.graph.blocks()
+    blocks = data.preferences.blocks()
     n = len(blocks)
     description = f"leave-one-out over {len(blocks)} {what}"
     if n < 2:
@@ -325,7 +325,7 @@ def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index]
         blocks = [np.concatenate([blocks[b] for b in test]) for test in numbered_folds(cv, n, what)]
         description = f"{cv} folds of {n} {what}"
     description += f": {what_is_new(data)}"
-    ordering = (block for block in blocks if data.graph.strength[block].any())
+    ordering = (block for block in blocks if data.preferences.strength[block].any())
     if len(list(islice(ordering, 2))) < 2:
         unit, parameter = ("group", "strength") if cv is None else ("fold", "cv")
         raise InputError(
@@ -339,12 +339,12 @@ def named(data: PreferredItems) -> str:
     """What is held out, in words."""
     if data.new == "components":
         return "separate comparisons"
-    return "preferences" if data.graph.groups is None else "groups of preferences"
+    return "preferences" if data.preferences.groups is None else "groups of preferences"
 
 
 def what_is_new(data: PreferredItems) -> str:
     """What a held-out preference has that the others do not, in words."""
-    groups = data.graph.groups
+    groups = data.preferences.groups
     if data.new in ("items", "components"):
         return "new items"
     if data.new == "votes" or groups is None:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._arrays import moved, on_device
+from rankrls._arrays import on_device, to_device_of
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Part, Parts, Setting
 from rankrls._errors import InputError, InputWarning
@@ -217,7 +217,7 @@ class PrimalSolver(Solver):
 
     def read(self, coefficients: Array) -> Scorer:
         part = self.parts.in_memory
-        return Scorer(coefficients if part is None else moved(coefficients, part.X))
+        return Scorer(coefficients if part is None else to_device_of(coefficients, part.X))
 
 
 @dataclass(frozen=True, eq=False)
@@ -301,10 +301,10 @@ class DualSolver(Solver):
         return self.equations().solve(alpha)
 
     def read(self, coefficients: Array) -> Scorer:
-        a = moved(coefficients, self.X)
+        a = to_device_of(coefficients, self.X)
         if self.kernel.is_linear:
             weights = feature_weights(self.graph, self.X, coefficients)
-            return Scorer(moved(weights, self.X), a)
+            return Scorer(to_device_of(weights, self.X), a)
         items = None if self.kernel.name == "precomputed" else self.X
         return Scorer(None, a, self.kernel, items)
 

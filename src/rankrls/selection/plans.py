@@ -25,7 +25,7 @@ from rankrls.numerics.concordance import (
     ordered_pairs,
 )
 from rankrls.numerics.graph import Array, Index
-from rankrls.numerics.pairs import held_out_margins, leave_pair_out, why_not_pairs
+from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
 from rankrls.numerics.runs import dense_rows
 from rankrls.selection.curves import Curve, evaluated, judged_queries, of_item_folds
@@ -151,13 +151,13 @@ def few_folds(cv: Any, measure: Measure, data: Comparisons, regression_weight: f
     """The plan for ``cv``; None is a few folds of queries, of the rows of one ranking, or of preferences."""
     if isinstance(data, PreferredItems):
         if cv is None and data.new != "items":
-            cv = min(FEW_FOLDS, data.graph.n_groups)
+            cv = min(FEW_FOLDS, data.preferences.n_groups)
         return preference_plan(measure, data, cv, repetitions=1)
     units = data.n_queries if data.n_queries > 1 else data.n_rows
     return folds_plan(min(FEW_FOLDS, units) if cv is None else cv, measure, data, regression_weight)
 
 
-def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_weight: float = 0.0) -> Plan:
+def one_fold_plan(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_weight: float = 0.0) -> Plan:
     """The plan for ``cv``; None holds out a fifth of the queries, of the rows of one ranking, or of the preferences."""
     if cv is not None:
         return few_folds(cv, measure, data, regression_weight)
@@ -167,8 +167,8 @@ def a_fifth(cv: Any, measure: Measure, data: Comparisons, rng: Any, regression_w
             return a_fold_of_items(measure, data, rng)
         total = len(preference_blocks(data)[0])
         what = named(data)
-        codes = np.arange(total) if data.graph.groups is None else data.graph.groups
-        usable = np.flatnonzero(np.bincount(codes, data.graph.strength != 0.0))
+        codes = np.arange(total) if data.preferences.groups is None else data.preferences.groups
+        usable = np.flatnonzero(np.bincount(codes, data.preferences.strength != 0.0))
     elif data.n_queries == 1:
         test = fifth_of_one_ranking(data, rng)
         train = np.setdiff1d(np.arange(data.n_rows), test)
@@ -311,7 +311,7 @@ def item_plan(measure: Measure, data: PreferredItems, folds: list[ItemFold], des
         margins = problem.hold_out_items([(fold.train, fold.test) for fold in folds], values)
         if margins is None:
             scores = (refitted(data, candidate, part, values)[:, :, 0] for part in parts())
-            margins = [part.data.graph.differences(each) for part, each in zip(parts(), scores, strict=True)]
+            margins = [part.data.preferences.differences(each) for part, each in zip(parts(), scores, strict=True)]
         return of_item_folds(measure, data, folds, margins)
 
     def parts() -> list[Any]:
@@ -323,12 +323,12 @@ def item_plan(measure: Measure, data: PreferredItems, folds: list[ItemFold], des
 def _part_of(data: PreferredItems, fold: ItemFold) -> Part:
     """A fold as a part, whose preferences weigh what they count."""
     items, inside = data.watch(fold.test)
-    return Part(fold.train, items, replace(inside, graph=replace(inside.graph, weight=fold.weight)))
+    return Part(fold.train, items, replace(inside, preferences=replace(inside.preferences, weight=fold.weight)))
 
 
 def block_queries(data: Comparisons, blocks: list[Any]) -> list[Index]:
     """The queries (groups of preferences) of each block."""
-    codes = data.graph.groups if isinstance(data, PreferredItems) else data.layout.codes
+    codes = data.preferences.groups if isinstance(data, PreferredItems) else data.layout.codes
     return [np.asarray(block) if codes is None else np.unique(codes[block]) for block in blocks]
 
 
@@ -349,7 +349,7 @@ def pair_plan(measure: Measure, description: str) -> Plan:
 
 def _pairs_in_words(data: Comparisons) -> str:
     if isinstance(data, PreferredItems):
-        return f"{np.count_nonzero(data.graph.strength)} comparable pairs: new items"
+        return f"{np.count_nonzero(data.preferences.strength)} comparable pairs: new items"
     if data.n_queries == 1:
         return f"{data.n_rows} items"
     return f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
@@ -394,7 +394,7 @@ def concordance(
         order = np.sign(y[i] - y[j])
         weight = None if weight is None else weight[i] * weight[j]
     else:
-        table, (graph,) = data.graph, data.numeric_graphs(candidate.setting)
+        table, (graph,) = data.preferences, data.numeric_graphs(candidate.setting)
         rows = np.flatnonzero(table.strength)
         i = table.winners[rows]
         j = table.losers[rows]
@@ -425,7 +425,7 @@ def why_pairs_cannot_be_held_out(data: Comparisons, settings: Sequence[Setting],
         return "there are several targets"
     weighted = data.weights is not None
     graphs = ((graph, setting) for setting in settings for graph in data.numeric_graphs(setting))
-    reasons = (why_not_pairs(graph, balance=setting.balance, weighted=weighted) for graph, setting in graphs)
+    reasons = (unsupported_reason(graph, balance=setting.balance, weighted=weighted) for graph, setting in graphs)
     return next((reason for reason in reasons if reason is not None), None)
 
 

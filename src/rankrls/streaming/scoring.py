@@ -163,7 +163,7 @@ def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -
     qid = table.qid[rows]
     ids, weights = (None if column is None else column[rows] for column in (table.ids, table.sample_weight))
     layout = query_layout(query_numbers(qid), len(rows))
-    values = [measure.judge(y, scores[rows], layout, weights, ids) for measure in measures]
+    values = [measure.per_query(y, scores[rows], layout, weights, ids) for measure in measures]
     return np.stack(values, axis=2), np.asarray(layout.counts, dtype=np.int64), qid[layout.starts[:-1]]
 
 
