@@ -1,8 +1,9 @@
 """Exports inside real engines: ``python -m tests.export.engines`` prints engine, case, largest difference and order.
 
 Solr computes the features, and the evaluator the linear model over them, because Solr's learning-to-rank module is not
-published as an artefact. In the same way OpenSearch runs the queries of a feature set; where LTR names the class path
-of its plugin, that scores as a whole. The plain rescoring query runs as a whole. At last the commands of the guide run.
+published as an artefact. In the same way OpenSearch runs the queries of a feature set. Where SOLR_LTR and
+OPENSEARCH_LTR name the class paths of module and plugin, these score as a whole. The plain rescoring query runs as a
+whole anywhere. At last the commands of the guide run.
 """
 
 import json
@@ -16,7 +17,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from rankrls import RankRLS
 from rankrls.export import positive_offset, to_elasticsearch, to_elasticsearch_query, to_solr
 from tests.export import evaluators
-from tests.export.engines.nodes import PLUGIN, running
+from tests.export.engines.nodes import MODULES, running
 from tests.export.engines.walk import walk
 from tests.export.shop import documents_of, fitted, shop, table_of
 
@@ -52,15 +53,20 @@ class Solr:
 
     def numbers(self, exported, X):
         """Scores of numbers in fields f0, f1, ... by a model whose features are those fields."""
-        fields = [f"f{j}" for j in range(X.shape[1])]
-        documents = [{"id": str(i), **dict(zip(fields, row, strict=True))} for i, row in enumerate(X.tolist())]
-        self._index({"add-field": [{"name": name, "type": "pdouble"} for name in fields]}, documents)
+        fields = self._number_fields(X)
         values = {
             name: self._values({"class": "FieldValueFeature", "params": {"field": field}}, "", len(X))
             for name, field in zip(NAMES, fields, strict=True)
         }
         values["rankrls_offset"] = np.ones(len(X))
         return evaluators.solr(exported.content, values.__getitem__)
+
+    def _number_fields(self, X):
+        """Index numbers; the names of their fields."""
+        fields = [f"f{j}" for j in range(X.shape[1])]
+        documents = [{"id": str(i), **dict(zip(fields, row, strict=True))} for i, row in enumerate(X.tolist())]
+        self._index({"add-field": [{"name": name, "type": "pdouble"} for name in fields]}, documents)
+        return fields
 
     def _index(self, fields, documents):
         self.node.send("POST", "/solr/shop/update", {"delete": {"query": "*:*"}})
@@ -93,6 +99,56 @@ class Solr:
         for document in found:
             values[int(document["id"])] = document["value" if kind == "FieldValueFeature" else "score"]
         return values
+
+
+class Module(Solr):
+    """The feature store and the model in the module of a real node."""
+
+    name = "Solr, module"
+
+    def __init__(self, node):
+        super().__init__(node)
+        self.stores = set()
+
+    def scores(self, exported, rows):
+        """Scores of rows by a model with a TableEncoder."""
+        self._index(json.loads(exported.files["fields.json"]), documents_of(rows))
+        self._upload(json.loads(exported.files["features.json"]), exported.json())
+        asked = np.array(rows["query"])
+        out = np.full(len(asked), np.nan)
+        for query in {*rows["query"]}:
+            where = asked == query
+            out[where] = self._reranked(query, len(asked))[where]
+        return out
+
+    def numbers(self, exported, X):
+        """Scores of numbers in fields f0, f1, ... by a model whose features are those fields."""
+        self._number_fields(X)
+        solr = "org.apache.solr.ltr.feature."
+        features = [
+            {"name": name, "class": f"{solr}FieldValueFeature", "params": {"field": f"f{j}"}}
+            for j, name in enumerate(NAMES)
+        ]
+        one = {"name": "rankrls_offset", "class": f"{solr}ValueFeature", "params": {"value": 1}}
+        self._upload([*features, one], exported.json())
+        return self._reranked("", len(X))
+
+    def _upload(self, features, model):
+        store = model.get("store", "_DEFAULT_")
+        if self.stores:
+            self.node.send("DELETE", "/solr/shop/schema/model-store/shop_v1")
+        for old in self.stores:
+            self.node.send("DELETE", f"/solr/shop/schema/feature-store/{old}")
+        self.stores = {store}
+        self.node.send("PUT", "/solr/shop/schema/feature-store", features)
+        self.node.send("PUT", "/solr/shop/schema/model-store", model)
+
+    def _reranked(self, query, count):
+        rerank = f"{{!ltr model=shop_v1 reRankDocs={count} efi.query_text=$asked}}"
+        sent = {"q": "*:*", "rq": rerank, "asked": query or " ", "rows": count, "fl": "id,score"}
+        found = self.node.send("GET", "/solr/shop/select", **sent)["response"]["docs"]
+        scores = {int(document["id"]): document["score"] for document in found}
+        return np.array([scores[row] for row in range(count)])
 
 
 class FeatureSet:
@@ -282,7 +338,13 @@ def table_cases():
 
 
 def exported_for(engine, model, offset, **options):
-    to = {Solr: to_solr, FeatureSet: to_elasticsearch, Plugin: to_elasticsearch, Query: to_elasticsearch_query}
+    to = {
+        Solr: to_solr,
+        Module: to_solr,
+        FeatureSet: to_elasticsearch,
+        Plugin: to_elasticsearch,
+        Query: to_elasticsearch_query,
+    }
     return to[type(engine)](model, "shop_v1", offset=offset, **options)
 
 
@@ -317,7 +379,10 @@ def main():
     failed = 0
     passed = 0
     print(f"{'engine':30} {'case':28} largest difference / spread   order")
-    programs = {"solr": [Solr], "opensearch": [FeatureSet, *([Plugin] if PLUGIN else []), Query]}
+    programs = {
+        "solr": [Solr, *([Module] if MODULES["solr"] else [])],
+        "opensearch": [FeatureSet, *([Plugin] if MODULES["opensearch"] else []), Query],
+    }
     for program, kinds in programs.items():
         with running(program) as node:
             for engine in kinds:
@@ -328,7 +393,7 @@ def main():
                     failed += not good
                     print(f"{label:30} {case:28} {difference:.1e} {'kept' if kept else 'CHANGED'}", flush=True)
         with running(program) as node:
-            ran, lacking, orders = walk(program, node, has_ltr=program == "opensearch" and bool(PLUGIN))
+            ran, lacking, orders = walk(program, node, has_ltr=bool(MODULES[program]))
             good = ran > 0 and all(orders)
             passed += good
             failed += not good

@@ -34,8 +34,9 @@ class Node:
             raise AssertionError(f"{method} {path}: {error.code} {error.read().decode()[:2000]}") from None
 
 
-PLUGIN = os.environ.get("LTR", "")
-"""The class path of OpenSearch's learning-to-rank plugin, for machines that have compiled it."""
+MODULES = {"solr": os.environ.get("SOLR_LTR", ""), "opensearch": os.environ.get("OPENSEARCH_LTR", "")}
+"""The class paths of the engines' learning-to-rank modules, for machines that have compiled them."""
+ENABLED = {"solr": "org.apache.solr.ltr.search.LTRQParserPlugin", "opensearch": "com.o19s.es.ltr.LtrQueryParserPlugin"}
 
 
 @contextmanager
@@ -43,9 +44,9 @@ def running(engine):
     """A node of an engine in an empty folder, for the duration of a block."""
     classpath = (CLASSPATHS / f"{engine}.classpath").read_text()
     plugins = []
-    if engine == "opensearch" and PLUGIN:
-        classpath = f"{classpath}:{PLUGIN}"
-        plugins = ["com.o19s.es.ltr.LtrQueryParserPlugin"]
+    if MODULES[engine]:
+        classpath = f"{classpath}:{MODULES[engine]}"
+        plugins = [ENABLED[engine]]
     with tempfile.TemporaryDirectory() as home:
         command = [
             "java",

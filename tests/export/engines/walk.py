@@ -52,7 +52,8 @@ def walk(engine, node, has_ltr):
             failed = found.get("error") or found.get("errors")
             assert not failed, f"{command}: {answer.stdout[:2000]}"
             ran += 1
-            if "hits" in found:
-                ids = [hit["_id"] for hit in found["hits"]["hits"]]
+            documents = found.get("hits", {}).get("hits") or found.get("response", {}).get("docs")
+            if documents:
+                ids = [document.get("_id") or document["id"] for document in documents]
                 orders.append(len(ids) > 3 and bool((np.diff([scores[i] for i in ids]) < 0.0).all()))
         return ran, lacking, orders

@@ -3,7 +3,10 @@ import java.nio.file.Path;
 import org.apache.solr.embedded.JettyConfig;
 import org.apache.solr.embedded.JettySolrRunner;
 
-/** A Solr node with one empty core; prints its port, and stops when its input ends. Argument: an empty folder. */
+/**
+ * A Solr node with one empty core; prints its port, and stops when its input ends. Arguments: an empty folder, and the
+ * class of the query parser ltr.
+ */
 public class Solr {
   static final String SCHEMA =
       "<schema name='shop' version='1.6'>"
@@ -20,7 +23,7 @@ public class Solr {
           + "<schemaFactory class='ManagedIndexSchemaFactory'>"
           + "<bool name='mutable'>true</bool><str name='managedSchemaResourceName'>managed-schema.xml</str>"
           + "</schemaFactory>"
-          + "<requestHandler name='/select' class='solr.SearchHandler'/></config>";
+          + "<requestHandler name='/select' class='solr.SearchHandler'/>";
 
   public static void main(String[] arguments) throws Exception {
     Path home = Path.of(arguments[0]).toAbsolutePath();
@@ -28,7 +31,8 @@ public class Solr {
     Files.writeString(home.resolve("solr.xml"), "<solr/>");
     Files.writeString(home.resolve("shop/core.properties"), "name=shop\n");
     Files.writeString(conf.resolve("managed-schema.xml"), SCHEMA);
-    Files.writeString(conf.resolve("solrconfig.xml"), CONFIG);
+    String ltr = arguments.length > 1 ? "<queryParser name='ltr' class='" + arguments[1] + "'/>" : "";
+    Files.writeString(conf.resolve("solrconfig.xml"), CONFIG + ltr + "</config>");
     JettySolrRunner node = new JettySolrRunner(home.toString(), JettyConfig.builder().setPort(0).build());
     node.start();
     System.out.println("PORT " + node.getLocalPort());
