@@ -17,8 +17,22 @@ QUERIES = [
     "...",
 ]
 DAY = 86_400.0
-DATES = ("added",)
 CATEGORIES = ["brand", "colour", "in_stock", "size"]
+ODD = {
+    "brand": "größe.cm",
+    "size": "back\\slash",
+    "price": "list price (€)",
+    "drift": "it's",
+    "added": 'the "best" day',
+    "title": "title, {odd}",
+}
+"""Names of columns that only some engines take."""
+DATES = ("added", ODD["added"])
+
+
+def renamed(rows):
+    """The same rows under odd names."""
+    return {ODD.get(name, name): values for name, values in rows.items()}
 
 
 def shop(m=150, seed=0, new=False):
@@ -48,7 +62,7 @@ def shop(m=150, seed=0, new=False):
 def table_of(rows):
     """The same rows as a table: dates as texts."""
     spelled = lambda s: None if s is None else str(np.datetime64(int(s), "s"))
-    return {**rows, "added": [spelled(s) for s in rows["added"]]}
+    return {name: [*map(spelled, values)] if name in DATES else values for name, values in rows.items()}
 
 
 def documents_of(rows):
@@ -62,14 +76,21 @@ def documents_of(rows):
     ]
 
 
-def fitted(steps=(), seed=0, alpha=1.0, **options):
-    """A pipeline from the table to scores, fitted on the shop."""
+def fitted(steps=(), seed=0, alpha=1.0, odd=False, **options):
+    """A pipeline from the table to scores, fitted on the shop, under odd names perhaps."""
     rows = shop(seed=seed)
+    names = ODD if odd else {}
     rng = np.random.default_rng(1)
-    options = {"query_text": "query", "text_features": ["matches", "word"], "text": "title", **options}
-    encoder = TableEncoder(categorical=CATEGORIES, dates="added", **options)
+    options = {
+        "query_text": "query",
+        "text_features": ["matches", "word"],
+        "text": names.get("title", "title"),
+        **options,
+    }
+    categories = [names.get(name, name) for name in CATEGORIES]
+    encoder = TableEncoder(categorical=categories, dates=names.get("added", "added"), **options)
     words = lambda text: {*(text or "").lower().split()}
     grades = rng.integers(0, 4, 150).astype(float)
     grades += [2.0 * (brand == "H&M") for brand in rows["brand"]]
     grades += [len(words(title) & words(query)) for title, query in zip(rows["title"], rows["query"], strict=True)]
-    return make_pipeline(encoder, *steps, RankRLS(alpha=alpha)).fit(table_of(rows), grades)
+    return make_pipeline(encoder, *steps, RankRLS(alpha=alpha)).fit(table_of(renamed(rows) if odd else rows), grades)

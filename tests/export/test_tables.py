@@ -12,7 +12,7 @@ from rankrls import RankRLS
 from rankrls.export import positive_offset, to_elasticsearch, to_elasticsearch_query, to_onnx, to_solr
 from rankrls.preprocessing import TableEncoder
 from tests.export import evaluators
-from tests.export.shop import documents_of, fitted, shop, table_of
+from tests.export.shop import documents_of, fitted, renamed, shop, table_of
 from tests.refusals import Refusal
 
 NEW = shop(seed=7, new=True)
@@ -47,6 +47,16 @@ def test_engines_score_raw_rows_as_predict_does(engine, steps):
     scores, wanted = both_scores(engine, model, NEW, offset=positive_offset(model, table_of(NEW)) + 100.0)
     np.testing.assert_allclose(scores, wanted, atol=2e-4)
     assert np.ptp(scores) > 1.0
+
+
+@pytest.mark.parametrize("engine", ["elasticsearch", "query"])
+def test_columns_have_any_name(engine):
+    model = fitted([StandardScaler()], odd=True)
+    rows = renamed(NEW)
+    scores, wanted = both_scores(engine, model, rows, offset=positive_offset(model, table_of(rows)) + 100.0)
+    np.testing.assert_allclose(scores, wanted, atol=2e-4)
+    with Refusal("größe.cm", parameter="model"):
+        to_solr(model)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -19,7 +19,7 @@ from rankrls.export import positive_offset, to_elasticsearch, to_elasticsearch_q
 from tests.export import evaluators
 from tests.export.engines.nodes import MODULES, running
 from tests.export.engines.walk import walk
-from tests.export.shop import documents_of, fitted, shop, table_of
+from tests.export.shop import documents_of, fitted, renamed, shop, table_of
 
 SCALERS = {
     "raw": [],
@@ -326,8 +326,10 @@ def linear_cases():
         yield f"numbers, {case}", make_pipeline(*steps, RankRLS(alpha=alpha).fit(Z, y, qid=qid)), numbers(1)
 
 
-def table_cases():
+def table_cases(engine):
     """Models of tables with every kind of column."""
+    if not isinstance(engine, Solr):  # whose fields need plain names
+        yield "table, odd names", fitted([StandardScaler()], odd=True), renamed(shop(seed=11, new=True))
     for case in ("raw", "standard", "min-max", "robust"):
         yield f"table, {case}", fitted([clone(step) for step in SCALERS[case]]), shop(seed=7, new=True)
     yield "table, rare categories", fitted([StandardScaler()], min_frequency=20), shop(seed=8, new=True)
@@ -367,7 +369,7 @@ def run(engine):
             offset = positive_offset(model, X)
             exported = exported_for(engine, model, offset, feature_names=NAMES)
             yield case, *compare(engine.numbers(exported, X), exported.factor * model.predict(X) + offset)
-    for case, model, rows in table_cases():
+    for case, model, rows in table_cases(engine):
         table = table_of(rows)
         offset = positive_offset(model, table) + 100.0 * (engine.name == Query.name)
         exported = exported_for(engine, model, offset)
