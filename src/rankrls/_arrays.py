@@ -18,6 +18,7 @@ from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
+from rankrls._typing import Array, Index
 
 _CACHED_VALUES = 1 << 18
 """Values of a chunk of rows in the host's memory, about: 2 MB stay in the cache of one processor."""
@@ -101,7 +102,7 @@ def _dtypes(X: Any) -> Any:
     return namespace(X).__array_namespace_info__().dtypes(kind="real floating", device=device_of(X))
 
 
-def taken(X: Any, numbers: NDArray[np.intp], axis: int = 0) -> Any:
+def taken(X: Any, numbers: Index, axis: int = 0) -> Any:
     """Some rows or columns of X, by their numbers; a view where a device's rows follow one another."""
     if not on_device(X):
         return np.take(X, numbers, axis=axis)
@@ -116,19 +117,19 @@ def joined(parts: list[Any], axis: int = 0) -> Any:
     return np.concatenate(parts, axis=axis) if not on_device(parts[0]) else namespace(parts[0]).concat(parts, axis=axis)
 
 
-def repeated(values: Any, counts: NDArray[np.intp]) -> Any:
+def repeated(values: Any, counts: Index) -> Any:
     """Each row as often as its count says."""
     if not on_device(values):
         return np.repeat(values, counts, axis=0)
     return taken(values, np.repeat(np.arange(len(counts)), counts))
 
 
-def column(values: NDArray[np.float64], like: Any) -> Any:
+def column(values: Array, like: Any) -> Any:
     """A vector of the host as a column beside a matrix."""
     return to_device_of(values, like)[:, None]
 
 
-def squared_lengths(X: Any, axis: int) -> NDArray[np.float64]:
+def squared_lengths(X: Any, axis: int) -> Array:
     """Squared lengths of the rows (axis 1) or columns (axis 0) of a matrix, on the host."""
     if not on_device(X):
         return np.asarray(np.einsum("ij,ij->i" if axis else "ij,ij->j", X, X))

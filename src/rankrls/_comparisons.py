@@ -14,9 +14,10 @@ from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import take_items
+from rankrls._typing import Array, Index, Mask
 from rankrls.clicks import Propensities
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import hold_out_chunks, in_order_of
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
@@ -172,7 +173,7 @@ class Data(ABC):
     """
 
     X: Any
-    kept: NDArray[np.bool_] | None
+    kept: Mask | None
     has_qid: bool
     one_target: bool
     features: Features = field(default=Features(), kw_only=True)
@@ -225,7 +226,7 @@ class Data(ABC):
         """Rows and columns of X; of objects, as many columns as rows."""
         return self.X.shape if hasattr(self.X, "shape") else (len(self.X), len(self.X))
 
-    def given_rows(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def given_rows(self, values: Array) -> Array:
         """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
         if self.kept is None:
             return values
@@ -233,7 +234,7 @@ class Data(ABC):
         full[self.kept] = values
         return full
 
-    def given_numbers(self, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    def given_numbers(self, rows: Index) -> Index:
         """Numbers of items among the rows as they were given."""
         return rows if self.kept is None else np.flatnonzero(self.kept)[rows]
 
@@ -249,9 +250,9 @@ class LabelledItems(Data):
     weights : ndarray of shape (m,) or None
     """
 
-    Y: NDArray[np.float64]
+    Y: Array
     layout: QueryLayout
-    weights: NDArray[np.float64] | None
+    weights: Array | None
 
     @property
     def n_queries(self) -> int:
@@ -282,7 +283,7 @@ class LabelledItems(Data):
         given = {"weights": self.weights, **vars(setting)}
         return [LabelledGraph.build(self.Y[:, part], self.layout.codes, **given) for part in every]
 
-    def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> LabelledItems:
+    def take(self, units: Index, *, items: bool = True, square: bool = False) -> LabelledItems:
         """Some units as comparisons of their own.
 
         Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
@@ -297,7 +298,7 @@ class LabelledItems(Data):
             kept=None,
         )
 
-    def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], LabelledItems]:
+    def watch(self, units: Index) -> tuple[Index, LabelledItems]:
         """The items of some units, and what is known of these, without features."""
         return units, self.take(units, items=False)
 
@@ -326,7 +327,7 @@ class KnownItems(LabelledItems):
     """
 
     everything: LabelledItems
-    labelled: NDArray[np.bool_]
+    labelled: Mask
 
     @property
     def numbers(self) -> Index:
@@ -377,11 +378,11 @@ class PreferredItems(Data):
         sides = g.winners, g.losers, g.n_items
         return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
 
-    def take(self, units: NDArray[np.intp], *, items: bool = True, square: bool = False) -> PreferredItems:
+    def take(self, units: Index, *, items: bool = True, square: bool = False) -> PreferredItems:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
         return replace(self, preferences=self.preferences.take(units))
 
-    def watch(self, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], PreferredItems]:
+    def watch(self, units: Index) -> tuple[Index, PreferredItems]:
         """The items of some preferences, ascending, and these preferences between them alone, without features."""
         items, table = self.preferences.among_own_items(units)
         return items, replace(self, X=None, preferences=table, identity=self.identity[items])

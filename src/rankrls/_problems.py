@@ -8,13 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._comparisons import Data
+from rankrls._typing import Array, Index, Mask
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Array, Index
 
 LINEAR = Kernel("linear")
 
@@ -74,7 +73,7 @@ class Problem(ABC, Generic[S]):
         """Scores of the rows of each block by the model of all others, (rows, values, targets); None likewise."""
         return None
 
-    def unresolved(self, values: Array) -> NDArray[np.bool_]:
+    def unresolved(self, values: Array) -> Mask:
         """Which values are lost in rounding: their held-out scores mean nothing."""
         return np.zeros(len(values), dtype=bool)
 

@@ -21,6 +21,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._shown import Shown, table_text
+from rankrls._typing import Array
 
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
 
@@ -39,8 +40,6 @@ _MOST_FEATURES = 200
 _BLOCK_COLUMNS = 4096
 _BOOTSTRAP = 30
 _BOOTSTRAP_ROWS = 100_000
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -22,7 +22,6 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import as_floats, chunk_values, device_of, namespace, on_device
@@ -31,6 +30,7 @@ from rankrls._checks import check_count
 from rankrls._compiled import map_blocks
 from rankrls._errors import InputError
 from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
+from rankrls._typing import Array
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
@@ -148,7 +148,7 @@ class Kernel:
         """The kernel's row of the table; None for a function, and for a kernel that is known by its matrix."""
         return FORMULAS.get(self.name) if isinstance(self.name, str) else None
 
-    def __call__(self, X: Any, Z: Any | None = None) -> NDArray[np.float64]:
+    def __call__(self, X: Any, Z: Any | None = None) -> Array:
         """Kernel matrix, (rows of X, rows of Z); with Z None, of X with itself, exactly symmetric.
 
         X and Z are dense (float32 or float64), CSR, or for a callable any sequences. Computed tile by tile, so that
@@ -194,7 +194,7 @@ class Kernel:
         """The kernel's columns for fixed items Z, to be evaluated for many blocks of rows."""
         return KernelColumns(self, Z)
 
-    def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> NDArray[np.float64]:
+    def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> Array:
         assert callable(self.name)
         left = list(X)
         right = list(X if Z is None else Z)
@@ -256,7 +256,7 @@ class KernelColumns:
             elif self.n_columns:
                 self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Any) -> Array:
         """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
         if callable(self.kernel.name):
             return self.kernel._called(X, self.Z)
@@ -288,7 +288,7 @@ class KernelColumns:
         square = self.kernel.formula is not None and self.kernel.formula.measure == "square"
         return Z.T, _squared_norms(Z) if square else None
 
-    def fill(self, X: Any, right: tuple[Any, Any], out: NDArray[np.float64]) -> None:
+    def fill(self, X: Any, right: tuple[Any, Any], out: Array) -> None:
         """Kernel values of rows X, moved, strip by strip."""
         formula, (factor, norms) = self.kernel.formula, right
         assert formula is not None

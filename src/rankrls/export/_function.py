@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.kernels import Kernel
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranker import Ranker
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

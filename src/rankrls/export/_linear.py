@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.io import atomic_write
 from rankrls.metrics._scorer import unwrapped
 from rankrls.models._pipelines import (
@@ -30,7 +30,6 @@ from rankrls.models._pipelines import (
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import EncodedFeature, LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
-Array = NDArray[np.float64]
 _EXPORTED = "Fit with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler of scikit-learn."
 TEXT_WEIGHTS = dict.fromkeys(("similarity", "tfidf"), "the engine computes TF-IDF differently")
 """Kinds of features that depend on the frequencies of words in the training texts, and why engines lack them."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
@@ -15,12 +14,11 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, head_rows, table_text
+from rankrls._typing import Array
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, item_scores, linear_weights, names_of_features
 from rankrls.models.intake import check_matrix, check_no_extra_qid
 from rankrls.ranking import Ranking, rank_scores
-
-Array = NDArray[np.float64]
 
 
 def explain(

@@ -15,6 +15,7 @@ from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
+from rankrls._typing import Array
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
@@ -22,8 +23,6 @@ from rankrls.models.rankrls import RankRLS
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.runs import dense_rows
 from rankrls.selection.folds import preference_blocks
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)

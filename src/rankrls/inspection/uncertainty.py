@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import ndtr
 from sklearn.utils.validation import _num_samples
@@ -15,6 +14,7 @@ from rankrls._checks import check_word
 from rankrls._comparisons import Data, Features
 from rankrls._errors import InputError
 from rankrls._shown import Shown
+from rankrls._typing import Array
 from rankrls.model_selection.query_holdout import checked_spec, labelled_data
 from rankrls.models.intake import check_features, preferred_items
 from rankrls.models.parameters import number
@@ -23,7 +23,6 @@ from rankrls.numerics.posterior import Evidence, feature_differences, kernel_dif
 from rankrls.selection.least_squares import BasisSolver, DualSolver, ItemSolver, Solver
 
 _PAIRS = 128  # compared at once
-Array = NDArray[np.float64]
 
 
 def posterior(

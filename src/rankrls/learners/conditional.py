@@ -17,16 +17,13 @@ u is predicted without it is ``T_uk - c_uk / [(sigma_k K + alpha I)^-1]_uu``, ``
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
+from rankrls._typing import Array, Matrix
 from rankrls.numerics.eigen import check_semidefinite
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +48,7 @@ class KernelSide:
         return cls._cut(values[::-1], vectors[:, ::-1])
 
     @classmethod
-    def of_features(cls, Z: Any) -> KernelSide:
+    def of_features(cls, Z: Matrix) -> KernelSide:
         """Of the inner products of rows of Z, dense or sparse, (m, n): O(m n min(m, n))."""
         m, n = Z.shape
         if m <= n:

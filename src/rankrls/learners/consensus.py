@@ -24,19 +24,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, KnownItems, Setting
 from rankrls._problems import Candidate, Problem
+from rankrls._typing import Array, Index
 from rankrls.learners.paths import PathSolutions
 from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.smoother import DualEquations, item_coefficients
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,13 +27,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, KnownItems, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import CoPursuitPath, Dictionary, kernel_columns, select_features, sum_of_terms
 from rankrls.learners.pursuit import StackedViews, View, Walk, pursue_in_turn
@@ -42,7 +42,6 @@ MAX_COMBINATIONS = 4_000_000
 """Combinations of one column a view, at most: beyond, one column is shared by the views, or refused."""
 
 _EPS = float(np.finfo(np.float64).eps)
-Array = NDArray[np.float64]
 
 
 def co_pursue(
@@ -113,7 +112,7 @@ def co_pursue(
     return walk.path()
 
 
-def _decomposed(A: Array, size: int) -> tuple[Array, NDArray[np.bool_]]:
+def _decomposed(A: Array, size: int) -> tuple[Array, Mask]:
     """W with ``A^-1 = W W'`` for small systems, (..., M, M), and which of them are not singular but for rounding."""
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)
     units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(diagonal.shape), where=diagonal > 0.0)[..., None]
@@ -126,7 +125,7 @@ def _decomposed(A: Array, size: int) -> tuple[Array, NDArray[np.bool_]]:
 class ViewPlan:
     """One view of the data: some of the features (None for all), and a kernel on them."""
 
-    features: NDArray[np.intp] | None
+    features: Index | None
     kernel: Kernel
 
 
@@ -147,13 +146,13 @@ class Terms:
         The rows that were taken; None for features.
     """
 
-    taken: NDArray[np.intp]
+    taken: Index
     coefficients: Array
     kernel: Kernel | None = None
-    features: NDArray[np.intp] | None = None
-    items: Any = None
+    features: Index | None = None
+    items: Matrix = None
 
-    def scores(self, X: Any, stages: Any = slice(None)) -> Array:
+    def scores(self, X: Matrix, stages: Any = slice(None)) -> Array:
         """Scores of items after some stages, (rows, stages)."""
         a = np.ascontiguousarray(self.coefficients[stages].T)
         X = select_features(X, self.features)
@@ -185,7 +184,7 @@ class CoPursuit:
     """
 
     data: LabelledItems
-    unlabelled: NDArray[np.bool_]
+    unlabelled: Mask
     views: Sequence[ViewPlan]
     n_basis: int
     nu: float
@@ -195,7 +194,7 @@ class CoPursuit:
     disjoint: bool = False
     weights: Array | None = None
 
-    def columns(self, plan: ViewPlan, rows: NDArray[np.intp], candidates: NDArray[np.intp]) -> Any:
+    def columns(self, plan: ViewPlan, rows: Index, candidates: Index) -> Any:
         """A view's columns, (rows, candidates)."""
         if self.of_features:
             return self.data.X[rows][:, candidates]
@@ -286,10 +285,10 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
 class ViewSolutions:
     """The weighted sum of the views' functions after some stages, for rows of Z by their numbers."""
 
-    Z: Any
+    Z: Matrix
     terms: Sequence[Terms]
     weights: Array
-    stages: NDArray[np.intp]
+    stages: Index
     details: Sequence[CoPursuitPath]
 
     def scores(self, numbers: Any) -> Array:

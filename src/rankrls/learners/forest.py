@@ -12,9 +12,9 @@ from scipy import sparse
 
 from rankrls._compiled import compiled, map_threads
 from rankrls._rows import row_slices
+from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.runs import lengths_to_starts
 
-Array = NDArray[np.float64]
 Numbers = NDArray[np.int32]
 
 _ROWS = 256
@@ -63,7 +63,7 @@ class Trees:
     right: Numbers
     value: Array
     roots: Numbers
-    sizes: NDArray[np.intp]
+    sizes: Index
     n_features: int
 
     def __post_init__(self) -> None:
@@ -90,7 +90,7 @@ class Trees:
         if np.isnan(self.threshold).any() or not np.isfinite(total):
             raise ValueError("it holds boosted trees with a threshold that is NaN or scores that are not finite")
 
-    def __call__(self, X: Any) -> Array:
+    def __call__(self, X: Matrix) -> Array:
         """Scores of items, (m,); O(m trees depth)."""
         if X.shape[1] != self.n_features:
             raise ValueError(f"X has {X.shape[1]} features, but the trees have {self.n_features}")

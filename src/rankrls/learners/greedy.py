@@ -30,10 +30,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
@@ -41,13 +39,11 @@ from rankrls._comparisons import Data, Setting
 from rankrls._compiled import compiled
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
+from rankrls._typing import Array, Index, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 _EQUAL = 1e-10
 """Features whose criteria differ by no larger share are equal, and the lowest number is taken."""
@@ -300,7 +296,7 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
             errors[j] += energy[block] + tau * (2.0 * HG[block, j] + tau * HH[block, j])
 
 
-def block_rows(X: Any, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
+def block_rows(X: Matrix, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
     """``F X`` in blocks of queries, or of groups of preferences; of single rows if there is one block."""
     starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
     if isinstance(graph, LabelledGraph) or (len(starts) - 1) * graph.n_items >= _FEW_ITEMS * graph.n_rows:

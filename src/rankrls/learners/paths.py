@@ -12,16 +12,14 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import to_host
+from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
 from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
-
-Array = NDArray[np.float64]
 
 
 class Dictionary:
@@ -37,7 +35,7 @@ class Dictionary:
         ``k'Lk`` of every column; exactly 0 for a column that L does not see.
     """
 
-    def __init__(self, X: Any, graph: Graph) -> None:
+    def __init__(self, X: Matrix, graph: Graph) -> None:
         self._X = X if getattr(graph, "e3", 0.0) else centred(X)
         self._graph = graph
         self.shape = graph.n_rows, X.shape[1]
@@ -64,21 +62,21 @@ class Dictionary:
         return np.where(self.energies > 0.0, self._X.T @ v, 0.0)
 
 
-def kernel_columns(kernel: Kernel, X: Any, centres: Any) -> Array:
+def kernel_columns(kernel: Kernel, X: Matrix, centres: Matrix) -> Array:
     """``k(x, centre)``, (m, N); of a kernel given as a matrix X itself."""
     if kernel.name == "precomputed":
         return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     return kernel(X) if centres is X else kernel(X, centres)
 
 
-def select_features(X: Any, features: NDArray[np.intp] | None) -> Any:
+def select_features(X: Matrix, features: Index | None) -> Any:
     """X, or some of its columns."""
     if features is None:
         return X
     return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
 
 
-def sum_of_terms(a: Array, kernel: Kernel | None, items: Any, taken: NDArray[np.intp], n_features: int) -> Scorer:
+def sum_of_terms(a: Array, kernel: Kernel | None, items: Matrix, taken: Index, n_features: int) -> Scorer:
     """Functions ``sum_p a_p k_p`` of columns that were taken.
 
     Parameters
@@ -103,7 +101,7 @@ def sum_of_terms(a: Array, kernel: Kernel | None, items: Any, taken: NDArray[np.
     return Scorer(weights, a, kernel, items)
 
 
-def centred(X: Any) -> Any:
+def centred(X: Matrix) -> Any:
     """X in float64; columns whose offset dwarfs their spread are moved to around zero, if X is dense.
 
     Only differences of scores matter, and offsets cost digits. X itself where nothing is to be done.
@@ -131,7 +129,7 @@ class StagePath:
         The objective before the first stage and after each; fields of subclasses have an entry for each of these too.
     """
 
-    indices: NDArray[np.intp]
+    indices: Index
     coefficients: Array
     losses: Array
 
@@ -159,7 +157,7 @@ class PursuitPath(StagePath):
         ``(y - f)' L (y - f)`` before the first stage and after each.
     """
 
-    def merged(self) -> tuple[NDArray[np.intp], Array]:
+    def merged(self) -> tuple[Index, Array]:
         """Distinct columns in the order of choice, and their coefficients after each stage, (stages, columns)."""
         _, first, place = np.unique(self.indices, return_index=True, return_inverse=True)
         order = np.argsort(first)
@@ -223,7 +221,7 @@ class PathSolutions(Generic[D]):
         values, size, targets = self.coefficients.shape
         return self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))
 
-    def scores(self, X: Any) -> Array:
+    def scores(self, X: Matrix) -> Array:
         """Scores of rows X by every solution, (rows, values, targets), on the host."""
         values, _, targets = self.coefficients.shape
         scores = to_host(self.all_functions()(X))

@@ -38,23 +38,22 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Setting
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
+from rankrls._typing import Array, Index
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import CoPursuitPath, Dictionary, PathSolutions, PursuitPath, kernel_columns, sum_of_terms
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
 """Correlations that differ by less than this share count as equal: rounding alone would decide between them."""
-Array = NDArray[np.float64]
 
 
-def pursue(dictionary: Dictionary, target: NDArray[np.float64], n_basis: int, *, backfit: bool = True) -> PursuitPath:
+def pursue(dictionary: Dictionary, target: Array, n_basis: int, *, backfit: bool = True) -> PursuitPath:
     """Approximate ``target`` greedily by columns of a dictionary.
 
     Parameters
@@ -88,7 +87,7 @@ def pursue_in_turn(
     nu: float = 0.0,
     *,
     backfit: bool = True,
-    ids: Sequence[NDArray[np.intp]] | None = None,
+    ids: Sequence[Index] | None = None,
 ) -> CoPursuitPath:
     """Lower the objective of this module greedily, the views one after the other.
 
@@ -175,7 +174,7 @@ class OrthonormalColumns:
         self._tolerance = tolerance
         self.rank = 0
 
-    def add(self, column: NDArray[np.float64]) -> NDArray[np.float64] | None:
+    def add(self, column: Array) -> Array | None:
         """The column's new direction, of length 1; None where it has none. O(rows x columns)."""
         k = self.rank
         energy = column @ column
@@ -197,7 +196,7 @@ class OrthonormalColumns:
         self.rank = k + 1
         return self._Q[k]
 
-    def inverse(self) -> NDArray[np.float64]:
+    def inverse(self) -> Array:
         """``R^-1``, (rank, rank): column i holds the coefficients of direction i. O(rank^3 / 3)."""
         k = self.rank
         return np.asarray(linalg.solve_triangular(self._R[:k, :k], np.eye(k), check_finite=False))
@@ -340,7 +339,7 @@ class StackedViews:
         return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
 
 
-def first_of_best(values: NDArray[np.float64], slack: float) -> int:
+def first_of_best(values: Array, slack: float) -> int:
     """The lowest index whose value is the largest, up to rounding."""
     top = values.max(initial=0.0)
     return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0

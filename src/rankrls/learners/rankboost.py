@@ -37,10 +37,9 @@ from scipy import sparse
 from rankrls._comparisons import Data, Setting
 from rankrls._compiled import compiled, map_threads
 from rankrls._problems import Candidate, Problem
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_sums
-
-Vector = NDArray[np.float64]
 
 _TIE = 1e-11
 """Two stumps whose r differ by less are equally good: r is a sum of m terms that the order of rows rounds."""
@@ -61,7 +60,7 @@ class ExpPairs:
         self._query = np.repeat(np.arange(len(lengths)), lengths)
         self._rho = (graph.e2 / group_sums(graph.weights, graph.starts))[self._query]
 
-    def potentials(self, f: Vector) -> tuple[Vector, float]:
+    def potentials(self, f: Array) -> tuple[Array, float]:
         """Potentials (m,) before they are divided by the sum of all pairs' weights, and that sum.
 
         The sum is 0 where the weights are beyond float64.
@@ -117,7 +116,7 @@ class PreferencePairs:
         self._graph = graph
         self._sign = np.sign(graph.strength)
 
-    def potentials(self, f: Vector) -> tuple[Vector, float]:
+    def potentials(self, f: Array) -> tuple[Array, float]:
         """As of ExpPairs."""
         B = self._graph.incidence
         sign = self._sign
@@ -133,7 +132,7 @@ class CodedColumns:
     O(values log m) once; eight bytes a value at most.
     """
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Matrix) -> None:
         self._X, (self.n_rows, n) = columns_of(X), X.shape
         self._codes = np.empty(self._X.nnz, dtype=np.min_scalar_type(self.n_rows))
         self._zeros = np.full(n, -1, dtype=np.intp)
@@ -151,7 +150,7 @@ class CodedColumns:
             self._zeros[j] = codes[-1]
         return np.asarray(distinct)
 
-    def best(self, potential: Vector) -> tuple[int, float, float, NDArray[np.bool_]] | None:
+    def best(self, potential: Array) -> tuple[int, float, float, Mask] | None:
         """The stump with the largest ``|r|``: feature, threshold, r, and which rows are above.
 
         Values that differ by rounding are equal: of equals the lowest feature, then the lowest threshold. None where
@@ -173,7 +172,7 @@ class CodedColumns:
         above[self._X.indices[own]] = self._codes[own] > k
         return j, middle if low <= middle < high else low, float(tails[k]), above
 
-    def _tails(self, j: int, potential: Vector) -> Vector:
+    def _tails(self, j: int, potential: Array) -> Array:
         """Sums of the potential over the rows above each distinct value but the last."""
         own = slice(*self._X.indptr[j : j + 2])
         sums = np.zeros(len(self.distinct[j]))
@@ -205,20 +204,20 @@ class Stumps:
         The mean of ``exp(-(f_i - f_j))`` over the pairs after each round.
     """
 
-    features: NDArray[np.intp]
-    thresholds: Vector
-    weights: Vector
-    losses: Vector
+    features: Index
+    thresholds: Array
+    weights: Array
+    losses: Array
 
     def first(self, rounds: int) -> Stumps:
         """The stumps of the first rounds."""
         return replace(self, **{name: values[:rounds] for name, values in vars(self).items()})
 
-    def __call__(self, X: Any) -> Vector:
+    def __call__(self, X: Matrix) -> Array:
         """Scores of the rows of X. O(rows x rounds)."""
         return deque(self.staged(X), maxlen=1).pop() if len(self.features) else np.zeros(X.shape[0])
 
-    def staged(self, X: Any) -> Iterator[Vector]:
+    def staged(self, X: Matrix) -> Iterator[Array]:
         """Scores of the rows of X after each round."""
         X = columns_of(X) if sparse.issparse(X) else X
         scores = np.zeros(X.shape[0])
@@ -227,7 +226,7 @@ class Stumps:
             yield scores
 
 
-def boost(pairs: ExpPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stumps, str]:
+def boost(pairs: ExpPairs | PreferencePairs, X: Matrix, rounds: int) -> tuple[Stumps, str]:
     """Run RankBoost, and say why no further round was run.
 
     Parameters
@@ -274,7 +273,7 @@ def boost(pairs: ExpPairs | PreferencePairs, X: Any, rounds: int) -> tuple[Stump
     return Stumps(features.astype(np.intp), *numbers), stopped
 
 
-def columns_of(X: Any) -> sparse.csc_array:
+def columns_of(X: Matrix) -> sparse.csc_array:
     """X by columns, entries that stand twice added up and zeros left out."""
     out = sparse.csc_array(X, copy=True)
     out.sum_duplicates()
@@ -282,7 +281,7 @@ def columns_of(X: Any) -> sparse.csc_array:
     return out
 
 
-def _column(X: Any, feature: int) -> Vector:
+def _column(X: Matrix, feature: int) -> Array:
     values = X[:, [feature]]
     return np.asarray(values.toarray() if sparse.issparse(values) else values, dtype=np.float64)[:, 0]
 
@@ -308,12 +307,12 @@ class RankBoostProblem(Problem["StagedScores"]):
         pairs = ExpPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
         self.stumps, self.stopped = boost(pairs, data.X, candidate.rounds)
 
-    def axis(self) -> Vector:
+    def axis(self) -> Array:
         """All numbers of rounds; 0 where no stump orders anything."""
         n_rounds = len(self.stumps.features)
         return np.arange(min(1.0, n_rounds), n_rounds + 1.0)
 
-    def path(self, values: Vector) -> StagedScores:
+    def path(self, values: Array) -> StagedScores:
         """The models of some numbers of rounds."""
         return StagedScores(self.stumps, self.stopped, values.astype(np.intp))
 
@@ -324,9 +323,9 @@ class StagedScores:
 
     stumps: Stumps
     stopped: str
-    rounds: NDArray[np.intp]
+    rounds: Index
 
-    def scores(self, X: Any) -> Vector:
+    def scores(self, X: Matrix) -> Array:
         """Scores of rows X after each number of rounds, (rows, numbers, 1)."""
         stages = np.stack([np.zeros(X.shape[0]), *self.stumps.staged(X)])
         return stages[self.rounds].T[:, :, None]

@@ -31,6 +31,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Setting
 from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
 from rankrls._problems import Candidate, Problem
+from rankrls._typing import Array, Index, Matrix
 from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
@@ -39,8 +40,6 @@ from rankrls.numerics.products import FeatureProducts, LaplacianProduct
 from rankrls.numerics.runs import group_sums
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import normal_equations
-
-Vector = NDArray[np.float64]
 
 _CLOSE = 0.125
 """P is strongly convex: ``|w - w*|^2 / 2 <= gap``, so that w is within half of its length of the solution."""
@@ -70,8 +69,8 @@ class ActivePairs:
     """
 
     loss: float
-    gradient: Vector
-    degree: Vector
+    gradient: Array
+    degree: Array
     state: Any
 
 
@@ -93,7 +92,7 @@ class HingePairs:
         self._factor = graph.weights * (graph.e2 / group_sums(graph.weights, graph.starts))[query]
         self._blocks = balanced_blocks(self._starts, min(n_threads(), 1 + self.n_items // _ROWS_OF_A_THREAD))
 
-    def active(self, f: Vector) -> ActivePairs:
+    def active(self, f: Array) -> ActivePairs:
         """The pairs that are active at scores f."""
         w = self._weights
         factor = self._factor
@@ -108,14 +107,14 @@ class HingePairs:
         loss = float(factor @ won + pull @ own)  # sum c x^2 = sum c x - sum c x (f_i - f_j)
         return ActivePairs(max(loss, 0.0), self._given(2.0 * pull), self._given(degree), (own, ranking, degree))
 
-    def product(self, active: ActivePairs, v: Vector) -> Vector:
+    def product(self, active: ActivePairs, v: Array) -> Array:
         """``L v``, L the Laplacian of the active pairs."""
         own, ranking, degree = active.state
         v = v[self._order]
         below, above = self._partner_sums(own, ranking, self._weights * v, rank=False)
         return self._given(degree * v - self._factor * (below + above))
 
-    def _partner_sums(self, f: Vector, ranking: NDArray[np.intp], values: NDArray[Any], *, rank: bool) -> Any:
+    def _partner_sums(self, f: Array, ranking: Index, values: NDArray[Any], *, rank: bool) -> Any:
         below = np.empty_like(values)
         above = np.empty_like(values)
 
@@ -126,7 +125,7 @@ class HingePairs:
         map_threads(run, self._blocks)
         return below, above
 
-    def _given(self, values: Vector) -> Vector:
+    def _given(self, values: Array) -> Array:
         out = np.empty(len(values))
         out[self._order] = values
         return out
@@ -183,7 +182,7 @@ class PreferencePairs:
         self._graph = graph
         self.n_items = graph.n_items
 
-    def active(self, f: Vector) -> ActivePairs:
+    def active(self, f: Array) -> ActivePairs:
         """The pairs that are active at scores f."""
         B = self._graph.incidence
         c = self._graph.weights
@@ -191,7 +190,7 @@ class PreferencePairs:
         active = np.where(x > 0.0, c, 0.0)
         return ActivePairs(float((c * x) @ x), B.T @ (-2.0 * c * x), abs(B).T @ active, active)
 
-    def product(self, active: ActivePairs, v: Vector) -> Vector:
+    def product(self, active: ActivePairs, v: Array) -> Array:
         """``L v``, L the Laplacian of the active pairs."""
         B = self._graph.incidence
         return np.asarray(B.T @ (active.state * (B @ v)))
@@ -208,11 +207,11 @@ class Spectrum:
     left to conjugate gradients is how the active pairs differ from all, and not how features are scaled and correlated.
     """
 
-    values: Vector
-    vectors: Vector
+    values: Array
+    vectors: Array
 
     @classmethod
-    def of(cls, graph: Graph, X: Any) -> Spectrum:
+    def of(cls, graph: Graph, X: Matrix) -> Spectrum:
         """Of a graph's pairs and features X, (m, n); O(m n^2 + n^3)."""
         weight = float(graph.weights.sum())
         if isinstance(graph, LabelledGraph):  # each item's pairs weigh w e1, which counts every pair twice
@@ -220,7 +219,7 @@ class Spectrum:
         values, vectors = linalg.eigh(normal_equations(graph, X).gram / weight, driver="evd", check_finite=False)
         return cls(np.maximum(values, 0.0), vectors)
 
-    def solve(self, r: Vector, curvature: float) -> Vector:
+    def solve(self, r: Array, curvature: float) -> Array:
         """``(I + curvature X'LX / weight)^-1 r``; O(n^2)."""
         return np.asarray(self.vectors @ ((self.vectors.T @ r) / (1.0 + curvature * self.values)))
 
@@ -244,22 +243,22 @@ class Minimum:
         Weight of each item's active pairs.
     """
 
-    w: Vector
+    w: Array
     value: float
     gap: float
     n_iter: int
     status: str
-    degree: Vector
+    degree: Array
 
 
 def minimise(
-    X: Any,
+    X: Matrix,
     pairs: Pairs,
     C: float,
     *,
     tol: float = 1e-6,
     max_iter: int = 100,
-    start: Vector | None = None,
+    start: Array | None = None,
     spectrum: Spectrum | None = None,
 ) -> Minimum:
     """Minimise ``P(w)``; see the module.
@@ -313,8 +312,8 @@ def minimise(
 
 
 def _newton_direction(
-    X: Any, pairs: Pairs, active: ActivePairs, C: float, g: Vector, forcing: float, spectrum: Spectrum | None
-) -> Vector:
+    X: Matrix, pairs: Pairs, active: ActivePairs, C: float, g: Array, forcing: float, spectrum: Spectrum | None
+) -> Array:
     """Conjugate gradients on ``(I + 2 C X'LX) d = -g``."""
     n = len(g)
     M = None
@@ -326,7 +325,7 @@ def _newton_direction(
 
 
 def _step_length(
-    pairs: Pairs, active: ActivePairs, C: float, line: tuple[Vector, Vector, Vector, Vector], slope: float
+    pairs: Pairs, active: ActivePairs, C: float, line: tuple[Array, Array, Array, Array], slope: float
 ) -> float:
     """The longest of 1, 1/2, 1/4, ... at which P is lower by a hundredth of what the slope promises; 0 if none."""
     w, d, f, Xd = line
@@ -385,12 +384,12 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
     def _spectrum(self) -> Spectrum | None:
         return Spectrum.of(self.graph, self._X) if self._X.shape[1] <= _FEW_FEATURES else None
 
-    def path(self, values: Vector) -> PathSolutions[Minimum]:
+    def path(self, values: Array) -> PathSolutions[Minimum]:
         """The solutions of some values of C, whose minima are the details: from the smallest up, each starts at the
         one before.
         """
         minima: dict[int, Minimum] = {}
-        w: Vector | None = None
+        w: Array | None = None
         m, n = self._X.shape
         with blas_threads_for(float(m) * n**2):
             for k in np.argsort(values, kind="stable").tolist():
@@ -411,7 +410,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
         read = Scorer if basis is None else replace(basis, rows_first=True).scorer
         return PathSolutions(W[:, :, None], read, found)
 
-    def axis(self) -> Vector:
+    def axis(self) -> Array:
         """Values of C, ascending, around the one for which loss and penalty weigh the same."""
         product = LaplacianProduct(FeatureProducts(self._X), self.graph)
         top = largest_eigenvalue(FeatureSystem(product), product.right_side(self.graph.target[:, 0]))

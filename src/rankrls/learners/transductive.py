@@ -25,16 +25,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.eigen import definite_inverse
-from rankrls.numerics.graph import Array, Index, LabelledGraph
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.holdout import hold_out, in_order_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import DualSmoother, Smoother
@@ -66,7 +66,7 @@ class Transduction:
 
 
 def transduce(
-    smoother: Smoother, graph: LabelledGraph, X: Any, alpha: float, penalty: float, n_hidden: int, folds: list[Index]
+    smoother: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, penalty: float, n_hidden: int, folds: list[Index]
 ) -> Transduction:
     """Find the labels of the first queries of a graph.
 
@@ -138,7 +138,7 @@ class _Rest:
     folds: list[tuple[Index, Array, bool]]
 
     @classmethod
-    def of(cls, s: Smoother, graph: LabelledGraph, X: Any, alpha: float, folds: list[Index]) -> _Rest:
+    def of(cls, s: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, folds: list[Index]) -> _Rest:
         if isinstance(s, DualSmoother):
             Z = s.directions
             W = s.directions * np.sqrt(alpha / (np.maximum(s.values, 0.0) + alpha))
@@ -248,7 +248,7 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         self._problem = model.problem(whole)
         (self._solver,) = self._problem.solvers
 
-    def unresolved(self, values: Array) -> NDArray[np.bool_]:
+    def unresolved(self, values: Array) -> Mask:
         return self._problem.unresolved(values)
 
     def axis(self) -> Array:
@@ -291,7 +291,7 @@ class TransductiveSolutions:
     """
 
     details: Sequence[tuple[Array, Scorer]]
-    X: Any
+    X: Matrix
     columns: Index | None
 
     def scores(self, numbers: Any) -> Array:

@@ -6,20 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._cached import cached_property
 from rankrls._compiled import map_threads
 from rankrls._errors import InputError, require_extra
 from rankrls._queries import QueryLayout, label_varies
+from rankrls._typing import Array, Index, Matrix
 from rankrls.learners.forest import Trees, grown_trees
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
-
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
 
 LOSSES = ("rankrls", "lambdarank")
 SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
@@ -39,7 +36,7 @@ def lightgbm() -> Any:
     return require_extra("Boosted trees", "trees", "lightgbm")
 
 
-def for_lightgbm(X: Any) -> Any:
+def for_lightgbm(X: Matrix) -> Any:
     """Features as LightGBM takes them."""
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
 
@@ -67,7 +64,7 @@ class QueryRows:
     starts : ndarray of shape (q + 1,)
     """
 
-    X: Any
+    X: Matrix
     y: Array
     weights: Array
     starts: Index

@@ -9,8 +9,9 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
+from rankrls._typing import Array
 from rankrls.metrics._measure import resolve_measure
-from rankrls.metrics._values import Array, check_scores
+from rankrls.metrics._values import check_scores
 
 
 def evaluate(

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._compiled import compiled
-from rankrls.metrics._table import Array, Chunk
+from rankrls._typing import Array
+from rankrls.metrics._table import Chunk
 
 SUM = 0
 PRECISIONS = 1

@@ -15,7 +15,8 @@ from rankrls._checks import check_count, check_finite, check_word, vector_of
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Array, Chunk, Definition, Gain
+from rankrls._typing import Array
+from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Chunk, Definition, Gain
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 

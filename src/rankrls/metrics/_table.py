@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.metrics._values import Array, ratio
+from rankrls._typing import Array
+from rankrls.metrics._values import ratio
 
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
 

@@ -11,8 +11,7 @@ from rankrls._checks import check_finite, numbers_of, refuse_where
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
 from rankrls._queries import query_layout
-
-Array = NDArray[np.float64]
+from rankrls._typing import Array
 
 
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:

@@ -14,10 +14,10 @@ from rankrls._checks import check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
+from rankrls._typing import Array, Index
 from rankrls.metrics import Measure, preference_accuracy
 from rankrls.metrics._values import mean_and_error
 from rankrls.models.parameters import number
-from rankrls.numerics.graph import Array, Index
 from rankrls.survival import survival_pairs
 
 

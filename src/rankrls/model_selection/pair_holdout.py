@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_consistent_length
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._shown import Shown, table_text
+from rankrls._typing import Array, Index
 from rankrls.model_selection.query_holdout import checked_spec, labelled_data
 from rankrls.models.fitted import lost_feature_warning
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
-from rankrls.numerics.graph import Array, Index
 from rankrls.selection.plans import check_pairs_can_be_held_out, concordance
 from rankrls.survival import survival_pairs
 

@@ -13,13 +13,13 @@ from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
+from rankrls._typing import Array, Index
 from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import choosing
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.spec import LeastSquaresSpec
-from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.pairs import concordance_of_targets
 from rankrls.selection.curves import judge_queries
 from rankrls.selection.plans import Plan

@@ -12,12 +12,12 @@ from sklearn.base import clone
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls._typing import Array, Index
 from rankrls.models.intake import check_comparable, labelled_items, preferred_items
 from rankrls.models.parameters import check_grid
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
-from rankrls.numerics.graph import Array, Index
 from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks
 from rankrls.selection.plans import block_queries
 

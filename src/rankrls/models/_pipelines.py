@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, format_setting
 from rankrls._shown import Shown, table_text
+from rankrls._typing import Array, Index, Values
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.intake import check_no_extra_qid
@@ -30,7 +31,7 @@ def fitted_ranker(model: Any) -> Ranker:
     return final
 
 
-def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = None) -> NDArray[np.float64]:
+def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = None) -> Array:
     """One score a row, (m,), by a model that is refused to compare items of different queries."""
     final = fitted_ranker(model)
     check_no_extra_qid(final.fitted_with_qid_, qid, what)
@@ -51,7 +52,7 @@ def check_target(target: int | None, targets: int) -> int:
     return int(chosen)
 
 
-def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "") -> NDArray[np.float64]:
+def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "") -> Array:
     """Weights of the features, (n,); a model that has none is refused with the reason, and ``what`` needs them."""
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
@@ -115,15 +116,15 @@ class SelectedFeatures(Shown):
         What ``held_out`` is.
     """
 
-    feature: NDArray[np.intp]
+    feature: Index
     name: NDArray[Any]
-    weight: NDArray[np.float64]
-    held_out: NDArray[np.float64]
-    gain: NDArray[np.float64]
+    weight: Array
+    held_out: Array
+    gain: Array
     measure: str
 
     @property
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[Values]:
         """The table by rows, such as ``pandas.DataFrame`` takes; None for NaN."""
         names = ("feature", "name", "weight", "held_out", "gain")
         values = zip(*(getattr(self, name).tolist() for name in names), strict=True)
@@ -219,7 +220,7 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     return SelectedFeatures(feature, np.array(names)[feature], weight, held_out[stage + 1], gain[stage], measure)
 
 
-def _rows(columns: dict[str, NDArray[Any]]) -> list[dict[str, Any]]:
+def _rows(columns: dict[str, NDArray[Any]]) -> list[Values]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple, Self
@@ -19,6 +19,7 @@ from rankrls._comparisons import Data, Features, LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Candidate
 from rankrls._rows import check_finite_features
+from rankrls._typing import Array, Params, RandomState, Values
 from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.models.boosted import fitted_blend, fitted_trees
@@ -26,7 +27,6 @@ from rankrls.models.fitted import Fitted, described
 from rankrls.models.intake import Clicks, check_matrix, labelled_items
 from rankrls.models.parameters import (
     SELECTION,
-    RandomState,
     Scoring,
     Several,
     check_parameters,
@@ -75,7 +75,7 @@ class _Family(NamedTuple):
         To what its models can be exported.
     """
 
-    kernel: dict[str, Any]
+    kernel: Values
     gamma: Callable[[Any, Any], Any] | None
     exports: str
 
@@ -118,7 +118,7 @@ class _Tried:
     results: SearchState
     seconds: float
 
-    def described(self, choices: dict[str, Any], alpha: float) -> dict[str, Any]:
+    def described(self, choices: Values, alpha: float) -> Values:
         """One of its models."""
         gamma = float(choices.get("gamma", np.nan))
         more = ("loss", "leaves", "blended", "weight")
@@ -309,7 +309,7 @@ class AutoRankRLS(Ranker):
         plan = exact_plan(FEW_FOLDS if by_folds else self.cv, spec.measure, data, [Setting()])
         return self._set_fitted(spec.fit(data, plan))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """Score items by the chosen model; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(check_matrix(self, X, self._fitted_accepts)))
@@ -319,7 +319,7 @@ class AutoRankRLS(Ranker):
         return Accepts(missing_features="trees" in _to_try("families", self.families, _FAMILIES))
 
 
-def _to_try(parameter: str, given: Several[str], known: Mapping[str, Any]) -> tuple[str, ...]:
+def _to_try(parameter: str, given: Several[str], known: Params) -> tuple[str, ...]:
     """The names that a parameter gives, in the order in which they are known."""
     names = options(given, parameter)
     for name in names:
@@ -401,7 +401,7 @@ class AutoSpec(Spec[Any]):
             X = scaler.fit(X, **weights).transform(X)
         X = sparse.csr_array(X) if sparse.issparse(X) else X
         kernel, gamma, _ = _FAMILIES[family]
-        given: dict[str, Any] = {"scoring": self.scoring, **kernel}
+        given: Values = {"scoring": self.scoring, **kernel}
         if gamma is not None:
             given["gamma"] = gamma(X, data.weights)
         ranker: RankRLSCV | SparseRankRLSCV = RankRLSCV(**given)
@@ -412,7 +412,7 @@ class AutoSpec(Spec[Any]):
         estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
         return estimator, results
 
-    def _chosen(self, tried: list[_Tried], plan: Plan) -> dict[str, Any]:
+    def _chosen(self, tried: list[_Tried], plan: Plan) -> Values:
         """The attributes of the choice, and of all that was tried."""
         found = [one.results for one in tried]
         entries = Entries.of(found, plan.greater_is_better, self.rule)
@@ -445,7 +445,7 @@ class AutoSpec(Spec[Any]):
         }
 
 
-def _columns(rows: list[dict[str, Any]]) -> dict[str, NDArray[Any]]:
+def _columns(rows: list[Values]) -> dict[str, NDArray[Any]]:
     """A table of words and numbers, by column; "" and NaN where a row has none."""
     kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
     missing = {str: "", float: np.nan}

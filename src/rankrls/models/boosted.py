@@ -7,11 +7,11 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Features, LabelledItems
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, Trees, unsupported_reason
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix
@@ -22,9 +22,6 @@ from rankrls.selection.basis import generator
 from rankrls.selection.curves import Curve, evaluated
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
-
-Array = NDArray[np.float64]
-
 
 _N_MODELS = 3
 """Of trees, which are averaged."""

@@ -9,20 +9,20 @@ from functools import partial
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._comparisons import Comparisons, Data, LabelledItems, PreferredItems, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Candidate
 from rankrls._rows import column_scales
+from rankrls._typing import Array, RandomState
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted, NotConverged, described
 from rankrls.models.parameters import (
     GRAPH,
     SELECTION,
-    RandomState,
     Scoring,
     check_grid,
     check_parameters,
@@ -241,7 +241,7 @@ class CGRankRLS(Chooses):
             patience=int(self.patience),
         )
 
-    def _grid(self) -> NDArray[np.float64] | None:
+    def _grid(self) -> Array | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""
         automatic = isinstance(self.alphas, str) and self.alphas == "auto"
         alphas = None if automatic else check_grid("alphas", self.alphas)
@@ -403,7 +403,7 @@ class CGSpec(Spec[Any]):
         )
 
 
-def _grid(systems: KrylovSystems) -> NDArray[np.float64]:
+def _grid(systems: KrylovSystems) -> Array:
     """An automatic grid, ascending, relative to the largest eigenvalue of any target's system."""
     largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
     top = max(largest)

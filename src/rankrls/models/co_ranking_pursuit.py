@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, KnownItems, Settings
 from rankrls._errors import InputError
 from rankrls._rows import take_items
+from rankrls._typing import Array, Index, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.copursuit import CoPursuit, CoPursuitCandidate, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
@@ -79,8 +79,8 @@ class CoPursuitSpec(Spec[ViewSolutions]):
     """
 
     graphs: Settings
-    kernels: Mapping[str, Any]
-    kernel_params: Mapping[str, Any] | None
+    kernels: Params
+    kernel_params: Params | None
     views: Any
     nus: tuple[float, ...]
     n_basis: int
@@ -103,7 +103,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
                         choices={**chosen_kernel, **chosen, "nu": nu}, pursuit=pursuit, setting=setting
                     )
 
-    def _pursuit(self, data: KnownItems, kernel: Mapping[str, Any], nu: float) -> CoPursuit:
+    def _pursuit(self, data: KnownItems, kernel: Params, nu: float) -> CoPursuit:
         """The pursuit of all views, with these values of the kernel's parameters."""
         plans = view_plans(self.views, data.features, kernel, self.kernel_params)
         n = data.everything.X.shape[1]
@@ -136,7 +136,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
         taken = taken[np.argsort(first)]
         numbers = np.asarray if self.of_features else pursuit.data.given_numbers
         terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
-        known: dict[str, Any] = {} if errors is None else {"view_errors_": errors}
+        known: Values = {} if errors is None else {"view_errors_": errors}
         if self.of_features:
             n = data.everything.X.shape[1]
             known["coef_"] = np.asarray(weights @ [feature_weights(each, n) for each in terms])
@@ -156,7 +156,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
             **known,
         )
 
-    def _view_errors(self, known: KnownItems, candidate: CoPursuitCandidate, stages: int) -> NDArray[np.float64]:
+    def _view_errors(self, known: KnownItems, candidate: CoPursuitCandidate, stages: int) -> Array:
         """The error of each view on held-out queries."""
         plan = few_folds(self.cv, Measure("disagreement"), known, self.regression_weight)
         values = np.array([float(stages)])
@@ -166,7 +166,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
             errors.append(plan.curve(known, one, one.problem(known), values).mean[0])
         return np.array(errors)
 
-    def _view_weights(self, errors: NDArray[np.float64] | None, n_views: int) -> NDArray[np.float64]:
+    def _view_weights(self, errors: Array | None, n_views: int) -> Array:
         """Weights of the views, by their held-out errors if they are not to be equal."""
         equal = np.full(n_views, 1.0 / n_views)
         if errors is None:
@@ -177,7 +177,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
         return worth / worth.sum() if worth.any() else equal
 
 
-def feature_weights(terms: Terms, n: int) -> NDArray[np.float64]:
+def feature_weights(terms: Terms, n: int) -> Array:
     """Weights of n features, mostly zeros."""
     out = np.zeros(n)
     out[terms.taken] = terms.coefficients[-1] if len(terms.coefficients) else 0.0
@@ -190,7 +190,7 @@ class ViewPursuer(PartlyLabelledRanker):
     _accepts = Accepts(missing_labels=True, several_targets=False)
 
     path_: CoPursuitPath
-    view_weights_: NDArray[np.float64]
+    view_weights_: Array
     _terms_: list[Terms]
 
     @property
@@ -199,23 +199,23 @@ class ViewPursuer(PartlyLabelledRanker):
         check_is_fitted(self, "path_")
         return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return self._staged(X, _LAST).sum(axis=1)
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any) -> Iterator[Array]:
         """Score items after each stage of the path, (m,) at a time, the last of which is :meth:`predict`."""
         check_is_fitted(self)
         yield from self._staged(X, slice(None)).T
 
-    def _staged(self, X: Any, stages: Any) -> NDArray[np.float64]:
+    def _staged(self, X: Any, stages: Any) -> Array:
         """Scores after some stages, (rows, stages)."""
         X = check_matrix(self, X, self._accepts)
         parts = [terms.scores(X, stages) for terms in self._terms_]
         return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
 
-    def _expansions(self) -> Iterator[tuple[Kernel | None, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
+    def _expansions(self) -> Iterator[tuple[Kernel | None, Index | None, Any, Array]]:
         """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items and
         coefficients. Nothing without a stage.
         """
@@ -238,7 +238,7 @@ class ViewFunction:
     number: int
 
     @property
-    def coef_(self) -> NDArray[np.float64]:
+    def coef_(self) -> Array:
         """Weights of the features, (n,), mostly zeros; dictionary="features"."""
         terms = self.model._terms_[self.number]
         if terms.kernel is not None:
@@ -246,19 +246,19 @@ class ViewFunction:
         return feature_weights(terms, self.model.n_features_in_)
 
     @property
-    def support_(self) -> NDArray[np.intp]:
+    def support_(self) -> Index:
         """Numbers of the features with a weight, ascending; dictionary="features"."""
         return np.flatnonzero(self.coef_)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """Score items, (m,)."""
         return self._staged(X, _LAST).sum(axis=1)
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any) -> Iterator[Array]:
         """Score items after each stage."""
         yield from self._staged(X, slice(None)).T
 
-    def _staged(self, X: Any, stages: slice) -> NDArray[np.float64]:
+    def _staged(self, X: Any, stages: slice) -> Array:
         return self.model._terms_[self.number].scores(check_matrix(self.model, X, self.model._accepts), stages)
 
 
@@ -365,7 +365,7 @@ class CoRankingPursuit(ViewPursuer):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         backfit: bool = True,
         ties: str = "include",
         balance: str = "examples",
@@ -480,7 +480,7 @@ class CoRankingPursuitCV(ViewPursuer):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         backfit: bool = True,
         ties: Several[str] = "include",
         balance: Several[str] = "examples",

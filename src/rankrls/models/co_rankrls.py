@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, Features, KnownItems, Settings
+from rankrls._typing import Array, Index, Params, RandomState
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusCandidate, Views
 from rankrls.learners.copursuit import ViewPlan
@@ -25,7 +26,6 @@ from rankrls.models.parameters import (
     SELECTION,
     EachOf,
     KernelLike,
-    RandomState,
     Scoring,
     Several,
     auto_or,
@@ -70,8 +70,8 @@ class ConsensusSpec(Spec[PathSolutions[None]]):
     views: Any
     n_views: int
     random_state: Any
-    kernel: Mapping[str, Any]
-    kernel_params: Mapping[str, Any] | None
+    kernel: Params
+    kernel_params: Params | None
 
     def plans(self, features: Features) -> list[ViewPlan]:
         """The views of some features."""
@@ -210,7 +210,7 @@ class CoRankRLS(PartlyLabelledRanker):
     )
 
     _view_kernels_: list[Kernel]
-    _view_features_: list[NDArray[np.intp] | None]
+    _view_features_: list[Index | None]
 
     def __init__(
         self,
@@ -223,7 +223,7 @@ class CoRankRLS(PartlyLabelledRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         ties: Several[str] = "include",
         balance: Several[str] = "examples",
         regression_weight: float = 0.0,
@@ -277,7 +277,7 @@ class CoRankRLS(PartlyLabelledRanker):
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
         return exact_plan(self.cv, spec.measure, known, settings, constrained=True)
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         X = check_matrix(self, X, self._accepts)
@@ -286,7 +286,7 @@ class CoRankRLS(PartlyLabelledRanker):
         parts = self._expansions()
         return np.asarray(sum(expansion_scores(select_features(X, f), k.columns(Z), a) for k, f, Z, a in parts))
 
-    def _expansions(self) -> Iterator[tuple[Kernel, NDArray[np.intp] | None, Any, NDArray[np.float64]]]:
+    def _expansions(self) -> Iterator[tuple[Kernel, Index | None, Any, Array]]:
         """What each view adds to a score, a sum over its kernel: kernel, features (None for all), items, coefficients.
 
         Of kernels other than linear.

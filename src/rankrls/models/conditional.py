@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
@@ -16,6 +15,7 @@ from rankrls._comparisons import Items
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
 from rankrls._queries import QueryLayout, query_layout
+from rankrls._typing import Array, Index, Params, Values
 from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
@@ -41,7 +41,6 @@ from rankrls.ranking import rank_positions
 from rankrls.selection.curves import Curve
 from rankrls.selection.search import SearchState
 
-Array = NDArray[np.float64]
 _CHECKS: dict[str, Check] = KERNEL | {
     **dict.fromkeys(("item_kernel", "item_gamma", "item_degree", "item_coef0"), any_value),
     "fit_intercept": flag,
@@ -55,7 +54,7 @@ class ConditionalData:
     X: Any
     kernel: Kernel
     problem: ConditionalRanking
-    attributes: Mapping[str, Any]
+    attributes: Params
 
 
 class ConditionalRanker(RegressorMixin, FittedAttributes):
@@ -72,7 +71,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     gamma: float | None
     degree: int
     coef0: float
-    kernel_params: Mapping[str, Any] | None
+    kernel_params: Params | None
     item_kernel: str
     item_gamma: float | None
     item_degree: int
@@ -118,7 +117,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         across = self._item_kernel_((self.items_ if items is None else items).features, self.items_.features)
         return np.asarray(scores @ across.T)
 
-    def rank(self, X: Any, *, items: Items | None = None) -> NDArray[np.intp]:
+    def rank(self, X: Any, *, items: Items | None = None) -> Index:
         """Position of each item for each query, from 1 for the highest score; ties keep column order.
 
         Parameters
@@ -190,7 +189,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
             raise InputError(f"{problem} ({len(Y)} sample{'' if len(Y) == 1 else 's'}). Check y.", parameter="y")
         ((kernel, _),) = kernels.resolved(X)
         check_square(X, kernel)
-        known: dict[str, Any] = {
+        known: Values = {
             "n_features_in_": features.count,
             "n_queries_": Y.shape[0],
             "n_items_": Y.shape[1],
@@ -228,7 +227,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         G -= G.mean(axis=0)
         return kernel, KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
 
-    def _solved(self, data: ConditionalData, alpha: float) -> dict[str, Any]:
+    def _solved(self, data: ConditionalData, alpha: float) -> Values:
         """The attributes of the model of one alpha."""
         a, intercept = data.problem.solution(alpha)
         known = {**data.attributes, "intercept_": intercept, "alpha_": alpha}
@@ -337,7 +336,7 @@ class ConditionalRankRLS(ConditionalRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         item_kernel: str = "linear",
         item_gamma: float | None = None,
         item_degree: int = 3,
@@ -431,7 +430,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         item_kernel: str = "linear",
         item_gamma: float | None = None,
         item_degree: int = 3,

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data, PreferredItems
 from rankrls._errors import InputWarning
+from rankrls._typing import Params, Values
 from rankrls.kernels import Kernel
 from rankrls.models.parameters import Check
 from rankrls.numerics.basis import Basis
@@ -43,7 +44,7 @@ class Fitted:
     """
 
     data: Data
-    attributes: Mapping[str, Any]
+    attributes: Params
     warnings: tuple[Warning, ...] = field(default=())
 
     @classmethod
@@ -96,17 +97,17 @@ class FittedAttributes(BaseEstimator):
             warnings.warn(warning, stacklevel=stacklevel)
         return self
 
-    def _set_attributes(self, attributes: Mapping[str, Any]) -> Self:
+    def _set_attributes(self, attributes: Params) -> Self:
         """Set the attributes of a fit that has succeeded, in place of those of an earlier one."""
-        known: dict[str, Any] = self.__dict__
+        known: Values = self.__dict__
         for name in [name for name in known if name.endswith("_") and not name.startswith("__")]:
             del known[name]
         known.update(attributes)
         return self
 
 
-def _of_data(data: Data) -> dict[str, Any]:
-    known: dict[str, Any] = {
+def _of_data(data: Data) -> Values:
+    known: Values = {
         "n_queries_": data.n_queries,
         "fitted_with_qid_": data.has_qid,
         "_one_target_": data.one_target,
@@ -120,10 +121,10 @@ def _of_data(data: Data) -> dict[str, Any]:
     return known
 
 
-def _of_function(data: Data, scorer: Scorer) -> dict[str, Any]:
+def _of_function(data: Data, scorer: Scorer) -> Values:
     """A function as public coefficients."""
     scorer = scorer.over(data.kept)
-    known: dict[str, Any] = {}
+    known: Values = {}
     if scorer.weights is not None:
         weights = scorer.weights
         known["coef_"] = _stored(weights[:, 0] if data.one_target else weights.T, data.like)
@@ -139,7 +140,7 @@ def _stored(values: Any, like: Any) -> Any:
     return values if on_device(values) else to_device_of(np.ascontiguousarray(values), like)
 
 
-def choice_attributes(found: SearchState[Any], description: str, data: Data | None = None) -> dict[str, Any]:
+def choice_attributes(found: SearchState[Any], description: str, data: Data | None = None) -> Values:
     """What a search chose, and how."""
     parameter = found.parameter
     by_item = isinstance(data, PreferredItems) and data.new == "items"
@@ -164,7 +165,7 @@ def described(description: str, data: Data | None) -> str:
     return f"{description}, clicks weighted by inverse propensities" if corrected else description
 
 
-def _held_out(data: Data, found: SearchState[Any]) -> dict[str, Any]:
+def _held_out(data: Data, found: SearchState[Any]) -> Values:
     """Held-out scores of labelled items; of preferences what win probabilities need."""
     if found.best_scores is None:
         return {}

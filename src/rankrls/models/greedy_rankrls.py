@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Comparisons, Data, Setting, Settings
 from rankrls._errors import InputError
+from rankrls._typing import Array, Index, Mask, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure, resolve_measure
@@ -50,7 +51,7 @@ class GreedySpec(Spec[PathSolutions[ForwardPath]]):
     """
 
     graphs: Settings
-    alphas: NDArray[np.float64] | None
+    alphas: Array | None
     n_features: int | None
     max_features: int
 
@@ -73,7 +74,7 @@ class GreedySpec(Spec[PathSolutions[ForwardPath]]):
     def fitted(self, data: Data, solved: Solved[PathSolutions[ForwardPath]]) -> Fitted:
         (path,) = solved.solutions.details
         choices = solved.candidate.choices
-        known: dict[str, Any] = {}
+        known: Values = {}
         if solved.found is None:
             known["best_params_"] = {**choices, "n_features": path.n_stages}
         else:
@@ -90,7 +91,7 @@ class GreedySpec(Spec[PathSolutions[ForwardPath]]):
         )
 
 
-def _automatic_alphas(data: Data, setting: Setting) -> NDArray[np.float64]:
+def _automatic_alphas(data: Data, setting: Setting) -> Array:
     """Decades below the largest feature's squared length."""
     rows = block_rows(data.X, data.numeric_graphs(setting)[0])
     top = float(rows.squares.sum(axis=0).max(initial=0.0))
@@ -181,7 +182,7 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     _accepts = Accepts(several_targets=False)
     _checks = GRAPHS | SELECTION | {"n_features_to_select": auto_or(count), "max_features": count}
 
-    selected_: NDArray[np.intp]
+    selected_: Index
 
     def __init__(
         self,
@@ -231,7 +232,7 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         several = any(np.size(options(value)) > 1 for value in (self.ties, self.balance)) or np.size(self.alphas) > 1
         return super()._plan(spec, data) if automatic or several or self.cv is not None else None
 
-    def _get_support_mask(self) -> NDArray[np.bool_]:
+    def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
         mask = np.zeros(self.n_features_in_, dtype=bool)
         mask[self.selected_] = True

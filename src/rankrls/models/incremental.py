@@ -11,6 +11,7 @@ import numpy as np
 from rankrls._arrays import host_only
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
+from rankrls._typing import Values
 from rankrls.kernels import Kernel
 from rankrls.models.fitted import Fitted
 from rankrls.models.spec import LeastSquaresSpec, feature_signs
@@ -44,7 +45,7 @@ class UpdateState:
 
     equations: list[Equations]
     queries: dict[Any, None]
-    settings: dict[str, Any]
+    settings: Values
     basis_indices: Any = None
     to_items: Any = None
     rows_first: bool = False
@@ -98,7 +99,7 @@ def _solve(equations: Equations, alpha: float, spec: LeastSquaresSpec, data: Lab
     return equations.solve(alpha) if signs is None else signed_path(equations, np.array([alpha]), signs)[0]
 
 
-def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> dict[str, Any]:
+def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> Values:
     """Parameters that must stay as they are, by name."""
     values = spec.kernels.values
     kernel = values["kernel"] if isinstance(values["kernel"], str) else "a function"
@@ -107,7 +108,7 @@ def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> 
     return {**asdict(setting), "kernel": kernel, **numbers, **of_data}
 
 
-def _check_continued(before: dict[str, Any], now: dict[str, Any]) -> None:
+def _check_continued(before: Values, now: Values) -> None:
     """Refuse a batch that does not go with what was seen."""
     for name, value in before.items():
         if now.get(name) != value:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
@@ -22,10 +21,10 @@ from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features, refuse_container
+from rankrls._typing import Array
 from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.spec import Accepts, Spec, XKind
-from rankrls.numerics.graph import Array
 from rankrls.selection.curves import judged_queries
 from rankrls.selection.plans import Plan, validation_plan
 
@@ -371,7 +370,7 @@ def check_labels(name: str, accepts: Accepts, y: Any) -> tuple[Array, bool]:
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 
-def check_weights(sample_weight: Any, m: int) -> NDArray[np.float64] | None:
+def check_weights(sample_weight: Any, m: int) -> Array | None:
     """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
     given = sample_weight if sample_weight is None or sparse.issparse(sample_weight) else to_host(sample_weight)
     weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)

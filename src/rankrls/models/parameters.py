@@ -10,11 +10,11 @@ from operator import ge, gt, le, lt
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
+from rankrls._typing import Array, Params, Values
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import resolve_measure
 from rankrls.selection.rules import RULES
@@ -25,7 +25,6 @@ Several: TypeAlias = T | Sequence[T]
 """One value, or several to choose from."""
 KernelLike: TypeAlias = str | Callable[..., float]
 Scoring: TypeAlias = str | Measure | Callable[..., float]
-RandomState: TypeAlias = int | np.random.Generator | np.random.RandomState | None
 
 Check: TypeAlias = Callable[[str, Any], object]
 """Called with a parameter's name and value; raises an InputError for an invalid value."""
@@ -40,7 +39,7 @@ class HasParameters(Protocol):
 
     _checks: Mapping[str, Check]
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+    def get_params(self, deep: bool = True) -> Values: ...
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ def options(value: Any, name: str = "value") -> tuple[Any, ...]:
     return tuple(value)
 
 
-def combinations(values: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def combinations(values: Params) -> Iterator[Values]:
     """Every combination of the values that some parameters are given."""
     several = (options(value, name) for name, value in values.items())
     for chosen in product(*several):
@@ -153,7 +152,7 @@ def check_level(name: str, value: Any) -> None:
         raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
 
 
-def check_grid(name: str, values: Any, *, positive: bool = False) -> NDArray[np.float64]:
+def check_grid(name: str, values: Any, *, positive: bool = False) -> Array:
     """A grid of regularization values, in the caller's order; ``positive`` for hold-out without refitting."""
     if isinstance(values, str) or np.ndim(values) != 1:
         raise InputError(f"{name} must be 'auto' or a sequence of numbers; got {values!r}.", parameter=name)
@@ -165,7 +164,7 @@ def check_grid(name: str, values: Any, *, positive: bool = False) -> NDArray[np.
     return np.array(values, dtype=np.float64)
 
 
-def descending_grid(values: Any, name: str = "alphas", *, positive: bool = False) -> NDArray[np.float64] | None:
+def descending_grid(values: Any, name: str = "alphas", *, positive: bool = False) -> Array | None:
     """A grid with the largest value first; None for "auto"."""
     if isinstance(values, str) and values == "auto":
         return None

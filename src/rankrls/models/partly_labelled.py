@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Features, KnownItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._typing import Index, Params
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models.intake import check_comparable, labelled_items
@@ -90,9 +90,7 @@ def partly_labelled(spec: Spec[Any], X: Any, y: Any, qid: Any, sample_weight: An
     return known
 
 
-def view_plans(
-    views: Any, features: Features, kernel: Mapping[str, Any], kernel_params: Mapping[str, Any] | None
-) -> list[ViewPlan]:
+def view_plans(views: Any, features: Features, kernel: Params, kernel_params: Params | None) -> list[ViewPlan]:
     """Resolve the views of an estimator; None makes one of either half of the features.
 
     ``kernel`` has the kernel of the views that name none, and its parameters.
@@ -109,9 +107,7 @@ def view_plans(
     return plans
 
 
-def _plan(
-    where: str, view: Any, known: Features, kernel: Mapping[str, Any], kernel_params: Mapping[str, Any] | None
-) -> ViewPlan:
+def _plan(where: str, view: Any, known: Features, kernel: Params, kernel_params: Params | None) -> ViewPlan:
     if isinstance(view, str) or callable(view):
         view = {"kernel": view}
     elif not isinstance(view, Mapping):
@@ -132,7 +128,7 @@ def _plan(
     return ViewPlan(features, resolve_kernel(shape, name, *numbers))
 
 
-def _numbers(where: str, given: Any, features: Features) -> NDArray[np.intp] | None:
+def _numbers(where: str, given: Any, features: Features) -> Index | None:
     """Numbers of features, from what indexes an array of numpy, or from names."""
     if given is None:
         return None

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Data
+from rankrls._typing import Array, Index, Values
 from rankrls.learners.rankboost import RankBoostCandidate, StagedScores, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
@@ -33,7 +33,7 @@ class RankBoostSpec(Spec[StagedScores]):
 
     def fitted(self, data: Data, solved: Solved[StagedScores]) -> Fitted:
         stumps = solved.solutions.stumps
-        known: dict[str, Any] = {}
+        known: Values = {}
         if solved.found is not None:
             rounds = int(solved.value)
             stumps = stumps.first(rounds)
@@ -139,10 +139,10 @@ class RankBoost(Fits):
     _accepts = Accepts(several_targets=False, clicks=False, overflowing_products=True)
     _checks = CHOICE | {"n_estimators": count, "balance": word(BALANCES)}
 
-    features_: NDArray[np.intp]
-    thresholds_: NDArray[np.float64]
-    weights_: NDArray[np.float64]
-    train_loss_: NDArray[np.float64]
+    features_: Index
+    thresholds_: Array
+    weights_: Array
+    train_loss_: Array
 
     def __init__(
         self,
@@ -194,7 +194,7 @@ class RankBoost(Fits):
         data = labelled_items(spec, X, y, qid, sample_weight)
         return self._set_fitted(spec.fit(data, validation_items(spec, data, Validation(X_val, y_val, qid_val), None)))
 
-    def predict(self, X: Any) -> NDArray[np.float64]:
+    def predict(self, X: Any) -> Array:
         """Score items.
 
         Parameters
@@ -218,7 +218,7 @@ class RankBoost(Fits):
         """The fitted function."""
         return Stumps(self.features_, self.thresholds_, self.weights_, self.train_loss_)
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any) -> Iterator[Array]:
         """Scores after each round, one array of shape (m,) at a time; the last are those of :meth:`predict`.
 
         Parameters
@@ -229,7 +229,7 @@ class RankBoost(Fits):
         yield from self.scorer_.staged(check_matrix(self, X, self._accepts))
 
     @property
-    def feature_importances_(self) -> NDArray[np.float64]:
+    def feature_importances_(self) -> Array:
         """Sum of the absolute weights of each feature's stumps, as a share of all."""
         check_is_fitted(self)
         sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +14,7 @@ from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Comparisons
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._typing import Array, Index
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import needs_gains
@@ -53,8 +53,8 @@ class Ranker(RegressorMixin, FittedAttributes):
     n_queries_: int
     n_features_in_: int
     fitted_with_qid_: bool
-    coef_: NDArray[np.float64]
-    dual_coef_: NDArray[np.float64]
+    coef_: Array
+    dual_coef_: Array
     X_fit_: Any
     _kernel_: Kernel
     _one_target_: bool
@@ -128,7 +128,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         scores = scorer(X) if here is X else to_device_of(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target_ else scores
 
-    def rank(self, X: Any, *, qid: Any = None) -> NDArray[np.intp]:
+    def rank(self, X: Any, *, qid: Any = None) -> Index:
         """Rank items within their queries.
 
         Parameters

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from rankrls._comparisons import Data, Settings
 from rankrls._problems import LINEAR
 from rankrls._rows import take_items
+from rankrls._typing import Array, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitCandidate
@@ -63,7 +64,7 @@ class PursuitSpec(Spec[PathSolutions[PursuitPath]]):
     n_basis: int
 
     def candidates(self, data: Data) -> Iterator[PursuitCandidate]:
-        kernels: list[tuple[Kernel, dict[str, Any]]] = [(LINEAR, {})]
+        kernels: list[tuple[Kernel, Values]] = [(LINEAR, {})]
         if not self.of_features:
             kernels = self.kernels.resolved(data.X)
         for kernel, choices in kernels:
@@ -86,7 +87,7 @@ class PursuitSpec(Spec[PathSolutions[PursuitPath]]):
         items = None if self.of_features else take_items(data.X, taken)
         function = sum_of_terms(last[:, None], kernel, items, taken, data.features.count or 0)
         numbers = np.asarray if self.of_features else data.given_numbers
-        known: dict[str, Any] = {}
+        known: Values = {}
         if solved.found is not None:
             stages = int(solved.value)
             known["best_params_"] = {**solved.found.best_choices, "n_basis": stages}
@@ -114,7 +115,7 @@ class _PathRanker(Ranker):
     dictionary: str
     path_: PursuitPath
 
-    def staged_predict(self, X: Any) -> Iterator[NDArray[np.float64]]:
+    def staged_predict(self, X: Any) -> Iterator[Array]:
         """Score items after each stage of the path, the last of which is :meth:`predict`.
 
         Parameters
@@ -238,7 +239,7 @@ class RankingPursuit(Fits, _PathRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         dictionary: str = "kernel",
         backfit: bool = True,
         ties: str = "include",
@@ -336,7 +337,7 @@ class RankingPursuitCV(Chooses, _PathRanker):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         dictionary: str = "kernel",
         backfit: bool = True,
         ties: Several[str] = "include",

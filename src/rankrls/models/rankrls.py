@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._comparisons import Comparisons, Data, Features
 from rankrls._errors import InputError
 from rankrls._queries import in_words
+from rankrls._typing import Array, Params
 from rankrls.metrics import resolve_measure
 from rankrls.models.incremental import UpdateState, updated
 from rankrls.models.intake import labelled_items
@@ -166,7 +167,7 @@ class ExactChooser(Chooses):
             description = f"validation data with {in_words(validation.n_queries)}"
         return self._set_fitted(fitted.with_attributes(selection_=description))
 
-    def predict_win_probability(self, X_a: Any, X_b: Any) -> NDArray[np.float64]:
+    def predict_win_probability(self, X_a: Any, X_b: Any) -> Array:
         """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
 
         A logistic curve of the score difference, without an intercept: its slope, ``win_slope_``, is fitted by
@@ -319,7 +320,7 @@ class RankRLS(ExactRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         ties: str = "include",
         balance: str = "examples",
         regression_weight: float = 0.0,
@@ -455,7 +456,7 @@ class RankRLSCV(ExactChooser):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         ties: Several[str] = "include",
         balance: Several[str] = "examples",
         regression_weight: float = 0.0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankrls._comparisons import Data, LabelledItems
 from rankrls._errors import InputError
+from rankrls._typing import Params, RandomState
 from rankrls.learners.paths import PathSolutions
 from rankrls.learners.ranksvm import Minimum, RankSVMCandidate
 from rankrls.metrics import resolve_measure
@@ -24,7 +25,6 @@ from rankrls.models.parameters import (
     Check,
     EachOf,
     KernelLike,
-    RandomState,
     Scoring,
     Several,
     check_parameters,
@@ -223,7 +223,7 @@ class RankSVM(Fits):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         balance: str = "examples",
@@ -320,7 +320,7 @@ class RankSVMCV(Chooses):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         balance: Several[str] = "examples",

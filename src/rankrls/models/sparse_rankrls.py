@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankrls._typing import Params, RandomState
 from rankrls.metrics import resolve_measure
 from rankrls.models.parameters import (
     BASIS,
@@ -17,7 +18,6 @@ from rankrls.models.parameters import (
     KERNELS,
     SELECTION,
     KernelLike,
-    RandomState,
     Scoring,
     Several,
     check_parameters,
@@ -112,7 +112,7 @@ class SparseRankRLS(ExactRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         ties: str = "include",
         balance: str = "examples",
         regression_weight: float = 0.0,
@@ -200,7 +200,7 @@ class SparseRankRLSCV(ExactChooser):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         ties: Several[str] = "include",
         balance: Several[str] = "examples",
         regression_weight: float = 0.0,

@@ -15,6 +15,7 @@ from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Data, Features, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
+from rankrls._typing import Array, Params, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models.fitted import Fitted
@@ -71,8 +72,8 @@ class KernelGrid:
         Keyword arguments of a callable kernel.
     """
 
-    values: Mapping[str, Any]
-    params: Mapping[str, Any] | None = None
+    values: Params
+    params: Params | None = None
 
     @classmethod
     def of(
@@ -81,7 +82,7 @@ class KernelGrid:
         gamma: Several[float | None],
         degree: Several[int],
         coef0: Several[float],
-        kernel_params: Mapping[str, Any] | None,
+        kernel_params: Params | None,
     ) -> KernelGrid:
         """The kernels of an estimator's parameters, which are checked."""
         values = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
@@ -111,9 +112,9 @@ class KernelGrid:
             return "features"
         return "kernel" if special == ["precomputed"] else "objects"
 
-    def resolved(self, X: Any) -> list[tuple[Kernel, dict[str, Any]]]:
+    def resolved(self, X: Any) -> list[tuple[Kernel, Values]]:
         """Every kernel with its default parameters filled in from X, and what it chooses."""
-        found: dict[tuple[Any, ...], tuple[Kernel, dict[str, Any]]] = {}
+        found: dict[tuple[Any, ...], tuple[Kernel, Values]] = {}
         for values in combinations(self.values):
             kernel = resolve_kernel(
                 X, values["kernel"], values["gamma"], values["degree"], values["coef0"], self.params
@@ -206,7 +207,7 @@ class Spec(ABC, Generic[S]):
     kind: XKind = "features"
     signed: bool = False
     regression_weight: float = 0.0
-    grid: NDArray[np.float64] | None = None
+    grid: Array | None = None
     measure: Measure | None = None
     rule: str = "best"
     verbose: int = 0

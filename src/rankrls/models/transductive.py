@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._errors import InputError
+from rankrls._typing import Mask, Params, RandomState
 from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
@@ -25,7 +26,6 @@ from rankrls.models.parameters import (
     Check,
     EachOf,
     KernelLike,
-    RandomState,
     Scoring,
     Several,
     check_parameters,
@@ -182,7 +182,7 @@ class TransductiveRankRLS(PartlyLabelledRanker):
         gamma: float | None = None,
         degree: int = 3,
         coef0: float = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         ties: str = "include",
@@ -285,7 +285,7 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
         gamma: Several[float | None] = None,
         degree: Several[int] = 3,
         coef0: Several[float] = 1.0,
-        kernel_params: Mapping[str, Any] | None = None,
+        kernel_params: Params | None = None,
         n_basis: int | None = None,
         basis_indices: Sequence[int] | None = None,
         ties: str = "include",
@@ -346,7 +346,7 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
         return few_folds(self.cv, spec.measure, known, spec.regression_weight)
 
 
-def _check_whole_queries(data: LabelledItems, labelled: NDArray[np.bool_]) -> None:
+def _check_whole_queries(data: LabelledItems, labelled: Mask) -> None:
     """Refuse queries with labels in some of their rows only."""
     codes = data.layout.codes
     partly = np.flatnonzero(~labelled & np.isin(codes, codes[labelled]))

@@ -21,9 +21,9 @@ from scipy import linalg, sparse
 from rankrls._arrays import as_floats, to_device_of, to_host
 from rankrls._errors import InputError
 from rankrls._rows import take_items
+from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.numerics.eigen import EPS, check_semidefinite, symmetric_eigen
-from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.scorer import Scorer
 
 _CONDITION = 1e7
@@ -49,14 +49,14 @@ class Basis:
     """
 
     kernel: Kernel
-    items: Any
+    items: Matrix
     to_items: Array
     rows_first: bool
     numbers: Index | None = None
     of_features: Array | None = None
 
     @classmethod
-    def build(cls, kernel: Kernel, items: Any, numbers: Index | None = None, K: Array | None = None) -> Basis:
+    def build(cls, kernel: Kernel, items: Matrix, numbers: Index | None = None, K: Array | None = None) -> Basis:
         """Whiten ``K_RR``: by Cholesky if it is well conditioned, otherwise by its eigenvectors. O(r^3).
 
         Parameters
@@ -105,7 +105,7 @@ class Basis:
         weights = None if self.of_features is None else self.of_features @ to_device_of(coefficients, self.of_features)
         return Scorer(weights, a, self.kernel, self.items)
 
-    def features(self, X: Any) -> BasisFeatures:
+    def features(self, X: Matrix) -> BasisFeatures:
         """The features of items X, evaluated when rows of them are asked for."""
         columns = self.kernel.columns(self.items)
         if self.of_features is not None:
@@ -120,7 +120,7 @@ class Basis:
 class BasisFeatures:
     """An (m, columns) matrix that is evaluated when its rows are asked for."""
 
-    X: Any
+    X: Matrix
     evaluate: Callable[[Any], Array]
     n_columns: int
 
@@ -129,7 +129,7 @@ class BasisFeatures:
         """Items and columns."""
         return len(self.X) if isinstance(self.X, list) else int(self.X.shape[0]), self.n_columns
 
-    def __getitem__(self, rows: Any) -> Array:
+    def __getitem__(self, rows: Matrix) -> Array:
         return self.evaluate(take_items(self.X, rows))
 
 

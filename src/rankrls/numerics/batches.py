@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from rankrls._arrays import chunk_values, device_of, joined, namespace, on_device, taken, to_device_of, to_host
+from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.eigen import unit_of_rounding
-from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.ties import ROUNDED
 from rankrls.numerics.units import GOAL, LARGE, ROUNDS, solve, without_own
 
 
 def predictions(
-    Z: Any, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Any, Index] | None
+    Z: Matrix, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Matrix, Index] | None
 ) -> tuple[Array, Array, Array | None]:
     """``F f`` of every unit by the model without it, (alphas, rows), how far it may be off, and the scores of means.
 
@@ -59,21 +59,21 @@ def predictions(
     return out, off, levels
 
 
-def least_residual(Z: Any) -> float:
+def least_residual(Z: Matrix) -> float:
     """Where conjugate gradients end, relative to the scores, in the precision of Z."""
     return max(GOAL, 4.0 * unit_of_rounding(Z))
 
 
 def dual_predictions(
-    V: Any,
+    V: Matrix,
     t: Array,
     bounds: Index,
     values: Array,
     rest: Array,
     D: Array,
     right: Array,
-    large: Any,
-    means: tuple[Any, Index] | None,
+    large: Matrix,
+    means: tuple[Matrix, Index] | None,
 ) -> tuple[Array, Array, Array | None]:
     """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``; and scores of means.
 
@@ -131,13 +131,13 @@ def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = F
             yield np.where(real, bounds[some, None] + np.arange(u), bounds[some, None]), real
 
 
-def _rows(Z: Any, at: Index, real: Any) -> Any:
+def _rows(Z: Matrix, at: Index, real: Matrix) -> Matrix:
     """Rows of some units, (units, length, n), zero where they fill up."""
     own = namespace(Z).reshape(taken(Z, at.ravel()), (*at.shape, Z.shape[1]))
     return own if real.all() else own * to_device_of(real.astype(np.float64)[..., None], Z)
 
 
-def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any, Array]:
+def _iterate(Z: Matrix, t: Matrix, Dt: Matrix, full: Matrix, right: Matrix) -> tuple[Matrix, Matrix, Array]:
     """All units and alphas by conjugate gradients, (units, alphas, rows); which have not settled, and their terms.
 
     Alphas fall, and larger ones settle first: these are dropped from the front.
@@ -178,16 +178,16 @@ def _iterate(Z: Any, t: Any, Dt: Any, full: Any, right: Any) -> tuple[Any, Any, 
     return P + xp.concat([*settled, x], axis=1), still, np.sqrt(to_host(terms))
 
 
-def _smoothed(v: Any, Z: Any, Dt: Any) -> Any:
+def _smoothed(v: Matrix, Z: Matrix, Dt: Matrix) -> Matrix:
     """``S v`` of each unit and alpha, (units, alphas, rows)."""
     return ((v @ Z) * Dt) @ namespace(Z).matrix_transpose(Z)
 
 
-def _inner(a: Any, b: Any) -> Any:
+def _inner(a: Matrix, b: Matrix) -> Matrix:
     return namespace(a).sum(a * b, axis=-1)
 
 
-def _direct(Z: Any, t: Any, root: Array, right: Array) -> Array:
+def _direct(Z: Matrix, t: Matrix, root: Array, right: Array) -> Array:
     """Some units for one alpha, by the smaller of their two Gram matrices."""
     xp = namespace(Z)
     B = Z * to_device_of(root, Z)
@@ -200,7 +200,7 @@ def _direct(Z: Any, t: Any, root: Array, right: Array) -> Array:
     return to_host(B @ to_device_of(_solved(eye - Bt @ B, x), Z))[..., 0]
 
 
-def _solved(A: Any, b: Any) -> Array:
+def _solved(A: Matrix, b: Matrix) -> Array:
     """Solutions of symmetric systems, (systems, unknowns, columns), on the host; singular ones are solved there."""
     try:
         found = np.array(to_host(namespace(A).linalg.solve(A, b)))

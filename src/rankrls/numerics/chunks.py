@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._compiled import n_threads, one_blas_thread, stream_threads
+from rankrls._typing import Index, Matrix
 from rankrls.numerics.runs import edges, group_means
 
 T = TypeVar("T")
@@ -23,7 +23,7 @@ CHUNK_VALUES = 1 << 18
 """Values of a chunk of rows, about: 2 MB stay in the cache of one processor."""
 
 
-def chunks(starts: NDArray[np.intp], rows: int) -> list[tuple[int, int]]:
+def chunks(starts: Index, rows: int) -> list[tuple[int, int]]:
     """Runs ``(a, b)`` of whole queries ``a`` to ``b - 1`` with about so many rows; a longer query is a run by itself.
 
     Parameters
@@ -44,7 +44,7 @@ def chunks(starts: NDArray[np.intp], rows: int) -> list[tuple[int, int]]:
     return list(zip(cuts[:-1], cuts[1:], strict=True))
 
 
-def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
+def pieces(graph: Matrix, n_rows: int) -> tuple[list[Any], Any]:
     """A long query as pieces of about so many rows, and the graph of the pieces' means; their ``L`` add up to this.
 
     A piece is a run of whole classes, or a part of a long class.
@@ -89,7 +89,7 @@ def map_chunks(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         yield from stream_threads(function, work, threads=min(len(work), n_threads()))
 
 
-def left_fold(results: Iterable[Any]) -> Any:
+def left_fold(results: Iterable[Any]) -> Matrix:
     """The sum of the results from left to right, in the memory of the first."""
     iterator = iter(results)
     total = next(iterator)

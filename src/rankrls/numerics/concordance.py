@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import expit, logit, ndtri
+
+from rankrls._typing import Array, Index
 
 CONFIDENCE = 0.95
 """The usual level."""
@@ -13,9 +14,7 @@ CONFIDENCE = 0.95
 METHOD = "normal on the logit scale, Hoeffding projection; Clopper-Pearson over disjoint pairs at 0 and 1"
 
 
-def concordance_interval(
-    score: NDArray[np.float64], error: NDArray[np.float64], disjoint: int, confidence: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def concordance_interval(score: Array, error: Array, disjoint: int, confidence: float) -> tuple[Array, Array]:
     """Low and high ends.
 
     On the logit scale, where the ends stay inside (0, 1). A score of 0 or 1 has no standard error: then as many
@@ -33,14 +32,14 @@ def concordance_interval(
     return low, high
 
 
-def ordered_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
+def ordered_pairs(y: Array, codes: Index) -> int:
     """How many pairs inside queries have different labels. O(m log m)."""
     query, alike = _label_counts(y, codes)
     inside = np.bincount(query, alike).astype(np.int64)
     return int((inside**2).sum() - (alike**2).sum()) // 2
 
 
-def disjoint_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
+def disjoint_pairs(y: Array, codes: Index) -> int:
     """The most pairs of different labels inside queries that share no item. O(m log m)."""
     query, alike = _label_counts(y, codes)
     inside = np.bincount(query, alike).astype(np.int64)
@@ -49,7 +48,7 @@ def disjoint_pairs(y: NDArray[np.float64], codes: NDArray[np.intp]) -> int:
     return int(np.minimum(inside // 2, inside - largest).sum())
 
 
-def _label_counts(y: NDArray[np.float64], codes: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _label_counts(y: Array, codes: Index) -> tuple[Index, Index]:
     """The query of each set of equal labels inside a query, and how many there are."""
     order = np.lexsort((y, codes))
     y = y[order]
@@ -60,13 +59,13 @@ def _label_counts(y: NDArray[np.float64], codes: NDArray[np.intp]) -> tuple[NDAr
 
 
 def judged_pairs(
-    differences: NDArray[np.float64],
-    order: NDArray[np.float64],
-    i: NDArray[np.intp],
-    j: NDArray[np.intp],
+    differences: Array,
+    order: Array,
+    i: Index,
+    j: Index,
     n_items: int,
-    weight: NDArray[np.float64] | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    weight: Array | None = None,
+) -> tuple[Array, Array]:
     """Concordance of some pairs under each alpha, and its standard error from the items' sums.
 
     ``order`` is 1 where the first item should come out ahead, and -1 elsewhere.
@@ -79,12 +78,12 @@ def judged_pairs(
 
 
 def item_values(
-    right: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    i: NDArray[np.intp],
-    j: NDArray[np.intp],
+    right: Array,
+    weight: Array,
+    i: Index,
+    j: Index,
     n_items: int,
-) -> NDArray[np.float64]:
+) -> Array:
     """A value of each item, (items, columns): their mean is the share of right pairs, with its standard error.
 
     They are the share plus multiples of the items' sums of residuals (the projection of Hoeffding 1948). The variance
@@ -101,16 +100,14 @@ def item_values(
     return np.asarray(share + n_items * np.sqrt(1.0 - np.minimum(twice, 0.5)) * sums)
 
 
-def _sums_of_items(
-    residuals: NDArray[np.float64], i: NDArray[np.intp], j: NDArray[np.intp], n_items: int
-) -> NDArray[np.float64]:
+def _sums_of_items(residuals: Array, i: Index, j: Index, n_items: int) -> Array:
     """Sums of the pairs' residuals (pairs, columns) over the pairs of each item."""
     ends = np.concatenate((i, j))
     pairs = np.tile(np.arange(len(i)), 2)
     return np.asarray(sparse.csr_array((np.ones(len(ends)), (ends, pairs)), shape=(n_items, len(i))) @ residuals)
 
 
-def greedy_matching(i: NDArray[np.intp], j: NDArray[np.intp]) -> int:
+def greedy_matching(i: Index, j: Index) -> int:
     """Pairs without a common item, at least half of the most that there are."""
     used: set[int] = set()
     count = 0

@@ -11,7 +11,7 @@ from scipy.linalg.lapack import dgejsv, dpstrf
 from rankrls._arrays import device_of, namespace, on_device, to_device_of, to_host
 from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
-from rankrls.numerics.graph import Array
+from rankrls._typing import Array, Matrix
 
 EPS = float(np.finfo(np.float64).eps)
 SPAN = 1e12
@@ -20,7 +20,7 @@ _NEGATIVE = 1e-8
 """Of the largest eigenvalue: a negative one that is smaller is rounding."""
 
 
-def symmetric_eigen(S: Any, size: int) -> tuple[Array, Any]:
+def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Any]:
     """Eigenvalues, on the host, and eigenvectors of a symmetric matrix: its lower triangle, which is destroyed.
 
     Values within ``size`` units of rounding of the largest are 0. O(n^3); n x n numbers three times over.
@@ -39,7 +39,7 @@ def symmetric_eigen(S: Any, size: int) -> tuple[Array, Any]:
     return values, vectors
 
 
-def unit_of_rounding(S: Any) -> float:
+def unit_of_rounding(S: Matrix) -> float:
     """The spacing of numbers around 1 in the precision of an array."""
     return float(namespace(S).finfo(S.dtype).eps)
 
@@ -103,7 +103,7 @@ def definite_inverse(A: Array, name: str) -> Array:
         return np.asarray(linalg.pinvh(A))
 
 
-def cholesky_solution(S: Any, B: Any, alpha: float) -> Array | None:
+def cholesky_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
     """``(S + alpha I)^-1 B``, or None if alpha is lost in rounding of S or S is indefinite. S is left as it is."""
     n = S.shape[0]
     if on_device(S):
@@ -119,7 +119,7 @@ def cholesky_solution(S: Any, B: Any, alpha: float) -> Array | None:
     return np.asarray(linalg.cho_solve(factor, B, check_finite=False))
 
 
-def _device_solution(S: Any, B: Any, alpha: float) -> Array | None:
+def _device_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
     """:func:`cholesky_solution` on a device.
 
     The array API has no triangular solve: only whether there is a Cholesky factor is used.

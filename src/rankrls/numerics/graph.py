@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
 from rankrls._arrays import column, on_device, repeated
 from rankrls._cached import cached_property
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.runs import (
     SortedRows,
     dense_rows,
@@ -28,9 +28,6 @@ from rankrls.numerics.runs import (
     means_of_runs,
     runs_of,
 )
-
-Array: TypeAlias = NDArray[np.float64]
-Index: TypeAlias = NDArray[np.intp]
 
 _FAINT = 1e-6
 """Rows of F whose squared length is at most this share of the largest lose three digits when F is inverted."""
@@ -183,7 +180,7 @@ class LabelledGraph(SortedRows):
         taken = self.subset(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
         return replace(taken, first_row=0, first_query=0)
 
-    def subset(self, rows: Any, classes: Any, queries: Any) -> LabelledGraph:
+    def subset(self, rows: Matrix, classes: Matrix, queries: Matrix) -> LabelledGraph:
         """The graph of the rows and classes of some queries."""
         return replace(
             self,
@@ -212,7 +209,7 @@ class LabelledGraph(SortedRows):
         """Classes of each query."""
         return np.diff(self.query_classes)
 
-    def read(self, X: Any, scale: Array | None = None) -> tuple[Any, Any]:
+    def read(self, X: Matrix, scale: Array | None = None) -> tuple[Matrix, Any]:
         """Deviations of the items from the means of their queries, (m, n), and these means, (q, n).
 
         Measured from each query's first row, so that a constant column is exactly 0 and an offset costs no digits.
@@ -232,7 +229,7 @@ class LabelledGraph(SortedRows):
         deviations(X, rows, self.starts, self.weights, scale, D, means)
         return D, means
 
-    def factor(self, D: Any, means: Any) -> Any:
+    def factor(self, D: Matrix, means: Matrix) -> Matrix:
         """``F X`` from :meth:`read`, or ``F X V`` from the products of both with V; in the memory of D."""
         root, r1, r2 = self._roots
         of_class = means_of_runs(D, self.weights, self.class_starts) if self.excludes_ties else None
@@ -244,7 +241,7 @@ class LabelledGraph(SortedRows):
             D += repeated(float(np.sqrt(self.e3)) * means, self.lengths) * column(root, D)
         return D
 
-    def factor_rows(self, X: Any) -> Any:
+    def factor_rows(self, X: Matrix) -> Matrix:
         """``F X``, (m, n)."""
         if self.excludes_ties or self.e3:
             return self.factor(*self.read(X))
@@ -283,7 +280,7 @@ class LabelledGraph(SortedRows):
         return self.factored(self.y)
 
     @property
-    def unseen(self) -> NDArray[np.bool_]:
+    def unseen(self) -> Mask:
         """Items whose scores cannot be read from ``F f``: they are compared with nothing, or weigh next to nothing."""
         return self.weights * np.repeat(self.e1, self.class_lengths) <= self.faint
 
@@ -389,11 +386,11 @@ class PreferenceGraph(SortedRows):
         starts = lengths_to_starts(np.diff(self.starts)[which])
         return replace(self._subset(runs_of(self.starts, which)), starts=starts, first_row=0, first_query=0)
 
-    def _subset(self, rows: Any) -> PreferenceGraph:
+    def _subset(self, rows: Matrix) -> PreferenceGraph:
         names = ("rows", "winners", "losers", "strength", "weights")
         return replace(self, **{name: getattr(self, name)[rows] for name in names})
 
-    def read(self, X: Any) -> tuple[Array, None]:
+    def read(self, X: Matrix) -> tuple[Array, None]:
         """Differences of winners and losers, (p, n); there are no means."""
         D = dense_rows(X, self.winners)
         D -= dense_rows(X, self.losers)
@@ -404,7 +401,7 @@ class PreferenceGraph(SortedRows):
         D *= self.scale[:, None]
         return D
 
-    def factor_rows(self, X: Any) -> Array:
+    def factor_rows(self, X: Matrix) -> Array:
         """``F X``, (p, n)."""
         return self.factor(*self.read(X))
 
@@ -438,7 +435,7 @@ class PreferenceGraph(SortedRows):
         return (self.scale * self.strength)[:, None]
 
     @property
-    def unseen(self) -> NDArray[np.bool_]:
+    def unseen(self) -> Mask:
         """No preference: every margin can be read from ``F f``."""
         return np.zeros(self.n_rows, dtype=bool)
 

@@ -24,10 +24,11 @@ from rankrls._arrays import (
     to_host,
 )
 from rankrls._compiled import stream_threads
+from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics import batches
 from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.eigen import unit_of_rounding
-from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_means
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother, centred_items, regresses
 from rankrls.numerics.ties import ROUNDED, tie
@@ -62,7 +63,7 @@ class Rounding(NamedTuple):
 def hold_out(
     smoother: Smoother,
     graph: Graph,
-    X: Any,
+    X: Matrix,
     alphas: Array,
     *,
     units: Index | None = None,
@@ -156,7 +157,7 @@ def _unscaled(graph: Graph) -> Array:
 
 
 def _rounding(
-    smoother: Smoother, graph: Graph, alphas: Array, rows: tuple[Any, Any], turned: tuple[Any, Any]
+    smoother: Smoother, graph: Graph, alphas: Array, rows: tuple[Matrix, Any], turned: tuple[Matrix, Any]
 ) -> Rounding:
     """Of deviations and means of queries, in the features and in the coordinates of the smoother."""
     spreads = smoother.spreads
@@ -199,7 +200,7 @@ def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
 def hold_out_chunks(
     smoother: Smoother,
     graph: Graph,
-    X: Any,
+    X: Matrix,
     alphas: Array,
     judge: Callable[[Graph, Array], R],
     *,
@@ -258,7 +259,7 @@ def _with_levels(sizes: Array, graph: Graph) -> Array:
 
 
 def _add_unseen(
-    scores: Array, graph: Graph, bounds: Index, deviations: Array, Z: Any, error: Array, D: Array, right: Array
+    scores: Array, graph: Graph, bounds: Index, deviations: Array, Z: Matrix, error: Array, D: Array, right: Array
 ) -> None:
     """Put in what F does not see: scores of the unseen items, from their deviations and their unit's model.
 

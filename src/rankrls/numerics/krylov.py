@@ -23,15 +23,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 
 from rankrls._compiled import compiled
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.eigen import EPS
-from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
+from rankrls.numerics.graph import Graph, PreferenceGraph
 from rankrls.numerics.products import LaplacianProduct
 
 _PRECISION = 4.0 * EPS
@@ -90,9 +90,9 @@ class KernelSystem:
     n_watched : int
     """
 
-    K: Any
+    K: Matrix
     graph: Graph
-    watched: Any = None
+    watched: Matrix = None
     n_watched: int = 0
 
     @property
@@ -185,7 +185,7 @@ class KrylovRun:
         return np.asarray((self.zeta * np.sqrt(self.squared) / self.right_norm)[self._place])
 
     @property
-    def running(self) -> NDArray[np.bool_]:
+    def running(self) -> Mask:
         """Which alphas still move."""
         return np.asarray(self._place < self.active)
 

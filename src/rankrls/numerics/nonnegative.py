@@ -8,13 +8,12 @@ chapter 23).
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg
 
-from rankrls.numerics.graph import Array, Graph, Index
+from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls.numerics.graph import Graph
 from rankrls.numerics.holdout import make_ties
 from rankrls.numerics.smoother import Equations
 
@@ -51,7 +50,7 @@ def signed_path(equations: Equations, alphas: Array, signs: Signs) -> Array:
     return out + 0.0  # no -0
 
 
-def _solve(A: Array, B: Array, bounded: NDArray[np.bool_]) -> Array:
+def _solve(A: Array, B: Array, bounded: Mask) -> Array:
     """Minimise ``x'Ax - 2 b'x`` over x with ``x_j >= 0`` where bounded, for each column b of B."""
     for ridge in (0.0, 1e-13, 1e-11, 1e-9):
         try:
@@ -97,7 +96,7 @@ def _solved_again(R: Array, target: Array, x: Array) -> Array:
 def hold_out_signed(
     equations: Equations,
     graph: Graph,
-    X: Any,
+    X: Matrix,
     alphas: Array,
     signs: Signs,
     *,

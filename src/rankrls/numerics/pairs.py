@@ -16,14 +16,14 @@ intercept each; from a query of two items nothing is left that its intercept cou
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from rankrls._compiled import compiled
+from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.eigen import EPS, check_semidefinite
-from rankrls.numerics.graph import Array, Index, LabelledGraph
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.runs import group_sums
 from rankrls.numerics.smoother import DualSmoother, Smoother
 
@@ -67,7 +67,7 @@ def _is_regression(graph: LabelledGraph) -> bool:
 
 
 def leave_pair_out(
-    smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, balance: str = "examples"
+    smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, balance: str = "examples"
 ) -> tuple[Array, Array]:
     """Concordance of all pairs of different labels inside queries, each pair left out in its turn.
 
@@ -112,7 +112,7 @@ def leave_pair_out(
 
 
 def concordance_of_targets(
-    smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, balance: str = "examples"
+    smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, balance: str = "examples"
 ) -> Array:
     """What :func:`leave_pair_out` gives as score, for each target of the graph by itself: (targets, alphas).
 
@@ -137,7 +137,7 @@ def concordance_of_targets(
 
 
 def held_out_margins(
-    smoother: Smoother, graph: LabelledGraph, X: Any, alphas: Array, i: Index, j: Index, balance: str = "examples"
+    smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, i: Index, j: Index, balance: str = "examples"
 ) -> Array:
     """Scores of items ``i`` (rows of X) less those of ``j`` by the model without the two, (pairs, alphas); 0 for ties.
 
@@ -174,7 +174,7 @@ class _Plan:
     taken: float
 
     @classmethod
-    def of(cls, s: Smoother, graph: LabelledGraph, X: Any) -> _Plan:
+    def of(cls, s: Smoother, graph: LabelledGraph, X: Matrix) -> _Plan:
         lengths = graph.lengths
         w = graph.weights
         regression = _is_regression(graph)

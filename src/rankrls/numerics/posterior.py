@@ -23,7 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.numerics.graph import Array, Graph
+from rankrls._typing import Array
+from rankrls.numerics.graph import Graph
 from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
 
 

@@ -14,16 +14,16 @@ since each other item loses two of its many preferences: conjugate gradients, fo
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from rankrls._arrays import squared_lengths
 from rankrls._errors import InputError
+from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.eigen import EPS, symmetric_eigen
-from rankrls.numerics.graph import Array, Index, PreferenceGraph
+from rankrls.numerics.graph import PreferenceGraph
 from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.smoother import Equations
 
@@ -43,7 +43,7 @@ def kernel_features(K: Array) -> Array:
     return np.asarray(vectors[:, live] * np.sqrt(values[live]))
 
 
-def feature_rounding(Z: Any) -> tuple[Array, Array]:
+def feature_rounding(Z: Matrix) -> tuple[Array, Array]:
     """Sizes of the items (items,) and units of the weights (d,): see :func:`hold_out_items`."""
     if sparse.issparse(Z):
         squares = Z.multiply(Z)
@@ -63,7 +63,7 @@ def kernel_rounding(Z: Array) -> tuple[Array, Array]:
 
 
 def hold_out_items(
-    Z: Any,
+    Z: Matrix,
     graph: PreferenceGraph,
     folds: Sequence[tuple[Index, Index]],
     weights: Callable[[Equations], Array],

@@ -19,8 +19,9 @@ from scipy import sparse
 
 from rankrls._compiled import compiled, n_threads
 from rankrls._rows import offset_columns, shift_columns
+from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.chunks import CHUNK_VALUES, R, map_chunks
-from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import averaging, group_means
 
 _FEW = 0.3
@@ -34,11 +35,11 @@ _FEW_GROUPS = 16
 class FeatureProducts:
     """Products with some rows of X and with their transpose: dense (float32 or float64) or CSR, on all threads."""
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Matrix) -> None:
         self.X = X
         self.shape = X.shape
         self.sparse = sparse.issparse(X)
-        self.parts: tuple[Any, Any, Any] = (X.data, X.indices, X.indptr) if self.sparse else (None, None, None)
+        self.parts: tuple[Matrix, Matrix, Any] = (X.data, X.indices, X.indptr) if self.sparse else (None, None, None)
 
     def scores(self, rows: Index, p: Array) -> Array:
         """``X p`` for some rows."""
@@ -145,7 +146,7 @@ class _OnePass:
         near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
         # mean rows have at least as many entries as a row of X: too many are seen before they are made
         entries = sum(len(change) for _, change in levels) * (X.nnz // max(1, X.shape[0]))
-        self.means: list[tuple[Any, Array, Index]] = []
+        self.means: list[tuple[Matrix, Array, Index]] = []
         self.pays = near and entries <= _FEW * X.nnz
         for starts, change in levels if self.pays else ():
             share = averaging(self.weights, starts).data
@@ -173,7 +174,7 @@ class _OnePass:
         return out
 
 
-def sparse_equations(graph: Graph, X: Any) -> tuple[Array, Array]:
+def sparse_equations(graph: Graph, X: Matrix) -> tuple[Array, Array]:
     """``X'LX`` and ``X'F't`` of sparse rows, by sparse products with L's diagonal and its means."""
     if isinstance(graph, PreferenceGraph):
         X = shift_columns(X, *offset_columns(X))

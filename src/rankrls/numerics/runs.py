@@ -11,6 +11,7 @@ from scipy import sparse
 
 from rankrls._arrays import as_floats, joined, namespace, on_device, repeated, taken, to_device_of
 from rankrls._compiled import compiled
+from rankrls._typing import Array, Index, Mask, Matrix
 
 _TOGETHER = 64
 """Runs whose means on a device are one product."""
@@ -20,7 +21,7 @@ _TOGETHER = 64
 class SortedRows:
     """Rows of F in the order of their queries."""
 
-    rows: NDArray[np.intp]
+    rows: Index
 
     @property
     def n_rows(self) -> int:
@@ -63,7 +64,7 @@ def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-
             mean[c] += first[c]
 
 
-def device_deviations(X: Any, starts: NDArray[np.intp], weights: NDArray[np.float64]) -> tuple[Any, Any]:
+def device_deviations(X: Matrix, starts: Index, weights: Array) -> tuple[Matrix, Any]:
     """What :func:`deviations` finds, for rows on a device that are gathered already."""
     lengths = np.diff(starts)
     first = taken(X, starts[:-1])
@@ -73,7 +74,7 @@ def device_deviations(X: Any, starts: NDArray[np.intp], weights: NDArray[np.floa
     return D, means + first
 
 
-def means_of_runs(X: Any, weights: NDArray[np.float64], starts: NDArray[np.intp]) -> Any:
+def means_of_runs(X: Matrix, weights: Array, starts: Index) -> Matrix:
     """Weighted means of the rows of each run, (runs, n), on the device of X.
 
     The array API adds up by products only: those of a few runs are one, with a dense matrix.
@@ -92,7 +93,7 @@ def means_of_runs(X: Any, weights: NDArray[np.float64], starts: NDArray[np.intp]
     return joined(out)
 
 
-def dense_rows(X: Any, rows: Any) -> Any:
+def dense_rows(X: Matrix, rows: Matrix) -> Matrix:
     """Some rows of X in new memory: dense, float64, one row after the other; on a device maybe a view."""
     block = taken(X, rows) if on_device(X) else X[rows]
     if on_device(block):
@@ -100,37 +101,35 @@ def dense_rows(X: Any, rows: Any) -> Any:
     return np.ascontiguousarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
 
 
-def group_sums(values: NDArray[np.float64], starts: NDArray[np.intp]) -> NDArray[np.float64]:
+def group_sums(values: Array, starts: Index) -> Array:
     """Sums over runs of the last axis, none of them empty."""
     if not values.shape[-1]:
         return np.zeros((*values.shape[:-1], 0))
     return np.add.reduceat(values, starts[:-1], axis=-1)
 
 
-def group_means(
-    values: NDArray[np.float64], weights: NDArray[np.float64], starts: NDArray[np.intp]
-) -> NDArray[np.float64]:
+def group_means(values: Array, weights: Array, starts: Index) -> Array:
     """Weighted means over runs of the last axis, none of them empty."""
     return np.asarray(group_sums(values * weights, starts) / group_sums(weights, starts))
 
 
-def averaging(weights: NDArray[np.float64], starts: NDArray[np.intp]) -> sparse.csr_array:
+def averaging(weights: Array, starts: Index) -> sparse.csr_array:
     """The sparse matrix of weighted means over runs of rows, (runs, m)."""
     share = weights / np.repeat(group_sums(weights, starts), np.diff(starts))
     return sparse.csr_array((share, np.arange(len(weights)), starts), shape=(len(starts) - 1, len(weights)))
 
 
-def edges(new: NDArray[np.bool_]) -> NDArray[np.intp]:
+def edges(new: Mask) -> Index:
     """Where runs begin, and the number of rows."""
     return np.append(np.flatnonzero(new), len(new)).astype(np.intp)
 
 
-def lengths_to_starts(lengths: NDArray[np.intp]) -> NDArray[np.intp]:
+def lengths_to_starts(lengths: Index) -> Index:
     """Where runs of these lengths begin, and the number of rows."""
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.intp)
 
 
-def runs_of(starts: NDArray[np.intp], which: NDArray[np.intp]) -> NDArray[np.intp]:
+def runs_of(starts: Index, which: Index) -> Index:
     """The numbers inside some runs, one run after the other."""
     lengths = np.diff(starts)[which]
     ends = np.cumsum(lengths)

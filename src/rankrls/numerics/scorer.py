@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import as_floats, chunk_values, joined, on_device, to_device_of, to_host
 from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._rows import row_slices, take_items
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 
 _LINEAR = Kernel("linear")
@@ -40,13 +40,13 @@ class Scorer:
         Which columns of a given kernel matrix the coefficients weigh; all by default.
     """
 
-    weights: NDArray[np.float64] | None = None
-    coefficients: NDArray[np.float64] | None = None
+    weights: Array | None = None
+    coefficients: Array | None = None
     kernel: Kernel = _LINEAR
-    items: Any = None
-    columns: NDArray[np.intp] | None = None
+    items: Matrix = None
+    columns: Index | None = None
 
-    def __call__(self, X: Any) -> NDArray[np.float64]:
+    def __call__(self, X: Matrix) -> Array:
         """Scores of items, (rows, columns). O(rows n) or O(rows items n) for each column, in blocks of rows.
 
         With a kernel given as a matrix, X holds its values between these items and the training items.
@@ -64,7 +64,7 @@ class Scorer:
         W, a, items = (None if v is None else to_host(v) for v in (self.weights, self.coefficients, self.items))
         return replace(self, weights=W, coefficients=a, items=items)
 
-    def over(self, kept: NDArray[np.bool_] | None) -> Scorer:
+    def over(self, kept: Mask | None) -> Scorer:
         """The same functions where a given kernel matrix has columns for all rows, not only for those that are kept."""
         if kept is None or self.kernel.name != "precomputed" or self.coefficients is None:
             return self
@@ -89,17 +89,17 @@ class Scorer:
         )
 
 
-def expansion_scores(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64]) -> NDArray[np.float64]:
+def expansion_scores(X: Matrix, columns: Callable[[Any], Any], a: Array) -> Array:
     """``K a`` for coefficients (items,) or (items, columns), block by block."""
     return _by_blocks(X, columns, a, _EXPANSION_ROWS)
 
 
-def linear_scores(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
+def linear_scores(X: Matrix, W: Array) -> Array:
     """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
     return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, as_floats, W, _PREDICT_ROWS)
 
 
-def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], step: int) -> NDArray[np.float64]:
+def _by_blocks(X: Matrix, columns: Callable[[Any], Any], a: Array, step: int) -> Array:
     m = len(X) if isinstance(X, list) else X.shape[0]
     if on_device(X):
         step = max(1, chunk_values(X) // max(X.shape[1], a.shape[0]))
@@ -114,7 +114,7 @@ def _by_blocks(X: Any, columns: Callable[[Any], Any], a: NDArray[np.float64], st
     return out
 
 
-def _products(X: Any, W: NDArray[np.float64]) -> NDArray[np.float64]:
+def _products(X: Matrix, W: Array) -> Array:
     """``X W`` in float64. One column is summed row by row: BLAS rounds equal rows differently."""
     X = X.astype(np.float64, copy=False)
     if W.ndim == 2 and W.shape[1] != 1:

@@ -32,6 +32,7 @@ from rankrls._arrays import (
 )
 from rankrls._errors import InputError
 from rankrls._rows import offset_columns, shift_columns
+from rankrls._typing import Array, Matrix
 from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks, pieces
 from rankrls.numerics.eigen import (
     EPS,
@@ -42,7 +43,7 @@ from rankrls.numerics.eigen import (
     lost_feature,
     symmetric_eigen,
 )
-from rankrls.numerics.graph import Array, Graph, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.products import sparse_equations
 from rankrls.numerics.runs import dense_rows
 
@@ -78,7 +79,7 @@ class Equations:
     whitening: Array | None = None
 
     @classmethod
-    def of(cls, graph: Graph, X: Any) -> Equations:
+    def of(cls, graph: Graph, X: Matrix) -> Equations:
         """Of one block, O(m n^2); of preferences between fewer items, O(items n^2 + preferences n)."""
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
             gram, right = sparse_equations(graph, X)
@@ -91,7 +92,7 @@ class Equations:
         return cls(gram, right, graph.n_rows)
 
     @classmethod
-    def of_factored(cls, graph: Graph, Z: Any) -> Equations:
+    def of_factored(cls, graph: Graph, Z: Matrix) -> Equations:
         """Of one block, from ``Z = F X``."""
         return cls(Z.T @ Z, Z.T @ to_device_of(graph.target, Z), graph.n_rows)
 
@@ -151,7 +152,7 @@ class Equations:
         return w if self.whitening is None else to_host(self.whitening @ to_device_of(w, self.whitening))
 
 
-def normal_equations(graph: Graph, X: Any) -> Equations:
+def normal_equations(graph: Graph, X: Matrix) -> Equations:
     """The equations of data in memory: the sum of their chunks from left to right, on all threads."""
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
         return Equations.of(graph, X)
@@ -167,7 +168,7 @@ def normal_equations(graph: Graph, X: Any) -> Equations:
     return total
 
 
-def _in_pieces(graph: Any, X: Any, rows: int, several: Any) -> Iterator[Equations]:
+def _in_pieces(graph: Matrix, X: Matrix, rows: int, several: Matrix) -> Iterator[Equations]:
     """The equations of the pieces of a long query, and those of the pieces' means."""
 
     def equations(piece: LabelledGraph) -> tuple[Equations, Any]:
@@ -338,7 +339,7 @@ class DualEquations:
         return cls(graph, K, joined(unseen), joined(means))
 
     @classmethod
-    def of_features(cls, X: Any, graph: Graph) -> DualEquations:
+    def of_features(cls, X: Matrix, graph: Graph) -> DualEquations:
         """The linear kernel of features that are more than items. O(m^2 n).
 
         ``F X`` is held for dense X, so that no offset is squared; for CSR the kernel matrix, columns that are stored in
@@ -435,7 +436,7 @@ def item_coefficients(graph: Graph, c: Array) -> Array:
     return a if isinstance(graph, PreferenceGraph) else graph.restore(a.T).T
 
 
-def feature_weights(graph: Graph, X: Any, a: Array) -> Array:
+def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
     """``X'a`` for coefficients of items that sum to 0 over queries: X is measured from there, so that an offset of a
     column costs no digits. (n, columns).
     """
@@ -447,7 +448,7 @@ def feature_weights(graph: Graph, X: Any, a: Array) -> Array:
     return to_host(sum(part.read(X)[0].T @ to_device_of(a[part.rows], X) for part in parts))
 
 
-def centred_items(graph: PreferenceGraph, X: Any) -> Array:
+def centred_items(graph: PreferenceGraph, X: Matrix) -> Array:
     """The items, each measured from one that it is compared with over any number of others: (items, n)."""
     return dense_rows(X, slice(None)) - dense_rows(X, graph.components)
 

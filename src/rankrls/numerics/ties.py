@@ -11,8 +11,8 @@ import numpy as np
 
 from rankrls._compiled import balanced_blocks, compiled, map_threads, n_threads
 from rankrls._queries import QueryLayout
+from rankrls._typing import Array, Index
 from rankrls.numerics.eigen import EPS
-from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.runs import group_means
 
 ROUNDED = 64.0

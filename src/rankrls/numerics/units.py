@@ -21,7 +21,7 @@ from scipy import linalg
 from scipy.linalg.lapack import dposv
 
 from rankrls._compiled import compiled
-from rankrls.numerics.graph import Array, Index
+from rankrls._typing import Array, Index
 
 GOAL = 1e-12
 """Residuals of conjugate gradients, relative to the scores."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._errors import InputError, require_extra
+from rankrls._typing import Array
 from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
@@ -18,7 +19,6 @@ from rankrls.selection.rules import best, one_standard_error
 
 # Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
-Array = NDArray[np.float64]
 
 
 class Display:

@@ -312,7 +312,8 @@ def decided(
             known = names_of(option, getattr(encoder, option)) if option != "impute" else ()
             given[option] = [*known, *options[option]] if option != "impute" else "median"
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
-        remedy = f"Use {' '.join(map(format_setting, given, given.values()))}, or let {format_setting('columns', 'auto')} decide."
+        wanted = " ".join(map(format_setting, given, given.values()))
+        remedy = f"Use {wanted}, or let {format_setting('columns', 'auto')} decide."
         first = next(iter(options.values()))[0]
         settings = given | {"columns": "auto"}
         raise InputError(f"{text} {remedy}", parameter=min(options), column=first, settings=settings)

@@ -22,11 +22,11 @@ from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
 from rankrls._queries import query_layout
+from rankrls._typing import Array
 
 _BLOCK = 1 << 17
 """Values that are scaled at a time: 1 MiB, so that they stay in cache from the first pass over them to the last."""
 _FLOATS = (np.float64, np.float32)
-Array = NDArray[np.float64]
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):

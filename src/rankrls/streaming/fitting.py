@@ -19,11 +19,12 @@ from rankrls._checks import check_magnitude
 from rankrls._comparisons import Data, Features, Part, Parts, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._rows import check_finite_features
+from rankrls._typing import Array, Index
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.chunks import left_fold
-from rankrls.numerics.graph import Array, Graph, Index, LabelledGraph
+from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
