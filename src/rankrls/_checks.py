@@ -1,8 +1,7 @@
-"""Arguments of any function, checked: arrays of numbers, words from a list, whole numbers; and cells of text."""
+"""Arguments of any function, checked: arrays of numbers, words from a list, whole numbers."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
@@ -22,7 +21,6 @@ T = TypeVar("T")
 LARGEST = 1e40
 LEAST = 1e-40
 """Of numbers whose largest absolute value is 0 or between these, the products that a fit makes are numbers too."""
-_TRUTH = {b"true": 1.0, b"false": 0.0}
 
 
 _GROUPS = "Pass qid, one query id per row; rankrls.group_to_qid makes them from group sizes."
@@ -126,18 +124,3 @@ def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int
         also = f", or None for {none}" if none else ""
         raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)
     return int(value)
-
-
-def number(raw: bytes) -> float | None:
-    """A finite number as Python reads it, but without underscores; true and false; or None."""
-    raw = raw.strip()
-    word = _TRUTH.get(raw.lower())
-    if word is not None:
-        return word
-    if b"_" in raw:
-        return None
-    try:
-        value = float(raw)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None

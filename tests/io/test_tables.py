@@ -19,7 +19,6 @@ from hypothesis import example, given, strategies as st
 from tests.refusals import Refusal
 
 from rankrls import InputError
-from rankrls._checks import number
 from rankrls.io import load_letor, load_table, save_table
 
 BLANKS = " \t\n\r\v\f"
@@ -147,13 +146,16 @@ def test_numbers_to_the_last_bit(words):
 @example("1_000")
 @example("true")
 def test_unusual_numbers_are_read_as_float_reads_them_or_refused(word):
-    expected = number(word.encode())
+    try:
+        expected = {"true": 1.0, "false": 0.0}.get(word.strip().lower())
+        expected = float(word) if expected is None and "_" not in word else expected
+    except ValueError:
+        expected = None
     text = f"label,a,b\n0,1,2\n0,{word},3\n"
-    if expected is None:
+    if expected is None or not math.isfinite(expected):
         error = refused(text.encode())
         assert (error.row, error.column) == (1, "a")
     else:
-        assert math.isfinite(expected)
         assert read(text).X.tolist() == [[1.0, 2.0], [expected, 3.0]]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,14 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from rankrls._checks import number
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
-from rankrls.io._rows import Source, few, joined_ids, quoted
+from rankrls.io._rows import Source, few, joined_ids
 from rankrls.io._table import LetorTable
 from rankrls.io.columns import ColumnRoles, matching, plan_columns
-from rankrls.io.files import atomic_write, has_positions, sizes_beside
+from rankrls.io.files import atomic_write, has_positions, number_lines, sizes_beside
 from rankrls.io.judgements import conflict_text
 from rankrls.io.opened import ENDINGS, open_table, table_format
 from rankrls.io.preferences import PairTable, load_pairs
@@ -372,14 +370,7 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.floa
         table = read_table(path, ColumnRoles(features=("score",), labels="ignored", usual=usual), kind)
         values, both = table.X[:, 0], [(table.qid, rows.qid), (table.ids, rows.docids)]
     else:
-        raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
-        lines = raw.removeprefix(b"\xef\xbb\xbf").rstrip().split(b"\n")
-        found = [*map(number, lines)]
-        if None in found:
-            k = found.index(None)
-            message = f"a line must be one finite score; got {quoted(lines[k].strip())}."
-            raise InputError(message, file=str(path), line=k + 1)
-        values = np.array(found, dtype=np.float64)
+        values = number_lines(path, "score of one row")
     known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
     if len(values) != rows.n_rows or any([*map(str, mine)] != [*map(str, theirs)] for mine, theirs in known):
         message = f"{len(values)} scores do not fit the {rows.n_rows} rows of {rows.path}."

@@ -18,6 +18,7 @@ from typing import IO, Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.io._rows import few, quoted
 from rankrls.io.opened import table_format
@@ -28,6 +29,7 @@ _TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 _ENDS = (".query", ".group")
 """Of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
 _POSITION = ".position"
+_MOST_ROWS = 1e12
 _LONGEST_NAME = 50
 
 
@@ -126,7 +128,7 @@ def sizes_beside(
     found = given or _first_beside(path, _ENDS)
     if found is None or has_ids:
         return None
-    counts = _numbers(found, "size of one query", "group")
+    counts = number_lines(found, "size of one query", "group", whole=True).astype(np.intp).tolist()
     if sum(counts) != rows:
         message = f"the sizes add up to {sum(counts)}, but {name} has {rows} rows."
         raise InputError(message, file=str(found), parameter="group")
@@ -145,12 +147,12 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> ND
     found = _first_beside(path, (_POSITION,))
     if found is None:
         return None
-    positions = _numbers(found, "position of one row", "position")
+    positions = number_lines(found, "position of one row", "position", whole=True)
     if len(positions) != rows:
         message = f"there are {len(positions)} positions, but {path} has {rows} rows."
         raise InputError(message, file=str(found), parameter="position")
     note(f"the labels of {path} are clicks, at the positions of {found}.")
-    return np.array(positions, dtype=np.float64)
+    return positions
 
 
 def companion_paths(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
@@ -163,14 +165,36 @@ def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
     return next((Path(file) for file in companion_paths(str(path), ends) if Path(file).is_file()), None)
 
 
-def _numbers(file: Path, each: str, parameter: str) -> list[int]:
-    """Whole numbers, one a line; empty lines are left out."""
-    lines = [line.strip() for line in file.read_text("utf-8-sig", errors="replace").splitlines()]
-    for number, word in enumerate(lines, 1):
-        if not re.fullmatch("[0-9]{0,12}", word):
-            message = f"{quoted(word)} is not a whole number; the file needs the {each} per line."
-            raise InputError(message, file=str(file), line=number, parameter=parameter)
-    return [int(word) for word in lines if word]
+def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: bool = False) -> NDArray[np.float64]:
+    """The numbers in a file with one per line; "-" is standard input.
+
+    Parameters
+    ----------
+    file : path
+    each : str
+        Meaning of a number, for errors.
+    parameter : str, optional
+        Parameter at fault.
+    whole : bool, default=False
+        Whether the numbers count something.
+
+    Raises
+    ------
+    InputError
+        For the first line that is not a finite number, or not a whole one.
+    """
+    raw = sys.stdin.buffer.read() if str(file) == "-" else file.read_bytes()
+    words = raw.decode("utf-8-sig", errors="replace").rstrip().split("\n")
+    values = np.array([*map(cell_number, words)])
+    good = np.isfinite(values)
+    if whole:
+        good &= (values >= 0.0) & (values < _MOST_ROWS) & (values == np.floor(values))
+    if not good.all():
+        line = int(np.argmin(good))
+        kind = "whole number" if whole else "finite number"
+        message = f"{quoted(words[line].strip())} is not a {kind}; the file needs the {each} per line."
+        raise InputError(message, file=str(file), line=line + 1, parameter=parameter)
+    return values
 
 
 def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:

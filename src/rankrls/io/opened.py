@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,7 @@ from functools import partial
 from itertools import chain, islice
 from typing import Any, NamedTuple
 
-from rankrls._checks import number
+from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Text, source_name
 
@@ -295,7 +296,7 @@ class _Text:
         start = next(checked)
         self._blocks, self._read = chain([start], checked), b""
         header = next(csv.reader(io.StringIO(start.decode(), newline=""), delimiter=self._delimiter))
-        if all(number(cell.encode()) is not None for cell in header):
+        if all(math.isfinite(cell_number(cell)) for cell in header):
             raise self._refuse("the first line must name the columns; it holds numbers only.", line=1)
         self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in header])
 

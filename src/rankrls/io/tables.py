@@ -11,7 +11,8 @@ from warnings import warn
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rankrls._checks import check_word, number
+from rankrls._cells import cell_number
+from rankrls._checks import check_word
 from rankrls._errors import InputError, InputWarning
 from rankrls._missing import MISSING
 from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
@@ -420,8 +421,8 @@ def _parsed(cells: Any) -> NDArray[np.float64]:
     except pa.ArrowInvalid:
         pass
     coded = cells.dictionary_encode()
-    values = []
-    for text in coded.dictionary.to_pylist():
-        value = number(text.encode())
-        values.append(value if value is not None else np.nan if text.strip().lower() in MISSING else np.inf)
-    return np.array(values)[coded.indices.to_numpy()]
+    texts = coded.dictionary.to_pylist()
+    values = np.array([*map(cell_number, texts)])
+    values[~np.isfinite(values)] = np.inf
+    values[[text.strip().lower() in MISSING for text in texts]] = np.nan
+    return values[coded.indices.to_numpy()]

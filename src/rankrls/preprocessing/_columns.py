@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import number as number_of
+from rankrls._cells import cell_number
 from rankrls._errors import InputError, did_you_mean, format_setting
 from rankrls._missing import is_missing
 from rankrls._queries import QueryLayout
@@ -70,7 +70,7 @@ class Column:
         """Numbers, or days of dates since 1970, NaN for missing cells; and which cells are neither missing nor such."""
         values = self.values
         if self.words is not None:
-            found = [_number(word) if kind == "number" else day_of(word, formats) for word in self.words]
+            found = [cell_number(word) if kind == "number" else day_of(word, formats) for word in self.words]
             values = np.array([*found, np.nan])[values]
         elif kind == "date":
             values = np.full(len(values), np.nan)
@@ -167,15 +167,6 @@ def day_of(text: str, formats: Sequence[str] = ()) -> float:
             found = datetime.strptime(text, form) if form else datetime.fromisoformat(text)
             return (found - _EPOCH.replace(tzinfo=found.tzinfo and UTC)).total_seconds() / _SECONDS
     return float("nan")
-
-
-def _number(word: str) -> float:
-    """A number, or infinity; NaN for a text that is neither."""
-    found = number_of(word.encode())
-    if found is None:
-        with suppress(ValueError):
-            return float(word) if np.isinf(float(word)) else float("nan")
-    return float("nan") if found is None else found
 
 
 def _array(values: Any) -> Any:

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.preprocessing import normalize
 
 from rankrls._cached import cached_property
-from rankrls._checks import number
+from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.preprocessing._columns import Column, spelled_cell
 
@@ -260,10 +260,9 @@ def _missing_first(word: str | None) -> tuple[bool, str]:
 
 def _value(word: str) -> float | None:
     """The value of a number as :func:`spelled_cell` or ``repr`` writes it, or of a truth value; None of other texts."""
-    value = number(word.encode())
-    if value is None or word.lower() in ("true", "false") or word in (spelled_cell(value), repr(value)):
-        return value
-    return None
+    value = cell_number(word)
+    known = word.lower() in ("true", "false") or word in (spelled_cell(value), repr(value))
+    return value if known and np.isfinite(value) else None
 
 
 @dataclass(frozen=True, eq=False)
