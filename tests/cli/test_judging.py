@@ -59,3 +59,34 @@ def test_trec_orders_ties_by_document_id_everywhere(files, letor, rows, works):
         assert compared["m"]["value"] == expected
     rows_in_order = works("evaluate", "m.rankrls", "t.txt", "--metrics", "map", "--json").json["measures"]["map"]
     assert rows_in_order["value"] != expected  # there are ties
+
+
+def test_runs_and_judgements_of_trec_are_evaluated_and_compared_as_by_trec_eval(files, works, rankrls):
+    rng = np.random.default_rng(0)
+    qrel, runs = {}, {"a": {}, "b": {}}
+    for q in range(12):
+        qrel[f"q{q}"] = {f"d{k}": int(rng.integers(3)) for k in rng.permutation(20)[:10]}
+        for name, run in runs.items():
+            if (q, name) != (4, "b"):
+                run[f"q{q}"] = {f"d{k}": float(rng.integers(5)) for k in rng.permutation(20)[:8]}
+    lines = [f"{q} 0 {d} {label}" for q, labels in qrel.items() for d, label in labels.items()]
+    (files / "qrels.txt").write_text("\n".join(lines))
+    for name, run in runs.items():
+        lines = [f"{q} Q0 {d} 0 {score} x" for q, scores in run.items() for d, score in scores.items()]
+        (files / f"{name}.run").write_text("\n".join(lines))
+    evaluator = pytrec_eval.RelevanceEvaluator(qrel, {"map", "bpref"})
+    theirs = {name: evaluator.evaluate(run) for name, run in runs.items()}
+    compared = works("compare", "--qrels", "qrels.txt", "a.run", "b.run", "--metrics", "map,bpref", "--json").json
+    for name, values in theirs.items():
+        told = works(
+            "evaluate", "--qrels", "qrels.txt", f"{name}.run", "--metrics", "map,bpref", "--per-query", "--json"
+        )
+        assert told.json["counts"]["queries_without_results"] == (name == "b")
+        for measure in ("map", "bpref"):
+            expected = [values.get(q, {measure: 0.0})[measure] for q in qrel]
+            assert told.json["per_query"][measure] == pytest.approx(expected, abs=1e-12)
+            mean = pytest.approx(np.mean(expected), abs=1e-12)
+            assert told.json["measures"][measure]["value"] == mean
+            assert compared["measures"][measure]["values"][name]["value"] == mean
+    assert "without results" in rankrls("evaluate", "--qrels", "qrels.txt", "b.run").err
+    assert "--label" in rankrls("evaluate", "--qrels", "qrels.txt", "b.run", "--label", "x").err

@@ -46,6 +46,11 @@ class Options(SimpleNamespace):
         """The measure to choose by, and others to print."""
         return self.metric or ("pair_accuracy" if self.by_pairs or self.of_items else "disagreement",)
 
+    @property
+    def tool(self) -> str:
+        """The convention of the measures."""
+        return self.convention or ("letor" if self.qrels is None else "trec")
+
     def called(self, measure: str) -> str:
         """What a measure is called: the share of ordered pairs of one ranking is the C-index."""
         return "C-index" if measure == "pair_accuracy" and self.of_items else measure
@@ -178,8 +183,11 @@ QUIET = GroupedOption(
     ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit and split print nothing."
 )
 CONVENTION = choice(
-    "TOOL", "--convention", "Convention: letor (default), trec, sklearn, lightgbm, xgboost or ranklib.", default="letor"
+    "TOOL",
+    "--convention",
+    "Convention: letor (default; with --qrels trec), trec, sklearn, lightgbm, xgboost or ranklib.",
 )
+QRELS = data("FILE", "--qrels", "TREC judgements; the other files are TREC runs.")
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
 EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, else 0; labels are times.")
 MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)

@@ -186,6 +186,7 @@ def explain() -> None:
 @command(module="evaluate")
 @click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
 @data("FILE", "--scores", "File of scores, instead of a model.")
+@options.QRELS
 @options.PAIRS
 @options.COLUMNS
 @options.EVENT
@@ -198,7 +199,8 @@ def evaluate() -> None:
 
     The ranking is that of a model or of a file of scores. Prints measures with 95 % intervals.
 
-    Example: rankrls evaluate m.rankrls test.txt --metrics map,ndcg@10   (or: --scores scores.txt test.txt)
+    Example: rankrls evaluate m.rankrls test.txt --metrics map,ndcg@10   (or: --scores scores.txt test.txt, or: --qrels
+    qrels.txt run.txt)
     """
 
 
@@ -206,6 +208,7 @@ def evaluate() -> None:
 @click.argument("data", type=FILE)
 @click.argument("models", type=FILE, metavar="MODEL...", nargs=-1)
 @choice("FILE", "--baseline", "Compare the others with this one only.")
+@options.QRELS
 @options.COLUMNS
 @options.MEASURES
 @output("FILE", "--html", "Also write a page with charts.")
@@ -218,7 +221,8 @@ def compare() -> None:
     MODEL is a model, or a file with the scores of any tool. Prints means with bootstrap intervals, and randomization
     and Wilcoxon tests adjusted by Holm.
 
-    Example: rankrls compare test.txt a.rankrls lightgbm_scores.txt --metrics ndcg@10 --html report.html
+    Example: rankrls compare test.txt a.rankrls lightgbm_scores.txt --metrics ndcg@10 --html report.html   (or: --qrels
+    qrels.txt a.run b.run)
     """
 
 

@@ -107,7 +107,7 @@ def study(options: Options, report: Report) -> Study:
     encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
     if "scoring" in parameters:
         raise InputError("Name the measure by its own option (metric).", parameter="scoring")
-    scoring, *_ = [resolve_measure(name, options.convention) for name in options.measures]
+    scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
     estimator = _estimator(options, parameters, scoring)
     scaler = None if options.scale == "none" else _SCALERS[options.scale]()
     found = Study(options, report, estimator, scaler, _encoder(given(encoding), scaler))
@@ -394,5 +394,5 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     if role in found.pairs:
         return {options.called("pair_accuracy"): judge_pairs(found.pairs[role], scores)}
     names = options.measures if len(options.measures) > 1 else suitable_measures(table.y, options.measures)
-    judged = judge(names, options.convention, table, scores, weights=weights)
+    judged = judge(names, options.tool, table, scores, weights=weights)
     return {options.called(name): each for name, each in judged.items()}

@@ -1,6 +1,6 @@
 """Comparing rankings: is one better than another, or was it chance?"""
 
-from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings
+from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings, compare_runs
 from rankrls.comparison.significance import (
     Comparison,
     Interval,
@@ -24,6 +24,7 @@ __all__ = [
     "bootstrap_interval",
     "compare_per_query",
     "compare_rankings",
+    "compare_runs",
     "holm",
     "paired_randomization",
     "paired_wilcoxon",

@@ -92,12 +92,18 @@ def judge(
     for name in names:
         measure = resolve_measure(name, convention)
         values = measure.per_query(y, scores[:, None], layout, weights, docno)
-        known = int((~np.isnan(values)).sum())
-        mean, error = (float(each[0]) for each in mean_and_error(values))
-        out[str(name)] = Judgement(mean, error, known, values[:, 0])
-        if must_judge and not known:
+        judged = judgement_of(values[:, 0])
+        out[str(name)] = judged
+        if must_judge and not judged.judged:
             raise InputError(f"{name} is not defined for any query of these data. Check the labels.", file=table.path)
     return out
+
+
+def judgement_of(per_query: NDArray[np.float64]) -> Judgement:
+    """The average of the values of queries, where NaN is a query without a value."""
+    mean, error = mean_and_error(per_query[:, None])
+    judged = int((~np.isnan(per_query)).sum())
+    return Judgement(float(mean[0]), float(error[0]), judged, per_query)
 
 
 def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any] | None = None) -> Judgement:

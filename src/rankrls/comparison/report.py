@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from string import Template
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,8 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls.comparison.significance import COLUMNS, Comparison, Interval, bootstrap_interval, compare_per_query
 from rankrls.io import atomic_write
-from rankrls.metrics import resolve_measure
+from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
 _WIDTH = 360  # of a chart, as wide as a phone
@@ -293,34 +294,118 @@ def compare_rankings(
     >>> [c.qid for c in report.changed("map", "good", "poor", top=1)]
     [3]
     """
-    given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
     layout = query_layout(qid, len(np.asarray(y_true)))
     if layout.n_queries < 2:
         problem = "Rankings are compared over queries, but there is only one query. Pass qid, one id per row."
         raise InputError(problem, parameter="qid")
+
+    def values_of(who: str, measure: Measure) -> NDArray[np.float64]:
+        found: NDArray[np.float64] = measure(y_true, scores[who], qid=qid, docno=docno, per_query=True)
+        return found
+
+    resampling = Resampling(confidence, n_resamples, random_state)
+    reports = _compared(values_of, list(scores), measures, convention, baseline, resampling)
+    names = tuple(map(str, scores))
+    ids = tuple(layout.ids.tolist())
+    return RankingReport(names, reports, ids, layout.counts, convention or "letor", confidence)
+
+
+def compare_runs(
+    qrels: ByDocument,
+    runs: Mapping[str, ByDocument],
+    *,
+    measures: Sequence[Any] = RUN_MEASURES,
+    convention: str | None = "trec",
+    baseline: str | None = None,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    random_state: Any = 0,
+) -> RankingReport:
+    """Evaluate several runs by the same judgements and compare them query by query.
+
+    Parameters
+    ----------
+    qrels : mapping of str to mapping of str to float
+        Labels of each query's judged documents (:func:`rankrls.io.load_qrels`).
+    runs : mapping of str to run
+        Two runs or more (:func:`rankrls.io.load_run`), which need not have retrieved the same documents.
+    measures : sequence of str or Measure
+        See :func:`rankrls.metrics.evaluate_run`, which also says what is counted.
+    convention : str, default="trec"
+        The convention of the measures given by name.
+    baseline, confidence, n_resamples, random_state
+        See :func:`compare_rankings`.
+
+    Returns
+    -------
+    RankingReport
+        ``items`` counts the judged documents.
+
+    Raises
+    ------
+    InputError
+        If a run has no query with judgements; otherwise as :func:`compare_rankings`.
+
+    Examples
+    --------
+    >>> from rankrls.comparison import compare_runs
+    >>> qrels = {"q1": {"a": 1, "b": 0}, "q2": {"c": 1, "d": 0}}
+    >>> runs = {"new": {"q1": {"a": 2, "b": 1}, "q2": {"c": 1}}, "old": {"q1": {"b": 1}, "q2": {"d": 2, "c": 1}}}
+    >>> report = compare_runs(qrels, runs, measures=["map"])
+    >>> report.measures[0].per_query["old"]
+    array([0. , 0.5])
+    """
+    joined = {str(name): join_run(qrels, run) for name, run in runs.items()}
+
+    def values_of(who: str, measure: Measure) -> NDArray[np.float64]:
+        return joined[who].per_query(measure)
+
+    resampling = Resampling(confidence, n_resamples, random_state)
+    reports = _compared(values_of, [*joined], measures, convention, baseline, resampling)
+    judged = [query for query, labels in qrels.items() if labels]
+    items = np.array([len(qrels[query]) for query in judged])
+    return RankingReport(tuple(joined), reports, tuple(judged), items, convention or "letor", confidence)
+
+
+class Resampling(NamedTuple):
+    """Level of the intervals, resamples, and the seed of each measure."""
+
+    confidence: float
+    n_resamples: int
+    random_state: Any
+
+
+def _compared(
+    values_of: Callable[[str, Measure], NDArray[np.float64]],
+    names: Sequence[str],
+    measures: Sequence[Any],
+    convention: str | None,
+    baseline: str | None,
+    resampling: Resampling,
+) -> tuple[MeasureReport, ...]:
+    """Each measure's values of each ranking, by query, and their comparison."""
+    given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
     reports = []
     for each in given:
         measure = resolve_measure(each, convention)
         name = each if isinstance(each, str) else str(measure)
         values = {}
-        for who, column in scores.items():
+        for who in names:
             try:
-                values[str(who)] = measure(y_true, column, qid=qid, docno=docno, per_query=True)
+                values[str(who)] = values_of(who, measure)
             except InputError as error:
                 parameter = "scores" if error.parameter == "y_score" else error.parameter
                 raise error.replace(message=f"ranking {who!r}: {error.message}", parameter=parameter) from None
-        rng = np.random.default_rng(random_state)
+        rng = np.random.default_rng(resampling.random_state)
         better = measure.greater_is_better
-        sampling: dict[str, Any] = {"confidence": confidence, "n_resamples": n_resamples, "random_state": rng}
+        sampling: dict[str, Any] = resampling._replace(random_state=rng)._asdict()
         try:
             intervals = {who: bootstrap_interval(v, **sampling) for who, v in values.items()}
             pairs = compare_per_query(values, baseline=baseline, greater_is_better=better, **sampling)
         except InputError as error:
             raise error.replace(message=f"{name}: {error.message}") from None
         reports.append(MeasureReport(name, better, values, intervals, pairs))
-    names = tuple(map(str, scores))
-    ids = tuple(layout.ids.tolist())
-    return RankingReport(names, tuple(reports), ids, layout.counts, convention or "letor", confidence)
+    return tuple(reports)
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

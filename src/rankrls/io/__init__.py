@@ -8,6 +8,7 @@ from rankrls.io.judgements import resolve_conflicts
 from rankrls.io.preferences import PairTable, load_pairs, load_votes
 from rankrls.io.shards import write_shards
 from rankrls.io.tables import ColumnTable, load_table
+from rankrls.io.trec import load_qrels, load_run
 from rankrls.io.writing import save_letor, save_table
 
 __all__ = [
@@ -18,6 +19,8 @@ __all__ = [
     "atomic_write",
     "load_letor",
     "load_pairs",
+    "load_qrels",
+    "load_run",
     "load_table",
     "load_votes",
     "open_dataset",

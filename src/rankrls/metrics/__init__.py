@@ -2,12 +2,14 @@
 
 from rankrls.metrics._evaluate import evaluate, preference_accuracy
 from rankrls.metrics._measure import Measure, resolve_measure
+from rankrls.metrics._runs import evaluate_run
 from rankrls.metrics._scorer import RankingScorer, make_ranking_scorer
 
 __all__ = [
     "Measure",
     "RankingScorer",
     "evaluate",
+    "evaluate_run",
     "make_ranking_scorer",
     "preference_accuracy",
     "resolve_measure",

@@ -28,7 +28,7 @@ weight 1 are counted in whole numbers, several at once."""
 
 @compiled
 def walk_down(kind, ties, scores, order, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[q, column]``, walking down each column of each query to the query's depth.
+    """Fill ``out[q, column]``, walking down each column of each query to its depth there.
 
     ``order`` lists the rows of each query from the highest score down, equal ones in their own order.
     """
@@ -36,8 +36,8 @@ def walk_down(kind, ties, scores, order, values, discounts, depths, starts, out)
     for q in range(len(starts) - 1):
         a = np.uint64(starts[q])
         n = np.uint64(starts[q + 1]) - a
-        cut = min(n, np.uint64(depths[q]))
         for column in range(scores.shape[0]):
+            cut = min(n, np.uint64(depths[q, column]))
             own = scores[column, a : a + n]
             rows = order[column, a : a + n]
             result = 0.0

@@ -21,6 +21,7 @@ from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
 
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
+_MOST = float(np.finfo(np.float32).max)
 _FOREIGN = re.compile(r"\s*([a-z_-]*?)(?:_cut)?(?:[@_.]?([0-9]+)|@.*)?\s*")
 """A name as other tools write it: ndcg_cut_10, P_5, hit@10."""
 _OTHER_NAMES = {
@@ -56,6 +57,10 @@ class Measure:
     ``reciprocal_rank``     ``mrr``       1 / position of the first relevant item, 0 if none is among the first k
     ``r_precision``         ``rprec``     precision at the number of relevant items
     ``err``                               expected reciprocal rank (Chapelle et al. 2009)
+    ``bpref``                             share of the judged items that are not relevant below a relevant one, of as
+                                          many as are relevant (Buckley and Voorhees 2004, as trec_eval has it)
+    ``rbp``                               rank-biased precision (Moffat and Zobel 2008): (1 - p) p^(i - 1) for each
+                                          relevant item at position i
     ======================  ============  ==================================================================
 
     Parameters
@@ -64,8 +69,8 @@ class Measure:
         One of the table, or ``function(y_true, y_score) -> float``, called once per query and column, greater is
         better; NaN if a query has no value.
     k : int, optional
-        Depth of the ranking; all of it by default. Precision, recall and success need a depth, measures over pairs and
-        r_precision have none.
+        Depth of the ranking; all of it by default. Precision, recall and success need a depth, measures over pairs,
+        r_precision and bpref have none.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}
         The evaluation tool to follow; see the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
@@ -87,6 +92,8 @@ class Measure:
         error if their scores differ (Pahikkala et al. 2007, eq. 3).
     highest : float, optional
         ERR: the highest possible label, 4 by default.
+    persistence : float, optional
+        RBP: the probability p of looking at the next item, 0.8 by default.
 
     Raises
     ------
@@ -150,6 +157,7 @@ class Measure:
     denominator: str | None = None
     tied_labels: str | None = None
     highest: float | None = None
+    persistence: float | None = None
 
     def __post_init__(self) -> None:
         if not callable(self.name):
@@ -225,6 +233,11 @@ class Measure:
         return self._definition.over_pairs
 
     @property
+    def judged_only(self) -> bool:
+        """Whether documents of a run that have no judgement are left out."""
+        return self._definition.judged_only
+
+    @property
     def not_judged(self) -> str:
         """Why there may be no query that has a value."""
         if not self._definition.over_pairs:
@@ -246,7 +259,7 @@ class Measure:
         Parameters
         ----------
         scores : ndarray of shape (columns, rows)
-            Finite float64 in C order, such as the held-out scores of every alpha.
+            Finite float64 in C order, such as the held-out scores of every alpha; -inf for what was not retrieved.
         y : ndarray of shape (rows,)
             Labels. It is fastest if the rows of each query are sorted by label.
         starts : ndarray of shape (queries + 1,)
@@ -263,8 +276,8 @@ class Measure:
             NaN for a query that has no value.
         """
         if self.choices.single_scores and not self._definition.over_pairs:
-            with np.errstate(over="ignore"):
-                scores = scores.astype(np.float32).astype(np.float64)
+            single = np.clip(scores, -_MOST, _MOST).astype(np.float32).astype(np.float64)
+            scores = np.where(scores == -np.inf, scores, single)
         chunk = Chunk(scores, y, weights, starts, self.k, self.choices)
         return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
 

@@ -35,6 +35,10 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
 
 
+def _is_probability(value: Any) -> bool:
+    return _is_number(value) and 0.0 < value < 1.0
+
+
 CHOICES = {
     "gain": Choice("exp2", ("exp2", "linear", "positive"), "a tuple of gains or a function", _is_gain),
     "discount": Choice("log2", ("log2", "letor")),
@@ -44,6 +48,7 @@ CHOICES = {
     "denominator": Choice("nominal", ("nominal", "reachable")),
     "tied_labels": Choice("ignore", ("ignore", "half")),
     "highest": Choice(4.0, (), "a finite label", _is_number),
+    "persistence": Choice(0.8, (), "a number above 0 and below 1", _is_probability),
 }
 """The choices that :class:`rankrls.metrics.Measure` explains."""
 
@@ -93,6 +98,7 @@ class Chunk:
     Attributes
     ----------
     scores : ndarray of shape (columns, rows)
+        -inf is a row that was not retrieved: it has no position, and is below all others.
     y, weights : ndarray of shape (rows,)
     starts : ndarray of shape (queries + 1,)
         The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
@@ -127,7 +133,7 @@ class Chunk:
             weights=None if self.weights is None else self.weights[order],
         )
 
-    def sums(self, values: Array) -> Array:
+    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
         """Sums over the rows of each query, of an array (..., rows)."""
         return np.asarray(np.add.reduceat(values, self.starts[:-1], axis=-1))
 
@@ -142,6 +148,7 @@ class Chunk:
 
         out = np.zeros((self.n_queries, len(self.scores)))
         depths = np.full(self.n_queries, self.depth) if depths is None else depths.astype(np.intp)
+        retrieved = self.sums((self.scores > -np.inf).astype(np.intp))
         by = np.ones(max(self.depth, int(depths.max(initial=0)))) if discounts is None else discounts
         ties = {"average": loops.AVERAGE, "threshold": loops.THRESHOLD}.get(self.choices.ties, loops.ROW)
         starts = self.starts.astype(np.intp)
@@ -149,6 +156,7 @@ class Chunk:
         for a, b in pairwise(starts.tolist()):
             order[:, a:b] = np.argsort(-self.scores[:, a:b], axis=1, kind="stable")
         choices = getattr(loops, kind), ties
+        depths = np.ascontiguousarray(np.minimum(depths, retrieved).T)
         loops.walk_down(*choices, self.scores, order, values, by, depths, starts, out)
         return out
 
@@ -184,6 +192,8 @@ class Definition:
         What ``ties`` may be.
     over_pairs : bool
         It is over pairs of rows with weights, and not over positions.
+    judged_only : bool
+        Documents of a run without a judgement are left out; otherwise they are not relevant.
     greater_is_better : bool
     depth : {"any", "needed", "none"}
         Whether k may be given.
@@ -196,6 +206,7 @@ class Definition:
     own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     ties: tuple[str, ...] = ("row", "docno", "average")
     over_pairs: bool = False
+    judged_only: bool = False
     greater_is_better: bool = True
     depth: str = "any"
 
@@ -277,6 +288,29 @@ def _expected_reciprocal_rank(chunk: Chunk) -> Array:
     return _filled(chunk.walk("CASCADE", satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
 
 
+def _rank_biased_precision(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    persistence = chunk.choices.persistence
+    discounts = (1.0 - persistence) * persistence ** np.arange(chunk.depth)
+    return _filled(chunk.walk("SUM", relevant, discounts), found == 0, chunk)
+
+
+def _bpref(chunk: Chunk) -> Array:
+    relevant, found = chunk.relevant()
+    others = np.diff(chunk.starts) - found
+    query = np.repeat(np.arange(chunk.n_queries), np.diff(chunk.starts))
+    fewer = np.maximum(np.minimum(found, others), 1.0)[query]
+    values = np.empty((chunk.n_queries, len(chunk.scores)))
+    for k, scores in enumerate(chunk.scores):
+        order = np.lexsort((-scores, query))
+        hits = relevant[order]
+        misses = np.cumsum(1.0 - hits)
+        above = misses - (misses - (1.0 - hits))[chunk.starts[:-1]][query]
+        share = 1.0 - np.minimum(above, found[query]) / fewer
+        values[:, k] = chunk.sums(share * hits * (scores[order] > -np.inf))
+    return _filled(ratio(values, found[:, None]), found == 0, chunk)
+
+
 def disagreement(chunk: Chunk) -> Array:
     from rankrls.metrics._loops import count_pairs
 
@@ -325,7 +359,7 @@ _OF_POSITIONS = ("empty", "ties")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
 _NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
 _BY_ROW: dict[str, Any] = {"ties": ("row", "docno"), "own": {"sklearn": {"ties": "row"}}}
-_PAIRS: dict[str, Any] = {"over_pairs": True, "depth": "none"}
+_PAIRS: dict[str, Any] = {"over_pairs": True, "judged_only": True, "depth": "none"}
 
 MEASURES = (
     Definition("disagreement", disagreement, ("tied_labels",), greater_is_better=False, **_PAIRS),
@@ -348,6 +382,8 @@ MEASURES = (
     Definition("success", _success, _OF_RELEVANCE, depth="needed", **_BY_ROW | {"own": _NOTHING | _BY_ROW["own"]}),
     Definition("r_precision", _r_precision, _OF_RELEVANCE, "rprec", depth="none"),
     Definition("err", _expected_reciprocal_rank, (*_OF_POSITIONS, "highest"), **_BY_ROW),
+    Definition("bpref", _bpref, _OF_RELEVANCE, judged_only=True, depth="none", **_BY_ROW),
+    Definition("rbp", _rank_biased_precision, (*_OF_RELEVANCE, "persistence"), own=_NOTHING),
 )
 
 BY_NAME = {name: definition for definition in MEASURES for name in (definition.name, definition.short) if name}

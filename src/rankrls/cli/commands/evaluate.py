@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,20 +13,32 @@ from rankrls._queries import query_layout
 from rankrls.cli._files import comparable_pairs, load_model, scores_of
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table, printable, show
-from rankrls.comparison import compare_rankings
-from rankrls.comparison.judgement import judge, judge_pairs, suitable_measures
+from rankrls.comparison import compare_rankings, compare_runs
+from rankrls.comparison.judgement import Judgement, judge, judge_pairs, judgement_of, suitable_measures
+from rankrls.io import load_qrels, load_run
 from rankrls.io.data import read_pairs
 from rankrls.metrics import resolve_measure
+from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
+
+_OF_DATA = ("scores", "pairs", "event", "everything", "label", "id", "features", "ignore", "qid", "group")
+_GAPS = {
+    "queries_without_results": "queries of the judgements without results, each counted as an empty list",
+    "queries_without_judgements": "queries without judgements, left out",
+    "relevant_not_retrieved": "relevant documents that were not retrieved",
+    "retrieved_not_judged": "retrieved documents without a judgement, counted as not relevant",
+}
 
 
 def evaluate(options: Options, report: Report) -> Result:
     """Evaluate a ranking of a file's queries."""
     for name in options.metrics or ():
-        resolve_measure(name, options.convention)  # before anything is read
+        resolve_measure(name, options.tool)  # before anything is read
     for name in ("metrics", "per_query"):
         if options.by_pairs and getattr(options, name):
             problem = f"--{name.replace('_', '-')} needs labels. Preferences are evaluated by pair_accuracy."
             raise InputError(problem, parameter=name)
+    if options.qrels is not None:
+        return _evaluate_run(options, report)
     *models, options.data = options.files
     if len(models) != (options.scores is None):
         raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores (scores).", parameter="scores")
@@ -36,8 +49,8 @@ def evaluate(options: Options, report: Report) -> Result:
     data, found = scores_of(options, stored, [options.scores] if options.scores else [], reading, report)
     data = replace(data, qid=None) if options.everything else data
     ((path, scores),) = found.items()
-    about: dict[str, Any] = {"convention": options.convention}
-    title = f"{path} on {data.path}, {options.convention} measures"
+    about: dict[str, Any] = {"convention": options.tool}
+    title = f"{path} on {data.path}, {options.tool} measures"
     by = ("mean", "queries")
     with report.working("evaluating"):
         if options.by_pairs:
@@ -52,59 +65,121 @@ def evaluate(options: Options, report: Report) -> Result:
             by = ("share", "preferences")
         else:
             measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
-            judged = judge(measures, options.convention, data, scores, must_judge=options.metrics is not None)
+            judged = judge(measures, options.tool, data, scores, must_judge=options.metrics is not None)
             judged = {options.called(name): each for name, each in judged.items()}
-    about["measures"] = {}
+    about = {"scores_of": str(path), "data": data.summary(), **about}
+    ids = query_layout(data.qid, data.n_rows).ids.tolist() if options.per_query else None
+    return _measures(about, judged, ids, title, by)
+
+
+def _evaluate_run(options: Options, report: Report) -> Result:
+    """Evaluate a TREC run by judgements."""
+    _check_only_runs(options)
+    if len(options.files) != 1:
+        raise InputError("evaluate takes one run with --qrels; compare takes several.", parameter="qrels")
+    (path,) = options.files
+    qrels, runs = _read_runs(options, options.files, report)
+    run = join_run(qrels, runs[path])
+    judged = {}
+    for name in options.metrics or RUN_MEASURES:
+        judged[name] = judgement_of(run.per_query(resolve_measure(name, options.tool)))
+    found = {"scores_of": str(path), "qrels": str(options.qrels), "convention": options.tool, "counts": run.counts}
+    ids = run.layout.ids.tolist() if options.per_query else None
+    return _measures(found, judged, ids, f"{path} on {options.qrels}, {options.tool} measures", ("mean", "queries"))
+
+
+def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple[ByDocument, dict[Path, ByDocument]]:
+    """The judgements and the runs; a note says what they do not share."""
+    with report.working("reading", options.qrels):
+        qrels = load_qrels(options.qrels)
+    runs: dict[Path, ByDocument] = {}
+    for path in paths:
+        with report.working("reading", path):
+            runs[path] = load_run(path)
+        try:
+            counts = join_run(qrels, runs[path]).counts
+        except InputError as error:
+            raise error.replace(file=str(path)) from None
+        if said := [f"{text}: {counts[name]}" for name, text in _GAPS.items() if counts[name]]:
+            report.note(f"{path}: {'; '.join(said)}.")
+    return qrels, runs
+
+
+def _check_only_runs(options: Options) -> None:
+    """Refuse options that say how data are read, which TREC files do not need."""
+    for name in _OF_DATA:
+        if getattr(options, name):
+            flag = "global" if name == "everything" else name
+            raise InputError(f"--{flag} is of data, and does not go with TREC files (qrels).", parameter="qrels")
+
+
+def _measures(
+    found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any] | None, title: str, by: tuple[str, str]
+) -> Result:
+    """The measures as a table; those of each query too if their ids are given."""
+    measures = {}
     rows = []
     for name, each in judged.items():
         interval = each.interval()
-        about["measures"][name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
+        measures[name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
         shown = "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
         rows.append([name, show(each.value), shown, each.judged])
     tables = [Table(title, ["", by[0], "95 % interval", by[1]], rows)]
-    if options.per_query:
-        ids = query_layout(data.qid, data.n_rows).ids.tolist()
-        about["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
+    found = {"command": "evaluate", **found, "measures": measures}
+    if ids is not None:
+        found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
         rows = [[qid, *(show(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
         tables = [Table("Queries", ["qid", *judged], rows), *tables]
-    return Result({"command": "evaluate", "scores_of": str(path), "data": data.summary(), **about}, tables)
+    return Result(found, tables)
 
 
 def compare(options: Options, report: Report) -> Result:
     """Compare rankings of one file."""
     for name in options.metrics or ():
-        resolve_measure(name, options.convention)
-    paths = [*dict.fromkeys([*options.models, *([] if options.baseline is None else [options.baseline])])]
+        resolve_measure(name, options.tool)
+    runs = [] if options.qrels is None else [options.data]
+    paths = [*dict.fromkeys([*runs, *options.models, *([] if options.baseline is None else [options.baseline])])]
     if len(paths) < 2:
         raise InputError("compare needs DATA and two or more models or files of scores.", parameter="models")
     names = {path: printable(path.stem) for path in paths}
     if len(set(names.values())) < len(paths):
         names = {path: printable(str(path)) for path in paths}
-    models = [load_model(path, report) for path in paths if _is_model(path)]
-    files = [path for path in paths if path not in [stored.path for stored in models]]
-    data, scores = scores_of(options, models, files, options.reading(queries="required", labels="required"), report)
-    with report.working("comparing"):
-        found = compare_rankings(
-            data.y,
-            {names[path]: scores[path] for path in paths},
-            qid=data.qid,
-            docno=data.docids,
-            measures=options.metrics or suitable_measures(data.y),
-            convention=options.convention,
-            baseline=None if options.baseline is None else names[options.baseline],
-        )
+    how: dict[str, Any] = {
+        "convention": options.tool,
+        "baseline": None if options.baseline is None else names[options.baseline],
+    }
+    about: dict[str, Any]
+    if options.qrels is not None:
+        _check_only_runs(options)
+        data_path = options.qrels
+        qrels, read_runs = _read_runs(options, paths, report)
+        runs_by_name = {names[path]: run for path, run in read_runs.items()}
+        with report.working("comparing"):
+            found = compare_runs(qrels, runs_by_name, measures=options.metrics or RUN_MEASURES, **how)
+        about = {"qrels": str(data_path)}
+        origin = f"{data_path}, SHA-256 {_digest(data_path)}"
+    else:
+        data_path = options.data
+        models = [load_model(path, report) for path in paths if _is_model(path)]
+        files = [path for path in paths if path not in [stored.path for stored in models]]
+        data, scores = scores_of(options, models, files, options.reading(queries="required", labels="required"), report)
+        scores_by_name = {names[path]: scores[path] for path in paths}
+        measures = options.metrics or suitable_measures(data.y)
+        with report.working("comparing"):
+            found = compare_rankings(data.y, scores_by_name, qid=data.qid, docno=data.docids, measures=measures, **how)
+        about = {"data": data.summary()}
+        origin = f"{data_path}, {data.n_rows} rows, SHA-256 {data.sha256}"
     if options.html is not None:
-        about = {"data": f"{options.data}, {data.n_rows} rows, SHA-256 {data.sha256}"}
-        about |= {names[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
+        origins = {"data": origin} | {names[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
         found.save_html(
             options.html,
-            title=printable(options.title or f"Rankings of {options.data.name}"),
+            title=printable(options.title or f"Rankings of {data_path.name}"),
             top=max(options.top, 10),
-            about={name: printable(text) for name, text in about.items()},
+            about={name: printable(text) for name, text in origins.items()},
         )
         report.note(f"the page is {options.html}")
-    tables = [Table(title, columns, rows) for title, columns, rows in found.tables(str(options.data), top=options.top)]
-    return Result({"command": "compare", "data": data.summary(), **found.as_dict(top=options.top)}, tables)
+    tables = [Table(title, columns, rows) for title, columns, rows in found.tables(str(data_path), top=options.top)]
+    return Result({"command": "compare", **about, **found.as_dict(top=options.top)}, tables)
 
 
 def _is_model(path: Path) -> bool:

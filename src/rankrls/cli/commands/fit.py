@@ -122,7 +122,7 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         "selection": {
             "how": found.protocol or None,
             "measure": found.measure,
-            "convention": options.convention,
+            "convention": options.tool,
             "rule": getattr(estimator, "rule", None),
             "value": score,
             "standard_error": getattr(estimator, "best_score_error_", None),

@@ -1,0 +1,166 @@
+"""Runs evaluated by judgements, which need not be of the same documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls._queries import QueryLayout, query_layout
+from rankrls.metrics._measure import Measure, resolve_measure
+from rankrls.metrics._values import Array, mean_of_judged
+
+ByDocument = Mapping[str, Mapping[str, float]]
+"""Labels or scores of the documents of each query."""
+RUN_MEASURES = ("map", "ndcg@10", "p@10", "recall@100", "mrr", "bpref")
+
+
+@dataclass(frozen=True, eq=False)
+class JoinedRun:
+    """The judged and the retrieved documents of every judged query, one row each.
+
+    Attributes
+    ----------
+    y, scores : ndarray of shape (m,)
+        Labels, 0 for documents without a judgement; and scores, -inf for documents that were not retrieved.
+    judged : ndarray of shape (m,), bool
+        Whether a document has a judgement that is not negative. A query without any has its first document instead, one
+        that is not relevant.
+    docno : ndarray of shape (m,)
+    layout : QueryLayout
+    counts : dict of str to int
+        What the run and the judgements do not share, by what it is.
+    """
+
+    y: Array
+    scores: Array
+    judged: NDArray[np.bool_]
+    docno: NDArray[Any]
+    layout: QueryLayout
+    counts: dict[str, int]
+
+    def per_query(self, measure: Measure) -> Array:
+        """The value of each judged query, NaN where it has none."""
+        if measure.name == "pair_squared_error" or callable(measure.name):
+            problem = f"{measure} needs a score of every judged document, and a run has those of retrieved ones."
+            raise InputError(problem, parameter="measures")
+        rows = np.flatnonzero(self.judged) if measure.judged_only else np.arange(len(self.y))
+        layout = query_layout(self.layout.codes[rows], len(rows))
+        return measure.per_query(self.y[rows], self.scores[rows, None], layout, docno=self.docno[rows])[:, 0]
+
+
+def join_run(qrels: ByDocument, run: ByDocument) -> JoinedRun:
+    """Join a run with judgements; queries are those with judgements, in their order.
+
+    Raises
+    ------
+    InputError
+        If they have no query in common, and for a label or a score that is not a finite number.
+    """
+    qrels = {query: labels for query, labels in qrels.items() if labels}
+    if not qrels.keys() & run.keys():
+        problem = "The run and the judgements have no query in common."
+        if qrels and run:
+            problem += f" Judgements begin with query {next(iter(qrels))!r}, and the run with {next(iter(run))!r}."
+        raise InputError(problem, parameter="run")
+    queries: list[str] = []
+    documents: list[str] = []
+    y: list[float] = []
+    scores: list[float] = []
+    for query, labels in qrels.items():
+        retrieved = run.get(query, {})
+        union = [*labels, *(document for document in retrieved if document not in labels)]
+        queries += [query] * len(union)
+        documents += union
+        y += [labels.get(document, np.nan) for document in union]
+        scores += [retrieved.get(document, -np.inf) for document in union]
+    labels_of_rows = np.array(y, dtype=np.float64)
+    scores_of_rows = np.array(scores, dtype=np.float64)
+    known = ~np.isnan(labels_of_rows)
+    retrieved_rows = scores_of_rows > -np.inf
+    if not (np.isfinite(scores_of_rows[retrieved_rows]).all() and np.isfinite(labels_of_rows[known]).all()):
+        raise InputError("Labels and scores must be finite numbers.", parameter="run")
+    counts = {
+        "queries": len(qrels),
+        "queries_without_results": len(qrels.keys() - run.keys()),
+        "queries_without_judgements": len(run.keys() - qrels.keys()),
+        "relevant_not_retrieved": int((~retrieved_rows & (labels_of_rows >= 1)).sum()),
+        "retrieved_not_judged": int((retrieved_rows & ~known).sum()),
+    }
+    layout = query_layout(np.array(queries, dtype=object), len(queries))
+    judged = known & (labels_of_rows >= 0)
+    first = layout.starts[:-1]
+    judged[first] |= ~np.logical_or.reduceat(judged, first)
+    return JoinedRun(
+        y=np.where(known, labels_of_rows, 0.0),
+        scores=scores_of_rows,
+        judged=judged,
+        docno=np.array(documents, dtype=object),
+        layout=layout,
+        counts=counts,
+    )
+
+
+def evaluate_run(
+    qrels: ByDocument,
+    run: ByDocument,
+    *,
+    measures: Sequence[Any] = RUN_MEASURES,
+    convention: str | None = "trec",
+    per_query: bool = False,
+) -> dict[str, Any]:
+    """Evaluate a run, whose documents need not be those with judgements.
+
+    Parameters
+    ----------
+    qrels : mapping of str to mapping of str to float
+        Labels of each query's judged documents (:func:`rankrls.io.load_qrels`).
+    run : mapping of str to mapping of str to float
+        Scores of each query's retrieved documents, greater is better (:func:`rankrls.io.load_run`).
+    measures : sequence of str or Measure
+        See :func:`resolve_measure`.
+    convention : str, default="trec"
+        The convention of the measures given by name.
+    per_query : bool
+        Return each judged query's value instead, in the order of ``qrels``; NaN for a query that has no value.
+
+    Returns
+    -------
+    dict
+        From the name of each measure to its value.
+
+    Raises
+    ------
+    InputError
+        If no query has both judgements and results, for values that are not finite, and for pair_squared_error and
+        functions, which need a score of every judged document.
+
+    Notes
+    -----
+    Relevant documents that were not retrieved have no position and count among the relevant ones. Retrieved documents
+    without a judgement are not relevant; measures over pairs and bpref leave them out, and documents with a negative
+    judgement. A query without results has the value of an empty list, as with ``trec_eval -c``. Queries without
+    judgements are left out. O(m log m) for each measure.
+
+    Examples
+    --------
+    >>> from rankrls.metrics import evaluate_run
+    >>> qrels = {"q1": {"a": 1, "b": 0, "c": 2}, "q2": {"d": 1}}
+    >>> run = {"q1": {"b": 3.5, "x": 2.0, "c": 1.5}}
+    >>> evaluate_run(qrels, run, measures=["map", "bpref"], per_query=True)
+    {'map': array([0.16666667, 0.        ]), 'bpref': array([0., 0.])}
+    """
+    if isinstance(measures, str) or not isinstance(measures, Sequence):
+        measures = [measures]
+    joined = join_run(qrels, run)
+    found: dict[str, Any] = {}
+    for each in measures:
+        measure = resolve_measure(each, convention)
+        values = joined.per_query(measure)
+        name = each if isinstance(each, str) else str(measure)
+        found[name] = values if per_query else float(mean_of_judged(values))
+    return found
