@@ -22,7 +22,7 @@ import rankrls
 from rankrls import Items, load, save
 from rankrls.cli import main
 from rankrls.metrics import Measure
-from rankrls.persistence import read_info
+from rankrls.persistence import FORMAT_VERSION, read_info
 from rankrls.persistence._format import VALUES, class_of
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
@@ -230,7 +230,7 @@ def test_what_a_file_says(data, tmp_path):
     path = tmp_path / "model.rankrls"
     save(model, path, provenance={"sha256": "ab" * 32, "rows": 48})
     info = read_info(path)
-    assert info["format_version"] == 1
+    assert info["format_version"] == FORMAT_VERSION
     assert info["versions"]["rankrls"] == rankrls.__version__
     assert abs((datetime.fromisoformat(info["created"]) - before).total_seconds()) < 60
     assert (info["estimator"], info["alpha"], info["kernel"]) == ("RankRLSCV", model.alpha_, {"name": "linear"})

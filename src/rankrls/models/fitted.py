@@ -13,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data, PreferredItems
-from rankrls._errors import InputWarning
+from rankrls._errors import InputError, InputWarning
 from rankrls._typing import Params, Values
 from rankrls.kernels import Kernel
 from rankrls.models.parameters import Check
@@ -23,6 +23,29 @@ from rankrls.selection.curves import logistic_slope
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
+
+FORMAT_VERSION = 2
+"""Version of the attributes of fitted models, in pickles and in model files."""
+
+
+class FormatVersionError(InputError):
+    """A stored model whose attributes are not those of this version."""
+
+
+def check_format(version: object, model: str) -> None:
+    """Refuse a stored model with the attributes of another version.
+
+    Raises
+    ------
+    FormatVersionError
+        With what to do.
+    """
+    if version != FORMAT_VERSION:
+        remedy = "Update rankrls" if isinstance(version, int) and version > FORMAT_VERSION else "Fit the model again"
+        problem = (
+            f"{model} has the format version {ascii(version)[:40]}, and this rankrls reads version {FORMAT_VERSION}."
+        )
+        raise FormatVersionError(f"{problem} {remedy}.", parameter="model")
 
 
 class NotConverged(InputWarning, ConvergenceWarning):
@@ -89,6 +112,16 @@ class FittedAttributes(BaseEstimator):
     """An estimator whose fitted attributes are set in one place."""
 
     _checks: ClassVar[Mapping[str, Check]] = {}
+
+    def __getstate__(self) -> Values:
+        return {**super().__getstate__(), "_format_version": FORMAT_VERSION}
+
+    def __setstate__(self, state: Values) -> None:
+        attributes = dict(state)
+        version = attributes.pop("_format_version", 1)
+        if "n_queries_" in attributes:
+            check_format(version, f"The pickled {type(self).__name__}")
+        super().__setstate__(attributes)
 
     def _set_fitted(self, fitted: Fitted, stacklevel: int = 4) -> Self:
         """Set the attributes of a fit that has succeeded, and warn of what users are told."""

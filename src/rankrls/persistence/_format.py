@@ -49,9 +49,9 @@ import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
 from rankrls.io import atomic_write
+from rankrls.models.fitted import FORMAT_VERSION, FormatVersionError, check_format
 
 FORMAT = "rankrls model"
-FORMAT_VERSION = 1
 _DOCUMENT = "model.json"
 _LONGEST_HEADER = 1024
 
@@ -80,9 +80,7 @@ class ModelArchive:
         self.document: dict[str, Any] = json.loads(archive.read(_DOCUMENT))
         if self.document["format"] != FORMAT:
             raise ValueError(f"{_DOCUMENT} does not describe a rankrls model")
-        if self.document["format_version"] != FORMAT_VERSION:
-            known = f"rankrls {rankrls.__version__} reads version {FORMAT_VERSION}"
-            raise ValueError(f"format version {self.document['format_version']!r}, and {known}: update rankrls")
+        check_format(self.document["format_version"], "The model file")
 
     def array(self, name: Any) -> NDArray[Any]:
         """The array of a member, which no other part of the model may name again."""
@@ -115,6 +113,8 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
                 yield ModelArchive(archive, file.seek(0, os.SEEK_END))
         except MemoryError:
             raise
+        except FormatVersionError as error:
+            raise error.replace(file=name) from None
         except Exception as error:
             reason = ascii(f"{type(error).__name__}: {error}"[:200])[1:-1]
             problem = f"not a model file that rankrls.save wrote, or a damaged one ({reason})."
