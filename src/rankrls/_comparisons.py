@@ -5,17 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankrls._arrays import to_device_of
+from rankrls._curves import Curve, curve_of_preferences, curve_of_queries, logistic_slope
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._rows import take_items
 from rankrls._typing import Array, Index, Mask
 from rankrls.clicks import Propensities
+from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.holdout import hold_out_chunks, in_order_of
@@ -226,6 +229,15 @@ class Data(ABC):
         """Rows and columns of X; of objects, as many columns as rows."""
         return self.X.shape if hasattr(self.X, "shape") else (len(self.X), len(self.X))
 
+    @property
+    def blocks_are_queries(self) -> bool:
+        """Whether values of held-out blocks are those of queries, or groups of preferences."""
+        return True
+
+    @abstractmethod
+    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+        """The attributes of an estimator that come from held-out scores (units, targets)."""
+
     def given_rows(self, values: Array) -> Array:
         """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
         if self.kept is None:
@@ -239,8 +251,37 @@ class Data(ABC):
         return rows if self.kept is None else np.flatnonzero(self.kept)[rows]
 
 
+class DataInMemory(Data):
+    """Data all of whose rows are in memory, so that some of their units can be taken."""
+
+    units_are_rows: ClassVar[bool] = True
+
+    @abstractmethod
+    def take(self, units: Index, *, items: bool = True, square: bool = False) -> Self:
+        """Some units as data of their own.
+
+        Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
+        """
+
+    @abstractmethod
+    def watch(self, units: Index) -> tuple[Index, Self]:
+        """The items of some units, and what is known of these, without features."""
+
+    @abstractmethod
+    def items_of(self, units: Index) -> Index | slice:
+        """The items that a model of some units expands over."""
+
+    @abstractmethod
+    def numbers_of_blocks(self, units: Any) -> Index:
+        """The numbers of the queries (groups of preferences) that some units make up."""
+
+    @abstractmethod
+    def evaluate(self, measure: Measure, scores: Array) -> Curve:
+        """The curve of scores (items, values, targets) of the items, of which equal ones are made equal."""
+
+
 @dataclass(frozen=True, eq=False)
-class LabelledItems(Data):
+class LabelledItems(DataInMemory):
     """Items with labels, compared inside queries.
 
     Attributes
@@ -283,11 +324,7 @@ class LabelledItems(Data):
         given = {"weights": self.weights, **vars(setting)}
         return [LabelledGraph.build(self.Y[:, part], self.layout.codes, **given) for part in every]
 
-    def take(self, units: Index, *, items: bool = True, square: bool = False) -> LabelledItems:
-        """Some units as comparisons of their own.
-
-        Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
-        """
+    def take(self, units: Index, *, items: bool = True, square: bool = False) -> Self:
         X = take_items(self.X, units) if items else None
         return replace(
             self,
@@ -298,9 +335,21 @@ class LabelledItems(Data):
             kept=None,
         )
 
-    def watch(self, units: Index) -> tuple[Index, LabelledItems]:
-        """The items of some units, and what is known of these, without features."""
+    def watch(self, units: Index) -> tuple[Index, Self]:
         return units, self.take(units, items=False)
+
+    def items_of(self, units: Index) -> Index | slice:
+        return units
+
+    def numbers_of_blocks(self, units: Any) -> Index:
+        return np.unique(self.layout.codes[units])
+
+    def evaluate(self, measure: Measure, scores: Array) -> Curve:
+        return curve_of_queries(measure, self.Y, self.layout, self.weights, scores)
+
+    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+        here = to_device_of(self.given_rows(scores), self.X if self.like is None else self.like)
+        return {"held_out_scores_": here[:, 0] if self.one_target else here}
 
     def of_positive_weight(self, *, square: bool) -> LabelledItems:
         """These without rows of weight zero; ``square`` cuts the columns of a kernel matrix too."""
@@ -336,7 +385,7 @@ class KnownItems(LabelledItems):
 
 
 @dataclass(frozen=True, eq=False)
-class PreferredItems(Data):
+class PreferredItems(DataInMemory):
     """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units.
 
     Attributes
@@ -351,6 +400,8 @@ class PreferredItems(Data):
     preferences: PreferenceTable
     identity: Index
     new: str = "votes"
+
+    units_are_rows: ClassVar[bool] = False
 
     @property
     def n_queries(self) -> int:
@@ -378,11 +429,34 @@ class PreferredItems(Data):
         sides = g.winners, g.losers, g.n_items
         return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
 
-    def take(self, units: Index, *, items: bool = True, square: bool = False) -> PreferredItems:
+    def take(self, units: Index, *, items: bool = True, square: bool = False) -> Self:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
         return replace(self, preferences=self.preferences.take(units))
 
-    def watch(self, units: Index) -> tuple[Index, PreferredItems]:
+    @property
+    def blocks_are_queries(self) -> bool:
+        return self.new != "items"
+
+    def items_of(self, units: Index) -> Index | slice:
+        """All items: their numbers are those that predictions are made for."""
+        return slice(None)
+
+    def numbers_of_blocks(self, units: Any) -> Index:
+        groups = self.preferences.groups
+        return np.asarray(units) if groups is None else np.unique(groups[units])
+
+    def evaluate(self, measure: Measure, scores: Array) -> Curve:
+        of_one_target = np.ascontiguousarray(scores[:, :, 0])
+        return curve_of_preferences(measure, self.preferences, of_one_target, by_item=self.new == "items")
+
+    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+        """The slope of win probabilities, from held-out margins."""
+        margins = scores[:, 0]
+        held = np.isfinite(margins)
+        table = self.preferences
+        return {"win_slope_": logistic_slope(margins[held], table.strength[held], table.weight[held])}
+
+    def watch(self, units: Index) -> tuple[Index, Self]:
         """The items of some preferences, ascending, and these preferences between them alone, without features."""
         items, table = self.preferences.among_own_items(units)
         return items, replace(self, X=None, preferences=table, identity=self.identity[items])

@@ -73,7 +73,7 @@ def test_trees_are_judged_by_the_mean_scores_of_three_models_without_the_query()
 def _boosting(loss: str) -> trees.Boosting:
     """The trees of a loss on the folds of cv=5."""
     X, y, _ = _data()
-    items = trees.Labelled(X, y, np.ones(len(y)), 12 * np.arange(41))
+    items = trees.QueryRows(X, y, np.ones(len(y)), 12 * np.arange(41))
     folds = [held for _, held in KFold(5, shuffle=True, random_state=0).split(np.arange(40))]
     seed = int(np.random.default_rng(0).integers(2**30))
     return trees.Boosting(loss, 4, 0.3, items, folds, Measure("ndcg", k=10), seed)

@@ -117,7 +117,7 @@ def test_mu_and_alpha_are_the_best_of_all():
         ({"mu": 0.0}, "mu"),
         ({"mu": (1.0, -1.0)}, "mu"),
         ({"kernel": "precomputed"}, "kernel"),
-        ({"kernel": ("rbf", "linear")}, "views"),
+        ({"kernel": ("rbf", "linear")}, "kernel"),
         ({"views": [{"rows": [0, 1]}]}, "views"),
         ({"views": [[7]]}, "views"),
         ({"alphas": [0.0]}, "alpha"),

@@ -232,6 +232,7 @@ def test_a_square_kernel_is_needed():
         RankRLSCV(kernel="precomputed").fit_pairs(**GOOD)
 
 
+@pytest.mark.filterwarnings("ignore:.*end of the grid")
 @pytest.mark.parametrize(("search", "options"), [(RankRLSCV, {}), (CGRankRLS, {"selection": "tikhonov", "tol": 1e-12})])
 def test_labelled_validation_data_choose(search, options):
     rng = np.random.default_rng(3)

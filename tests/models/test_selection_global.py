@@ -8,7 +8,7 @@ from sklearn.model_selection import KFold
 
 from rankrls import CGRankRLS, InputWarning, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
-from rankrls.selection import plans
+from rankrls.selection import planning
 from tests.refusals import Refusal
 
 RNG = np.random.default_rng(30)
@@ -98,7 +98,7 @@ def test_five_folds_where_only_a_later_target_has_ties():
 
 
 def test_five_folds_of_many_items(monkeypatch):
-    monkeypatch.setattr(plans, "MAX_PAIR_HOLDOUT", 11)
+    monkeypatch.setattr(planning, "MAX_PAIR_HOLDOUT", 11)
     assert RankRLSCV(ALPHAS).fit(X, Y).selection_ == "5 folds of 12 rows"
 
 

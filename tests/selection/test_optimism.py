@@ -5,7 +5,7 @@ import pytest
 
 from rankrls import RankRLSCV, survival_pairs
 from rankrls.metrics import Measure
-from rankrls.selection.curves import Curve
+from rankrls._curves import Curve
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.search import SearchState
 

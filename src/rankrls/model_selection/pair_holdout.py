@@ -19,7 +19,7 @@ from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
-from rankrls.selection.plans import check_pairs_can_be_held_out, concordance
+from rankrls.selection.leave_pair_out import check_query_pairs, preference_concordance, query_concordance
 from rankrls.survival import survival_pairs
 
 
@@ -162,7 +162,7 @@ def leave_pair_out(
         data = labelled_data(spec, X, y, qid, sample_weight)
         parameter = "positive" if spec.signed else "estimator"
         settings = [setting for setting, _ in spec.graphs]
-        check_pairs_can_be_held_out(data, settings, constrained=spec.signed, parameter=parameter)
+        check_query_pairs(data, settings, constrained=spec.signed, parameter=parameter)
     else:
         data = _comparable_items(spec, X, y, event, qid, sample_weight)
     chosen = None if pairs is None else _checked_pairs(pairs, data)
@@ -171,8 +171,9 @@ def leave_pair_out(
     if problem.lost_feature is not None:
         warnings.warn(lost_feature_warning(data, problem.lost_feature), stacklevel=2)
     grid = problem.axis() if auto else grid
+    hold_out: Any = query_concordance if event is None else preference_concordance
     try:
-        found = concordance(data, candidate, problem, grid, chosen, float(confidence))
+        found = hold_out(data, candidate, problem, grid, chosen, float(confidence))
     except InputError as refusal:
         raise refusal if event is None else refusal.replace(parameter="event") from None
     columns: list[Any] = [grid, found.score, found.error, *found.interval]

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
+from rankrls._curves import judge_queries
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
@@ -21,8 +22,7 @@ from rankrls.models.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.pairs import concordance_of_targets
-from rankrls.selection.curves import judge_queries
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, QueryPairsPlan, UnitsPlan
 from rankrls.selection.rules import best_within_rounding, reaches
 from rankrls.selection.search import EXTENSIONS, at_open_end, further
 from rankrls.survival import survival_pairs
@@ -151,7 +151,7 @@ def permutation_test(
     if event is None and isinstance(model, RankRLSCV) and y.size == len(y):
         spec = model._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
-        plan = model._plan(spec, data)
+        plan = model._query_plan(spec, data)
     shared = plan is not None and _is_shared(model, plan)
     if not shared:
         permuted[:] = [fitted(orders(1)[0]).best_score_ for _ in permuted]
@@ -180,7 +180,7 @@ def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
     """Whether permuted labels are targets of one graph, held out without refitting."""
     splits = hasattr(model.cv, "split") and not isinstance(model.cv, str)  # perhaps by the labels
     plain = model.positive is False and options(model.ties) == ("include",) and model.rule == "best"
-    return plain and not splits and plan.exact in _OF
+    return plain and not splits and isinstance(plan, QueryPairsPlan | UnitsPlan)
 
 
 def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Array:
@@ -189,7 +189,9 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     found = []
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
-        of_values = partial(_OF[plan.exact], plan, candidate, problem)
+        of_values: Any = partial(_of_pairs, plan, candidate, problem)
+        if isinstance(plan, UnitsPlan):
+            of_values = partial(_of_queries, plan, candidate, problem)
         grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
         found.append(_best_of(of_values, grid, of_values(grid, every), every, rounds))
     best = np.fmax.reduce(np.stack(found))
@@ -221,12 +223,9 @@ def _of_pairs(plan: Plan, candidate: Any, problem: Any, values: Array, targets: 
     return share if plan.greater_is_better else share - 1.0
 
 
-def _of_queries(plan: Plan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
+def _of_queries(plan: UnitsPlan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
     """The same by held-out queries, or folds of them."""
-    (chunks,) = problem.hold_out(values, partial(judge_queries, plan.measure), plan.folds)
+    (chunks,) = problem.hold_out(values, partial(judge_queries, plan.measure), plan.numbers)
     means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
     means[problem.unresolved(values)] = np.nan
     return means if plan.greater_is_better else -means
-
-
-_OF = {"pairs": _of_pairs, "queries": _of_queries}

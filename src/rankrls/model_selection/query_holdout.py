@@ -19,7 +19,6 @@ from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks
-from rankrls.selection.plans import block_queries
 
 
 def leave_query_out(
@@ -114,7 +113,7 @@ def leave_query_out(
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
-    folds = None if layout is data.layout else block_queries(data, blocks)
+    folds = None if layout is data.layout else [data.numbers_of_blocks(block) for block in blocks]
     problem = next(spec.candidates(data)).problem(data)
     scores = data.given_rows(problem.held_out_scores(grid, folds))
     if data.one_target:

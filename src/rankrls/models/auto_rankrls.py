@@ -42,7 +42,8 @@ from rankrls.models.spec import Accepts, Solved, Spec
 from rankrls.preprocessing import LogScaler
 from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Entries
-from rankrls.selection.plans import Plan, exact_plan
+from rankrls.selection.planning import exact_plan
+from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Features, LabelledItems
+from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._typing import Array
 from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, Trees, unsupported_reason
@@ -19,8 +20,7 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.spec import Accepts
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 from rankrls.selection.basis import generator
-from rankrls.selection.curves import Curve, evaluated
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, UnitsPlan
 from rankrls.selection.search import SearchState
 
 _N_MODELS = 3
@@ -73,20 +73,21 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     losses = [loss for loss in LOSSES if unsupported_reason(loss, data.Y, layout) is None]
     if not losses:
         raise InputError(f"{unsupported_reason(LOSSES[0], data.Y, layout)}.", parameter="families")
-    if data.Y.shape[1] > 1 or plan.folds is None or sum(map(len, plan.folds)) < data.n_queries:
+    held_out = plan.numbers if isinstance(plan, UnitsPlan) else None
+    if data.n_targets > 1 or held_out is None or sum(map(len, held_out)) < data.n_queries:
         raise InputError("Trees need one target, and folds that hold out each query.", parameter="families")
     rows = layout.order[runs_of(layout.starts, layout.by_id)]
     weights = np.ones(len(y)) if data.weights is None else data.weights
     items = QueryRows(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
     number = np.argsort(layout.by_id)
-    folds = [np.sort(number[fold]) for fold in plan.folds]  # the watched fifth then follows from the ids
+    folds = [np.sort(number[fold]) for fold in held_out]  # the watched fifth then follows from the ids
     seed = int(generator(random_state).integers(2**30))
     tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in product(losses, SETTINGS)]
 
     def of_mean(scores: list[Array]) -> Curve:
         mean = np.empty((len(y), 1, 1))
         mean[rows, 0, 0] = np.mean(scores, axis=0)
-        return replace(evaluated(plan.measure, data, mean), scores=lambda _: mean[:, 0])
+        return replace(data.evaluate(plan.measure, mean), scores=lambda _: mean[:, 0])
 
     held = [[each.held_out(0)] for each in tried]
     curves = [of_mean(scores) for scores in held]
@@ -119,7 +120,7 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tup
     best_weights = np.zeros(2)
     for weight in _WEIGHTS:
         weights = np.array([1.0 - weight, weight]) / spreads
-        curve = evaluated(plan.measure, data, (columns @ weights)[:, None, None])
+        curve = data.evaluate(plan.measure, (columns @ weights)[:, None, None])
         choices = {"blended": other.family, "weight": weight, **trees.results.best_choices}
         if results.add(choices, np.array([np.nan]), curve):
             best_weights = weights

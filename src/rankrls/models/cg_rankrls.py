@@ -11,7 +11,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankrls._comparisons import Comparisons, Data, LabelledItems, PreferredItems, Settings
+from rankrls._comparisons import Data, DataInMemory, LabelledItems, PreferredItems, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Candidate
@@ -36,9 +36,9 @@ from rankrls.models.spec import Accepts, Solved, Spec, check_square, graph_setti
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import permuting
-from rankrls.selection.curves import evaluated
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
-from rankrls.selection.plans import Plan, one_fold_plan
+from rankrls.selection.planning import one_fold_plan, one_preference_fold
+from rankrls.selection.plans import NothingHeldOut, Plan
 from rankrls.selection.search import at_open_end
 
 _REASONS = {
@@ -252,11 +252,20 @@ class CGRankRLS(Chooses):
             raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
-    def _plan(self, spec: Spec[Any], data: Comparisons) -> Plan:
-        assert spec.measure is not None
-        if self.cv is None and self.selection == "tikhonov" and spec.grid is not None and len(spec.grid) == 1:
-            return Plan(spec.measure, "nothing held out")
-        return one_fold_plan(self.cv, spec.measure, data, permuting(self.random_state), spec.regression_weight)
+    def _query_plan(self, spec: Spec[Any], data: LabelledItems) -> Plan:
+        rng = permuting(self.random_state)
+        return self._nothing(spec) or one_fold_plan(self.cv, spec.required_measure, data, rng, spec.regression_weight)
+
+    def _preference_plan(self, spec: Spec[Any], data: PreferredItems) -> Plan:
+        rng = permuting(self.random_state)
+        return self._nothing(spec) or one_preference_fold(self.cv, spec.required_measure, data, rng)
+
+    def _nothing(self, spec: Spec[Any]) -> Plan | None:
+        """A plan that holds nothing out, if there is nothing to choose."""
+        one = spec.grid is not None and len(spec.grid) == 1
+        if self.cv is not None or self.selection != "tikhonov" or not one:
+            return None
+        return NothingHeldOut(measure=spec.required_measure, description="nothing held out")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -289,7 +298,7 @@ class CGSpec(Spec[Any]):
         assert plan is not None
         check_square(data.X, self.kernel)
         setting, _ = data.settings(self.graphs)[0]
-        assert isinstance(data, LabelledItems | PreferredItems)
+        assert isinstance(data, DataInMemory)
         systems = KrylovSystems(data, self.kernel, setting)
         # threads that BLAS wakes for a vector would spin in the way of the next product's
         with one_blas_thread() if self.kernel.is_linear else nullcontext():
@@ -298,9 +307,10 @@ class CGSpec(Spec[Any]):
             def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
                 return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-            parts = plan.parts()
-            judge = partial(evaluated, plan.measure)
-            watched = [Watched(start(part.train, part.watched), partial(judge, part.data)) for part in parts]
+            parts = plan.parts(data)
+            watched = [
+                Watched(start(part.train, part.watched), partial(part.data.evaluate, plan.measure)) for part in parts
+            ]
             final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
             every = self.selection != "tikhonov"
             surface = Surface(self.cg, grid, final, watched, every, self.patience, plan.greater_is_better, self.verbose)

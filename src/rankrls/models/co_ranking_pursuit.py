@@ -41,7 +41,8 @@ from rankrls.models.parameters import (
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
-from rankrls.selection.plans import Plan, few_folds
+from rankrls.selection.planning import few_folds
+from rankrls.selection.plans import Plan
 
 AGGREGATIONS = ("mean", "weighted", "best")
 _CHECKS: dict[str, Check] = {
@@ -534,6 +535,5 @@ class CoRankingPursuitCV(ViewPursuer):
             cv=self.cv,
         )
 
-    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
-        assert spec.measure is not None
-        return few_folds(self.cv, spec.measure, known, spec.regression_weight)
+    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+        return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)

@@ -41,7 +41,8 @@ from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import permuting
-from rankrls.selection.plans import Plan, exact_plan
+from rankrls.selection.planning import exact_plan
+from rankrls.selection.plans import Plan
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 """Weights of the agreement, relative to the mean square of the centred views."""
@@ -271,11 +272,10 @@ class CoRankRLS(PartlyLabelledRanker):
             kernel_params=self.kernel_params,
         )
 
-    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
-        assert spec.measure is not None
+    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
         settings = [setting for setting, _ in graph_settings(self.ties, self.balance, self.regression_weight)]
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
-        return exact_plan(self.cv, spec.measure, known, settings, constrained=True)
+        return exact_plan(self.cv, spec.required_measure, known, settings, constrained=True)
 
     def predict(self, X: Any) -> Array:
         """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""

@@ -12,6 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls._comparisons import Items
+from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
 from rankrls._queries import QueryLayout, query_layout
@@ -38,7 +39,6 @@ from rankrls.models.spec import Accepts, KernelGrid, XKind, check_square
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
-from rankrls.selection.curves import Curve
 from rankrls.selection.search import SearchState
 
 _CHECKS: dict[str, Check] = KERNEL | {

@@ -12,14 +12,13 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._arrays import on_device, to_device_of
-from rankrls._comparisons import Data, PreferredItems
+from rankrls._comparisons import Data
 from rankrls._errors import InputError, InputWarning
 from rankrls._typing import Params, Values
 from rankrls.kernels import Kernel
 from rankrls.models.parameters import Check
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.curves import logistic_slope
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
@@ -103,7 +102,8 @@ class Fitted:
         told = self.warnings
         if found.lost_feature is not None:
             told = (*told, lost_feature_warning(data, found.lost_feature))
-        choice = {**choice_attributes(found, plan.description, data), **_held_out(data, found)}
+        held_out = {} if found.best_scores is None else data.held_out_attributes(found.best_scores)
+        choice = {**choice_attributes(found, plan.description, data), **held_out}
         # what a solver knows better of the choice stays
         return replace(self, attributes={**choice, **self.attributes}, warnings=told)
 
@@ -176,7 +176,7 @@ def _stored(values: Any, like: Any) -> Any:
 def choice_attributes(found: SearchState[Any], description: str, data: Data | None = None) -> Values:
     """What a search chose, and how."""
     parameter = found.parameter
-    by_item = isinstance(data, PreferredItems) and data.new == "items"
+    by_item = data is not None and not data.blocks_are_queries
     return {
         f"{parameter}_": found.best_value,
         **{f"{name}_at_edge_": at_edge for name, at_edge in found.edges.items()},
@@ -196,19 +196,6 @@ def described(description: str, data: Data | None) -> str:
     """How a model was chosen, and that its clicks were corrected."""
     corrected = data is not None and data.propensities is not None
     return f"{description}, clicks weighted by inverse propensities" if corrected else description
-
-
-def _held_out(data: Data, found: SearchState[Any]) -> Values:
-    """Held-out scores of labelled items; of preferences what win probabilities need."""
-    if found.best_scores is None:
-        return {}
-    if isinstance(data, PreferredItems):
-        margins = found.best_scores[:, 0]
-        held = np.isfinite(margins)
-        slope = logistic_slope(margins[held], data.preferences.strength[held], data.preferences.weight[held])
-        return {"win_slope_": slope}
-    scores = to_device_of(data.given_rows(found.best_scores), data.X if data.like is None else data.like)
-    return {"held_out_scores_": scores[:, 0] if data.one_target else scores}
 
 
 def lost_feature_warning(data: Data, feature: int) -> InputWarning:

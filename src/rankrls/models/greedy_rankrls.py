@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons, Data, Setting, Settings
+from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._typing import Array, Index, Mask, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
@@ -227,10 +227,17 @@ class GreedyRankRLS(SelectorMixin, Chooses):
             max_features=int(self.max_features),
         )
 
-    def _plan(self, spec: Spec[Any], data: Comparisons) -> Plan | None:
+    def _query_plan(self, spec: Spec[Any], data: LabelledItems) -> Plan | None:
+        return super()._query_plan(spec, data) if self._holds_out() else None
+
+    def _preference_plan(self, spec: Spec[Any], data: PreferredItems) -> Plan | None:
+        return super()._preference_plan(spec, data) if self._holds_out() else None
+
+    def _holds_out(self) -> bool:
+        """Whether there are folds, or there is something to choose."""
         automatic = "auto" in [value for value in (self.n_features_to_select, self.alphas) if isinstance(value, str)]
         several = any(np.size(options(value)) > 1 for value in (self.ties, self.balance)) or np.size(self.alphas) > 1
-        return super()._plan(spec, data) if automatic or several or self.cv is not None else None
+        return automatic or several or self.cv is not None
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

@@ -16,6 +16,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
 from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
+from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning
 from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
@@ -25,8 +26,7 @@ from rankrls._typing import Array
 from rankrls.clicks import Propensities, corrected_clicks
 from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.spec import Accepts, Spec, XKind
-from rankrls.selection.curves import judged_queries
-from rankrls.selection.plans import Plan, validation_plan
+from rankrls.selection.plans import Plan, ValidationPlan
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +176,7 @@ def validation_items(spec: Spec[Any], data: Data, validation: Validation, cv: An
     """Validation data as a plan; None if none are given."""
     if not validation.given:
         return None
-    assert spec.measure is not None
+    measure = spec.required_measure
     if cv is not None:
         raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
     if validation.X is None or validation.y is None:
@@ -195,9 +195,10 @@ def validation_items(spec: Spec[Any], data: Data, validation: Validation, cv: An
         raise InputError(f"y_val has {items.n_targets} targets, and y {data.n_targets}.", parameter="y_val")
     if spec.kind == "kernel" and data.kept is not None and not isinstance(data.X, LinearOperator):
         items = replace(items, X=items.X[:, data.kept])  # the columns that a model of the kept rows takes
-    if not judged_queries(spec.measure, items.Y[:, 0], items.layout).any():
+    if not judged_queries(measure, items.Y[:, 0], items.layout).any():
         raise InputError("The validation data have no query with two different labels.", parameter="y_val")
-    return validation_plan(spec.measure, items, f"validation data with {in_words(items.n_queries)}")
+    description = f"validation data with {in_words(items.n_queries)}"
+    return ValidationPlan(measure=measure, description=description, items=items)
 
 
 class _FeatureCheck(BaseEstimator):

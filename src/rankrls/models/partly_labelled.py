@@ -48,9 +48,9 @@ class PartlyLabelledRanker(Ranker):
         """
         spec = self._spec()
         known = partly_labelled(spec, X, y, qid, sample_weight)
-        return self._set_fitted(spec.fit(known, self._plan(spec, known)))
+        return self._set_fitted(spec.fit(known, self._query_plan(spec, known)))
 
-    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan | None:
+    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan | None:
         """How models are compared; None if there is nothing to choose."""
         return None
 

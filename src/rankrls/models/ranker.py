@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import refuse_foreign_arguments
-from rankrls._comparisons import Comparisons
+from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._typing import Array, Index
@@ -35,7 +35,8 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.folds import with_new
-from rankrls.selection.plans import Plan, few_folds
+from rankrls.selection.planning import few_folds, few_preference_folds
+from rankrls.selection.plans import Plan
 
 
 class Ranker(RegressorMixin, FittedAttributes):
@@ -322,7 +323,7 @@ class Chooses(Ranker):
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
         warn_of_one_ranking(spec, data)
-        plan = validation_items(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._plan(spec, data)
+        plan = validation_items(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._query_plan(spec, data)
         return self._set_fitted(spec.fit(data, plan))
 
     @refuse_foreign_arguments
@@ -372,10 +373,13 @@ class Chooses(Ranker):
         spec = self._spec().for_preferences()
         data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
         data = with_new(data, new)
-        plan = validation_items(spec, data, Validation(X_val, y_val), self.cv) or self._plan(spec, data)
+        plan = validation_items(spec, data, Validation(X_val, y_val), self.cv) or self._preference_plan(spec, data)
         return self._set_fitted(spec.fit(data, plan))
 
-    def _plan(self, spec: Spec[Any], data: Comparisons) -> Plan | None:
-        """How models are compared; None if there is nothing to choose."""
-        assert spec.measure is not None
-        return few_folds(self.cv, spec.measure, data, spec.regression_weight)
+    def _query_plan(self, spec: Spec[Any], data: LabelledItems) -> Plan | None:
+        """How models of labelled items are compared; None if there is nothing to choose."""
+        return few_folds(self.cv, spec.required_measure, data, spec.regression_weight)
+
+    def _preference_plan(self, spec: Spec[Any], data: PreferredItems) -> Plan | None:
+        """How models of preferences are compared; None if there is nothing to choose."""
+        return few_preference_folds(self.cv, spec.required_measure, data)

@@ -11,7 +11,7 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Comparisons, Data, Features
+from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._queries import in_words
 from rankrls._typing import Array, Params
@@ -35,7 +35,8 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.ranker import Chooses, Fits
 from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_settings
-from rankrls.selection.plans import Plan, exact_plan
+from rankrls.selection.planning import exact_plan, exact_preference_plan
+from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 from rankrls.streaming.fitting import StreamedItems, streamed_plan
 
@@ -159,9 +160,8 @@ class ExactChooser(Chooses):
         """
         spec = self._spec()
         check_streams(spec, chooses=True, cv=self.cv)
-        assert spec.measure is not None
         items = StreamedItems.of(data, executor)
-        fitted = spec.fit(items, streamed_plan(spec.measure, validation, executor))
+        fitted = spec.fit(items, streamed_plan(spec.required_measure, validation, executor))
         description = f"leave-query-out over {in_words(items.n_queries)}"
         if validation is not None:
             description = f"validation data with {in_words(validation.n_queries)}"
@@ -197,10 +197,12 @@ class ExactChooser(Chooses):
             raise InputError(problem, parameter="X_b")
         return np.asarray(expit(self.win_slope_ * (a - b)))
 
-    def _plan(self, spec: LeastSquaresSpec, data: Comparisons) -> Plan:  # type: ignore[override]
-        assert spec.measure is not None
-        settings = [setting for setting, _ in data.settings(spec.graphs)]
-        return exact_plan(self.cv, spec.measure, data, settings, constrained=spec.signed)
+    def _query_plan(self, spec: LeastSquaresSpec, data: LabelledItems) -> Plan:  # type: ignore[override]
+        settings = [setting for setting, _ in spec.graphs]
+        return exact_plan(self.cv, spec.required_measure, data, settings, constrained=spec.signed)
+
+    def _preference_plan(self, spec: LeastSquaresSpec, data: PreferredItems) -> Plan:  # type: ignore[override]
+        return exact_preference_plan(self.cv, spec.required_measure, data, constrained=spec.signed)
 
 
 def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: Any = None) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankrls._comparisons import Data, LabelledItems
+from rankrls._comparisons import Data, Setting
 from rankrls._errors import InputError
 from rankrls._typing import Params, RandomState
 from rankrls.learners.paths import PathSolutions
@@ -61,7 +61,8 @@ class RankSVMSpec(Spec[PathSolutions[Minimum]]):
     max_iter: int
 
     def candidates(self, data: Data) -> Iterator[RankSVMCandidate]:
-        labelled = isinstance(data, LabelledItems)
+        balances = options(self.balance, "balance")
+        settings = data.settings([(Setting("exclude", balance), {"balance": balance}) for balance in balances])
         numbers = None
         for kernel, choices in self.kernels.resolved(data.X):
             check_square(data.X, kernel)
@@ -70,12 +71,11 @@ class RankSVMSpec(Spec[PathSolutions[Minimum]]):
                 self._check_size(data.n_rows)
                 numbers = basis_numbers(self.basis, data) if numbers is None else numbers
                 basis = make_basis(data, kernel, numbers)
-            for balance in options(self.balance, "balance") if labelled else ("examples",):
-                chosen = {"balance": balance} if labelled else {}
+            for setting, chosen in settings:
                 yield RankSVMCandidate(
                     kernel=kernel,
                     choices={**choices, **chosen},
-                    balance=balance,
+                    balance=setting.balance,
                     tol=self.tol,
                     max_iter=self.max_iter,
                     basis=basis,

@@ -212,6 +212,12 @@ class Spec(ABC, Generic[S]):
     rule: str = "best"
     verbose: int = 0
 
+    @property
+    def required_measure(self) -> Measure:
+        """The measure of an estimator that chooses."""
+        assert self.measure is not None
+        return self.measure
+
     def for_preferences(self) -> Self:
         """The same for preferences in the place of labels."""
         return self

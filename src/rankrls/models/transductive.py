@@ -38,7 +38,8 @@ from rankrls.models.partly_labelled import PartlyLabelledRanker
 from rankrls.models.spec import KernelGrid, LeastSquaresSpec, Solved, Spec, graph_settings
 from rankrls.selection.basis import BasisSpec
 from rankrls.selection.folds import query_blocks
-from rankrls.selection.plans import Plan, few_folds
+from rankrls.selection.planning import few_folds
+from rankrls.selection.plans import Plan
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 _CHECKS: dict[str, Check] = {
@@ -341,9 +342,8 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
             penalties=tuple(sorted((float(each) for each in options(self.penalty, "penalty")), reverse=True)),
         )
 
-    def _plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
-        assert spec.measure is not None
-        return few_folds(self.cv, spec.measure, known, spec.regression_weight)
+    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+        return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
 
 
 def _check_whole_queries(data: LabelledItems, labelled: Mask) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from numbers import Integral
 from typing import Any
@@ -15,6 +15,7 @@ from scipy.sparse import csgraph
 
 from rankrls._checks import check_word
 from rankrls._comparisons import LabelledItems, PreferredItems
+from rankrls._curves import ItemFold
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, label_varies, query_layout
@@ -219,26 +220,6 @@ def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
     items, numbers = np.unique(ends, return_inverse=True)
     first, second = numbers.reshape(2, -1).astype(np.intp)
     return len(items), first, second
-
-
-@dataclass(frozen=True, eq=False)
-class ItemFold:
-    """One fold of items.
-
-    Attributes
-    ----------
-    train : ndarray of int
-        Preferences between items outside the fold.
-    test : ndarray of int
-        Preferences between items of the fold that order something.
-    weight : ndarray of shape (test,)
-        What these count: their weight over the probability that a fold holds both of their items, so that each
-        preference counts the same on average.
-    """
-
-    train: Index
-    test: Index
-    weight: Array
 
 
 def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tuple[list[ItemFold], str]:

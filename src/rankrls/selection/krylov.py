@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Comparisons, LabelledItems, Setting
+from rankrls._comparisons import DataInMemory, Setting
+from rankrls._curves import Curve, scale_of
 from rankrls.kernels import Kernel
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.graph import Array, Index, LabelledGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import FeatureProducts, LaplacianProduct
-from rankrls.selection.curves import Curve
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
-from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches, scale_of
+from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches
 from rankrls.selection.search import check_evaluated, progress
 
 _BLOCKS = 200
@@ -30,7 +30,7 @@ _BLOCKS = 200
 class KrylovSystems:
     """Comparisons of items that are a feature matrix, or a kernel matrix or operator; X is never copied."""
 
-    comparisons: Comparisons
+    comparisons: DataInMemory
     kernel: Kernel
     setting: Setting
 
@@ -54,7 +54,7 @@ class KrylovSystems:
         data = self.comparisons
         every = self._rows
         part = data if train is None else data.take(train, items=False)
-        rows = every if train is None or not isinstance(data, LabelledItems) else every[train]
+        rows = every if train is None else every[data.items_of(train)]
         by_number = isinstance(watched, np.ndarray) and watched.ndim == 1
         count = 0 if watched is None else watched.shape[0]
         scores = None

@@ -23,6 +23,7 @@ from scipy import sparse
 from rankrls._arrays import on_device, to_device_of
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Part, Parts, Setting
+from rankrls._curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
@@ -44,7 +45,6 @@ from rankrls.numerics.smoother import (
     Smoother,
     feature_weights,
 )
-from rankrls.selection.curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
 
 _UNRESOLVED = 1e-11
 """An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""

@@ -41,13 +41,6 @@ def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
 RULES: dict[str, Rule] = {"best": best, "one_se": one_standard_error}
 
 
-def scale_of(values: Array) -> Array:
-    """Mean absolute value of each column over its finite entries: what the rounding of its average is relative to."""
-    finite = np.isfinite(values)
-    total = np.abs(np.where(finite, values, 0.0)).sum(axis=0)
-    return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
-
-
 def best_within_rounding(goodness: Array, scale: Any) -> NDArray[np.bool_]:
     """Which entries equal the largest one of their column, of those that are not NaN."""
     return np.asarray(reaches(goodness, np.fmax.reduce(goodness), scale))

@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Data
 from rankrls._compiled import blas_threads_for
+from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
 from rankrls.numerics.graph import Array
-from rankrls.selection.curves import Curve
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 

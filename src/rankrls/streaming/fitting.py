@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_magnitude
 from rankrls._comparisons import Data, Features, Part, Parts, Setting, Settings
+from rankrls._curves import Curve
 from rankrls._errors import InputError
+from rankrls._problems import Candidate, Problem
 from rankrls._rows import check_finite_features
 from rankrls._typing import Array, Index
 from rankrls.metrics import Measure
@@ -28,9 +30,7 @@ from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
-from rankrls.selection.curves import Curve
 from rankrls.selection.folds import check_two_vary
-from rankrls.selection.least_squares import LeastSquaresProblem
 from rankrls.selection.plans import Plan
 from rankrls.streaming.executors import map_parts
 
@@ -291,6 +291,9 @@ class StreamedItems(Data):
         """Queries with rows of positive weight, as the first pass found."""
         return 0 if self._latest.summed is None else int(self._latest.summed.counts[1])
 
+    def held_out_attributes(self, scores: Any) -> dict[str, Any]:
+        raise InputError("Held-out scores of streamed data are not kept.", parameter="data")
+
     def settings(self, given: Settings) -> Settings:
         return given
 
@@ -380,18 +383,31 @@ class StreamedParts(Parts):
         return list(chain.from_iterable(found))
 
 
-def streamed_plan(measure: Measure, validation: Any, executor: Any) -> Plan:
-    """Leave-query-out of all rows, or validation data: one pass for each candidate."""
+class StreamedQueriesPlan(Plan):
+    """Every query is held out, in one pass for each candidate."""
 
-    def left_out(data: Data, candidate: Any, problem: LeastSquaresProblem, values: Array) -> Curve:
-        return problem.held_out_curve(measure, None, values)
+    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+        curve: Curve = problem.held_out_curve(self.measure, None, values)
+        return curve
 
-    def validated(data: Data, candidate: Any, problem: LeastSquaresProblem, values: Array) -> Curve:
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StreamedValidationPlan(Plan):
+    """Models of all data are evaluated with another data set, in one pass for each candidate."""
+
+    dataset: Any
+    executor: Any
+    mutual: bool = False
+
+    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
         (path,) = problem.path(values).paths
-        task = partial(_validated, path.all_functions(), measure)
-        found = np.concatenate(list(map_parts(task, validation.parts, executor)))
+        task = partial(_validated, path.all_functions(), self.measure)
+        found = np.concatenate(list(map_parts(task, self.dataset.parts, self.executor)))
         return Curve(*mean_and_error(found), found)
 
+
+def streamed_plan(measure: Measure, validation: Any, executor: Any) -> Plan:
+    """Leave-query-out of all rows, or validation data."""
     if validation is None:
-        return Plan(measure, "", left_out)
-    return Plan(measure, "", validated, mutual=False)
+        return StreamedQueriesPlan(measure=measure, description="")
+    return StreamedValidationPlan(measure=measure, description="", dataset=validation, executor=executor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
-from rankrls._comparisons import Comparisons, PreferredItems
 from rankrls._compiled import map_threads
+from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices
 from rankrls.metrics import Measure
@@ -21,8 +21,6 @@ from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
 from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greedy_matching, item_values
 from rankrls.numerics.graph import Array, Index
 from rankrls.numerics.ties import tied
-from rankrls.selection.folds import ItemFold
-from rankrls.selection.rules import scale_of
 
 _PAIR_ROWS = 4096
 
@@ -47,7 +45,7 @@ class Curve:
     error: Array
     values: Array | None = None
     interval: Array | None = None
-    scores: Any = None
+    scores: Callable[[int], Any] | None = None
 
     @property
     def size(self) -> Array:
@@ -56,51 +54,66 @@ class Curve:
 
     def joined(self, other: Curve) -> Curve:
         """Both curves as one: values of the same blocks, one after the other."""
+        first = self.scores
+        second = other.scores
 
         def scores(k: int) -> Any:
-            return self.scores(k) if k < len(self.mean) else other.scores(k - len(self.mean))
+            assert first is not None
+            assert second is not None
+            return first(k) if k < len(self.mean) else second(k - len(self.mean))
 
-        pairs = ((getattr(self, name), getattr(other, name)) for name in ("mean", "error", "values", "interval"))
-        arrays: Any = (None if a is None else np.concatenate((a, b), axis=-1) for a, b in pairs)
-        mean, error, values, interval = arrays
-        return Curve(mean, error, values, interval, None if self.scores is None else scores)
+        return Curve(
+            np.concatenate((self.mean, other.mean)),
+            np.concatenate((self.error, other.error)),
+            _side_by_side(self.values, other.values),
+            _side_by_side(self.interval, other.interval),
+            None if first is None else scores,
+        )
 
 
-def evaluated(measure: Measure, data: Comparisons, scores: Array) -> Curve:
-    """Evaluate scores (items, values, targets) of the items of ``data``.
+def _side_by_side(a: Array | None, b: Array | None) -> Array | None:
+    return None if a is None or b is None else np.concatenate((a, b), axis=-1)
+
+
+def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: Array | None, scores: Array) -> Curve:
+    """Evaluate scores (items, values, targets) of items with labels Y, (items, targets).
 
     Of computed scores, those of a query that differ by rounding only are made equal, in ``scores`` itself. Several
-    targets are averaged query by query. Preferences are one block, or one for each new item.
+    targets are averaged query by query.
     """
-    if isinstance(data, PreferredItems):
-        return _share_of_preferences(measure, data, np.ascontiguousarray(scores[:, :, 0]))
     for t in range(scores.shape[2]):
-        scores[:, :, t] = tied(scores[:, :, t], data.layout)
-    targets = zip(data.Y.T, np.moveaxis(scores, 2, 0), strict=True)
-    found = [measure.per_query(y, given, data.layout, data.weights) for y, given in targets]
+        scores[:, :, t] = tied(scores[:, :, t], layout)
+    targets = zip(Y.T, np.moveaxis(scores, 2, 0), strict=True)
+    found = [measure.per_query(y, given, layout, weights) for y, given in targets]
     values = mean_of_targets(found)
     mean = mean_of_targets([mean_of_judged(each) for each in found])
     return Curve(mean, mean_and_error(values)[1], values)
 
 
-def _share_of_preferences(measure: Measure, data: PreferredItems, scores: Array) -> Curve:
-    """The weighted share of preferences in the right (or wrong) order; equal scores count half.
+def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array, *, by_item: bool) -> Curve:
+    """The weighted share of preferences in the right (or wrong) order by scores (items, values); equal ones count half.
 
-    The values are those of the items if these are new.
+    Preferences are one block; or one for each item, if these are new (``by_item``).
     """
-    table = data.preferences
 
-    def judged(some: slice) -> tuple[Array, Array]:
-        return ordered_rightly(measure, table.differences(scores, some), table.strength[some], table.weight[some])
+    def of_rows(rows: slice) -> tuple[Array, Array]:
+        return ordered_rightly(measure, table.differences(scores, rows), table.strength[rows], table.weight[rows])
 
-    found = map_threads(judged, row_slices(0, table.n_rows, _PAIR_ROWS))
-    if data.new == "items":
+    found = map_threads(of_rows, row_slices(0, table.n_rows, _PAIR_ROWS))
+    if by_item:
         right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
         values = item_values(right, weight, table.winners, table.losers, table.n_items)
         return Curve(*mean_and_error(values), values)
     curve = of_preferences(list(found), np.ones(table.n_rows, dtype=np.intp))
     several = np.count_nonzero(table.weight * table.strength) > 1
     return Curve(curve.mean, curve.error if several else np.full(len(curve.mean), np.nan), curve.mean[None])
+
+
+def scale_of(values: Array) -> Array:
+    """Mean absolute value of each column over its finite entries: what the rounding of its average is relative to."""
+    finite = np.isfinite(values)
+    total = np.abs(np.where(finite, values, 0.0)).sum(axis=0)
+    return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
@@ -138,18 +151,34 @@ def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
     return Curve(*mean_and_error(values), values)
 
 
-def of_item_folds(measure: Measure, data: PreferredItems, folds: list[ItemFold], margins: list[Array]) -> Curve:
+@dataclass(frozen=True, eq=False)
+class ItemFold:
+    """Preferences without some items, those between these items, and how much each of these counts.
+
+    Attributes
+    ----------
+    train, test : ndarray of int
+    weight : ndarray of shape (len(test),)
+    """
+
+    train: Index
+    test: Index
+    weight: Array
+
+
+def of_item_folds(
+    measure: Measure, table: PreferenceTable, identity: Index, folds: Sequence[ItemFold], margins: Sequence[Array]
+) -> Curve:
     """The curve of preferences between held-out items, each as often as a fold held both of its items.
 
     The values are those of the items. Held-out items also teach the models that others are evaluated by, which on
     noise doubles the variance of their mean: the standard error says so, and is too large where there is much signal.
     """
-    table = data.preferences
     rows = np.concatenate([fold.test for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
     every = np.concatenate(margins)
     right, weight = ordered_rightly(measure, every, table.strength[rows], weight)
-    items, ends = np.unique(data.identity[[table.winners[rows], table.losers[rows]]], return_inverse=True)
+    items, ends = np.unique(identity[[table.winners[rows], table.losers[rows]]], return_inverse=True)
     first, second = ends.reshape(2, -1).astype(np.intp)
     values = item_values(right, weight, first, second, len(items))
     mean = values.mean(axis=0)

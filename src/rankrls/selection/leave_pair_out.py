@@ -1,0 +1,161 @@
+"""Leave-pair-out: pairs of items held out in turn, with all that is known of them, without refitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from rankrls._comparisons import LabelledItems, PreferredItems, Setting
+from rankrls._errors import InputError
+from rankrls._queries import label_varies
+from rankrls.metrics import Measure
+from rankrls.numerics.concordance import (
+    CONFIDENCE,
+    concordance_interval,
+    disjoint_pairs,
+    greedy_matching,
+    judged_pairs,
+    ordered_pairs,
+)
+from rankrls.numerics.graph import Array, Index, LabelledGraph
+from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
+from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
+from rankrls.numerics.runs import dense_rows
+from rankrls.selection.least_squares import LeastSquares, LeastSquaresProblem, check_positive
+
+
+class Concordance(NamedTuple):
+    """The share of held-out pairs in the right order, (values,), with its error and interval, and how many they are.
+
+    ``margins`` are the held-out score differences (pairs, values) of pairs that were given.
+    """
+
+    score: Array
+    error: Array
+    interval: Array
+    n_pairs: int
+    margins: Array | None
+
+
+def query_concordance(
+    data: LabelledItems,
+    candidate: LeastSquares,
+    problem: LeastSquaresProblem,
+    values: Array,
+    pairs: tuple[Index, Index] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Concordance:
+    """Hold out every pair of items of a query with different labels; or given ones of these."""
+    check_positive(values)
+    (solver,) = problem.solvers
+    graph = solver.graph
+    assert isinstance(graph, LabelledGraph)
+    smoother = solver.smoother
+    balance = candidate.setting.balance
+    y = data.Y[:, 0]
+    codes = data.layout.codes
+    if pairs is None:
+        score, error = leave_pair_out(smoother, graph, solver.features, values, balance)
+        ends = concordance_interval(score, error, disjoint_pairs(y, codes), confidence)
+        return Concordance(score, error, np.stack(ends), ordered_pairs(y, codes), None)
+    i, j = pairs
+    margins = held_out_margins(smoother, graph, solver.features, values, i, j, balance)
+    weight = None if data.weights is None else data.weights[i] * data.weights[j]
+    return _of_margins(margins, np.sign(y[i] - y[j]), i, j, data.n_rows, weight, confidence, margins)
+
+
+def preference_concordance(
+    data: PreferredItems,
+    candidate: LeastSquares,
+    problem: LeastSquaresProblem,
+    values: Array,
+    pairs: tuple[Index, Index] | None = None,
+    confidence: float = CONFIDENCE,
+) -> Concordance:
+    """Hold out the two items of every preference with all preferences that they are in; or given ones of these."""
+    check_positive(values)
+    table = data.preferences
+    (graph,) = data.numeric_graphs(candidate.setting)
+    rows = np.flatnonzero(table.strength)
+    i = table.winners[rows]
+    j = table.losers[rows]
+    order = np.sign(table.strength[rows])
+    weight: Array | None = table.weight[rows]
+    if pairs is not None:
+        known = table.winners * table.n_items + table.losers
+        i, j = pairs
+        order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
+        weight = None
+    Z = dense_rows(problem.solvers[0].item_features, slice(None))
+    margins = hold_out_preferred_pairs(Z, graph, values, i, j)
+    shown = None if pairs is None else margins
+    return _of_margins(margins, order, i, j, data.n_rows, weight, confidence, shown)
+
+
+def _of_margins(
+    margins: Array,
+    order: Array,
+    i: Index,
+    j: Index,
+    n_items: int,
+    weight: Array | None,
+    confidence: float,
+    shown: Array | None,
+) -> Concordance:
+    score, error = judged_pairs(margins, order, i, j, n_items, weight)
+    ends = concordance_interval(score, error, greedy_matching(i, j), confidence)
+    return Concordance(score, error, np.stack(ends), len(i), shown)
+
+
+def is_concordance(measure: Measure) -> bool:
+    """Whether the measure is what leave-pair-out counts: pairs with different labels, predicted ties half."""
+    return measure.name in ("disagreement", "pair_accuracy") and measure.tied_labels in (None, "ignore")
+
+
+def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> str | None:
+    """Why the shortcut would be wrong, as a part of a sentence; None if it is exact."""
+    if constrained:
+        return "the signs of weights are constrained"
+    if data.n_targets > 1:
+        return "there are several targets"
+    weighted = data.weights is not None
+    for setting in settings:
+        for graph in data.numeric_graphs(setting):
+            reason = unsupported_reason(graph, balance=setting.balance, weighted=weighted)
+            if reason is not None:
+                return reason
+    return None
+
+
+def check_query_pairs(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool, parameter: str) -> None:
+    """Refuse graphs for which the shortcut would be wrong, and labels that are all equal without one pair."""
+    reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+    if reason is not None:
+        problem = f"Leave-pair-out cannot hold out pairs without refitting: {reason}."
+        remedy = " Leave-query-out is exact under constraints." if constrained else ""
+        raise InputError(problem + remedy, parameter=parameter)
+    if settings[0].regression_weight > 0.0:
+        return
+    comparable = np.flatnonzero(label_varies(data.Y, data.layout))
+    if len(comparable) > 1:
+        return
+    values, counts = np.unique(data.Y[data.layout.codes == comparable[0], 0], return_counts=True)
+    others = np.delete(counts, np.argmax(counts))
+    if len(others) < 3 and (others == 1).all():
+        raise InputError(
+            f"All labels but {len(others)} are {values[np.argmax(counts)]:g}: holding out a pair leaves only equal "
+            "labels. Use other data or folds (cv).",
+            parameter="y",
+        )
+
+
+def check_preferred_pairs(data: PreferredItems, *, constrained: bool, parameter: str) -> None:
+    """Refuse constraints on signs, and several rows of one item."""
+    if constrained:
+        problem = "Leave-pair-out cannot hold out pairs without refitting: the signs of weights are constrained."
+        raise InputError(f"{problem} Use folds of items.", parameter=parameter)
+    if len(np.unique(data.identity)) < data.n_rows:
+        problem = "cv=leave_pair_out holds out two rows, but other rows are the same items (item_id)."
+        raise InputError(f"{problem} Use folds of items.", parameter="item_id")
