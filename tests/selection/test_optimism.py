@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rankrls import RankRLSCV, survival_pairs
-from rankrls.metrics import Measure
 from rankrls._curves import Curve
+from rankrls.metrics import Measure
 from rankrls.selection.optimism import search_bias
 from rankrls.selection.search import SearchState
 
