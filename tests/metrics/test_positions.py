@@ -163,6 +163,26 @@ def test_boosting_tools_figures():
     assert values == pytest.approx([0.3309750201928132, 0.3425925925925926], abs=1e-14)
 
 
+CATBOOST = {
+    "ndcg@3": 0.6481279287868444,
+    "ndcg": 0.8207436539914378,
+    "map@3": 0.2962962962962963,
+    "map": 0.45489919031585696,
+    "mrr": 0.4444444444444444,
+    "p@3": 0.38888888888888884,
+    "recall@3": 0.6805555555555555,
+}
+"""What eval_metric of CatBoost 1.2.10 returns: NDCG for the labels, the others for labels >= 1."""
+
+
+def test_catboosts_figures():
+    y, scores = _flat()
+    found = evaluate(y, scores, qid=_qid(), measures=list(CATBOOST), convention="catboost")
+    assert found == pytest.approx(CATBOOST, abs=1e-14)
+    exponential = Measure("ndcg", k=3, convention="catboost", gain="exp2")
+    assert exponential(y, scores, qid=_qid()) == pytest.approx(0.6307224965427295, abs=1e-14)
+
+
 def _flat():
     return np.concatenate(LABELS), np.concatenate(SCORES)
 

@@ -185,7 +185,7 @@ QUIET = GroupedOption(
 CONVENTION = choice(
     "TOOL",
     "--convention",
-    "Convention: letor (default; with --qrels trec), trec, sklearn, lightgbm, xgboost or ranklib.",
+    "Convention: letor (default; with --qrels trec), trec, sklearn, lightgbm, xgboost, ranklib or catboost.",
 )
 QRELS = data("FILE", "--qrels", "TREC judgements; the other files are TREC runs.")
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")

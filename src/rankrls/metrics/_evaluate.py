@@ -37,7 +37,7 @@ def evaluate(
         One query id per row, any order. Without it every row belongs to one query.
     measures : sequence of str, Measure or callable
         Names with a depth, measures or functions (:func:`resolve_measure`); :class:`Measure` lists them.
-    convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}, optional
+    convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib", "catboost"}, optional
         The evaluation tool that measures given by name follow; "letor" by default.
     sample_weight : array-like of shape (m,), optional
         Row weights, for the measures over pairs; the others ignore them.

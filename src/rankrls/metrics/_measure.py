@@ -22,15 +22,20 @@ from rankrls.ranking import docno_order
 
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 _MOST = float(np.finfo(np.float32).max)
-_FOREIGN = re.compile(r"\s*([a-z_-]*?)(?:_cut)?(?:[@_.]?([0-9]+)|@.*)?\s*")
-"""A name as other tools write it: ndcg_cut_10, P_5, hit@10."""
+_FOREIGN = re.compile(r"\s*([a-z_-]*?)(?:_cut|_?at)?(?:(?:[@_.]|:top=)?([0-9]+)|@.*)?\s*")
+"""A name as other tools write it: ndcg_cut_10, P_5, hit@10, PrecisionAt:top=5."""
 _OTHER_NAMES = {
     "hit": "success",
     "hits": "success",
     "hit_rate": "success",
+    "hr": "success",
+    "pre": "p",
+    "rank_biased_precision": "rbp",
     "recip_rank": "mrr",
     "rr": "mrr",
     "c-index": "pair_accuracy",
+    "c_index": "pair_accuracy",
+    "concordance_index": "pair_accuracy",
     "cindex": "pair_accuracy",
     "concordance": "pair_accuracy",
     "roc_auc": "auc",
@@ -71,7 +76,7 @@ class Measure:
     k : int, optional
         Depth of the ranking; all of it by default. Precision, recall and success need a depth, measures over pairs,
         r_precision and bpref have none.
-    convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib"}
+    convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib", "catboost"}
         The evaluation tool to follow; see the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
         NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
@@ -79,9 +84,10 @@ class Measure:
         NDCG: ``1 / log2(i + 1)``; or 1, 1, then ``1 / log2(i)``.
     empty : float or "skip", optional
         The value of a query without relevant items; "skip" leaves it out of the mean.
-    ties : {"row", "docno", "average", "threshold"}, optional
-        Equal scores stay in row order; the greater document id comes first; the mean over all their orders (NDCG,
-        precision, recall, r_precision); or they are retrieved together (average precision without k).
+    ties : {"row", "docno", "worst", "average", "threshold"}, optional
+        Equal scores stay in row order; the greater document id comes first; the lower label does; the mean over all
+        their orders (NDCG, precision, recall, r_precision, rbp); or they are retrieved together (average precision
+        without k).
     relevant : float, optional
         Labels of at least this value are relevant; 1 in every convention.
     denominator : {"nominal", "reachable"}, optional
@@ -123,12 +129,13 @@ class Measure:
     lightgbm    2^rel - 1    1/log2(i+1)   1 (b)          row                  rel >= 1  reachable
     xgboost     2^rel - 1    1/log2(i+1)   1 (b)          row, as float32      rel >= 1  reachable
     ranklib     2^rel - 1    1/log2(i+1)   0              row                  rel >= 1  reachable (c)
+    catboost    rel          1/log2(i+1)   0 (d)          worst                rel >= 1  reachable
     ==========  ===========  ============  =============  ===================  ========  ============
 
     letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... Measures that a tool lacks, such as scikit-learn's reciprocal
     rank, follow the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group;
     reciprocal rank, success and ERR rank them in row order. (b) Precision and success count such a query 0. (c) Average
-    precision divides by all relevant items.
+    precision divides by all relevant items. (d) NDCG and recall count such a query 1.
 
     O(m log m) time per column, in compiled code on all threads.
 
@@ -279,7 +286,9 @@ class Measure:
             single = np.clip(scores, -_MOST, _MOST).astype(np.float32).astype(np.float64)
             scores = np.where(scores == -np.inf, scores, single)
         chunk = Chunk(scores, y, weights, starts, self.k, self.choices)
-        return self._definition.compute(chunk if self._definition.over_pairs else chunk.in_order(places))
+        if not self._definition.over_pairs:
+            chunk = chunk.in_order(y if self.choices.ties == "worst" else places)
+        return self._definition.compute(chunk)
 
     def per_query(
         self,

@@ -59,6 +59,7 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "lightgbm": {"empty": 1.0, "denominator": "reachable"},
     "xgboost": {"empty": 1.0, "denominator": "reachable", "single_scores": True},
     "ranklib": {"denominator": "reachable"},
+    "catboost": {"gain": "linear", "ties": "worst", "denominator": "reachable"},
 }
 """What each evaluation tool means by its measures, where that is not the default."""
 
@@ -204,7 +205,7 @@ class Definition:
     choices: tuple[str, ...] = ()
     short: str = ""
     own: Mapping[str, dict[str, Any]] = field(default_factory=dict)
-    ties: tuple[str, ...] = ("row", "docno", "average")
+    ties: tuple[str, ...] = ("row", "docno", "worst", "average")
     over_pairs: bool = False
     judged_only: bool = False
     greater_is_better: bool = True
@@ -358,7 +359,7 @@ def _pair_squared_error(chunk: Chunk) -> Array:
 _OF_POSITIONS = ("empty", "ties")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
 _NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
-_BY_ROW: dict[str, Any] = {"ties": ("row", "docno"), "own": {"sklearn": {"ties": "row"}}}
+_BY_ROW: dict[str, Any] = {"ties": ("row", "docno", "worst"), "own": {"sklearn": {"ties": "row"}}}
 _PAIRS: dict[str, Any] = {"over_pairs": True, "judged_only": True, "depth": "none"}
 
 MEASURES = (
@@ -367,18 +368,18 @@ MEASURES = (
     Definition("auc", _auc, ("relevant",), **_PAIRS),
     Definition("kendall_tau", _kendall_tau, ("empty",), "tau", own={"": {"empty": "skip"}}, **_PAIRS),
     Definition("pair_squared_error", _pair_squared_error, greater_is_better=False, **_PAIRS),
-    Definition("ndcg", _ndcg, (*_OF_POSITIONS, "gain", "discount")),
+    Definition("ndcg", _ndcg, (*_OF_POSITIONS, "gain", "discount"), own={"catboost": {"empty": 1.0}}),
     Definition(
         "average_precision",
         _average_precision,
         (*_OF_RELEVANCE, "denominator"),
         "map",
         own={"sklearn": {"ties": "threshold"}, "ranklib": {"denominator": "nominal"}},
-        ties=("row", "docno", "threshold"),
+        ties=("row", "docno", "worst", "threshold"),
     ),
     Definition("precision", _precision, (*_OF_RELEVANCE, "denominator"), "p", own=_NOTHING, depth="needed"),
     Definition("reciprocal_rank", _reciprocal_rank, _OF_RELEVANCE, "mrr", **_BY_ROW),
-    Definition("recall", _recall, _OF_RELEVANCE, depth="needed"),
+    Definition("recall", _recall, _OF_RELEVANCE, own={"catboost": {"empty": 1.0}}, depth="needed"),
     Definition("success", _success, _OF_RELEVANCE, depth="needed", **_BY_ROW | {"own": _NOTHING | _BY_ROW["own"]}),
     Definition("r_precision", _r_precision, _OF_RELEVANCE, "rprec", depth="none"),
     Definition("err", _expected_reciprocal_rank, (*_OF_POSITIONS, "highest"), **_BY_ROW),
