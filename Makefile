@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick test-processors test-oldest engines fuzz faults replicate lint types imports docs bench package check clean
+.PHONY: demo test test-quick test-processors test-oldest engines mutations long fuzz faults replicate lint types imports docs bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/search_documentation.py
@@ -42,6 +42,17 @@ build/engines/%.classpath: tests/export/engines/%/pom.xml
 	@{ command -v java && command -v mvn && command -v curl; } > /dev/null || { echo "make engines needs Java 17, Maven and curl; some of them are not installed."; exit 1; }
 	@mkdir -p build/engines
 	mvn -q -B -f $< dependency:build-classpath -Dmdep.outputFile=$(CURDIR)/$@
+
+# Faults planted in a copy, one by one, and whether the tests notice; MODULES="io models/spec" plants some of them.
+mutations: $(STAMPS)/test
+	$(BIN)/python -m tests.mutations $(MODULES)
+
+# What no change has to wait for: planted faults, the slow tests (studies on noise among them) with many more random cases,
+# and real engines where they can be fetched.
+long: mutations
+	HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n auto --dist worksteal -m slow
+	if command -v java > /dev/null && command -v mvn > /dev/null && command -v curl > /dev/null; then $(MAKE) engines; \
+		else echo "make engines was not run: it needs Java 17, Maven and curl."; fi
 
 # Every table of the five papers for which DATA, a folder, has the data, beside the papers' figures.
 replicate: $(STAMPS)/test

@@ -12,9 +12,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from tests.refusals import Refusal
 
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, _scalers
-from tests.refusals import Refusal
 
 SCALERS = [QueryMinMaxScaler(), QueryStandardScaler()]
 

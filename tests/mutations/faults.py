@@ -1,0 +1,588 @@
+"""Faults that tests must notice: for each the text of a module before and after, and the tests.
+
+Each is one that a programmer makes: a sign, an index, an argument that is not passed on, a branch that is skipped, a
+column in the place of another. If a module changes, change the text here too, so that the fault stays the same one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A change of a module, and what must notice it.
+
+    Attributes
+    ----------
+    module : str
+        File below ``src/rankrls``.
+    before, after : str
+        Text that the module holds exactly once, and what replaces it.
+    tests : tuple of str
+        Files of tests, one of which must fail.
+    """
+
+    module: str
+    before: str
+    after: str
+    tests: tuple[str, ...]
+
+    @property
+    def package(self) -> str:
+        """The first part of the module's name."""
+        return self.module.split("/")[0].removesuffix(".py")
+
+    def __str__(self) -> str:
+        before = " ".join(self.before.split())
+        after = " ".join(self.after.split())
+        return f"{self.module}: {before}  ->  {after or 'nothing'}"
+
+
+def _planted(module: str, tests: str, *changes: tuple[str, str]) -> Iterator[Fault]:
+    """Faults of one module with the same tests, files or folders below ``tests``."""
+    files = tuple(f"tests/{name}" for name in tests.split())
+    for before, after in changes:
+        yield Fault(module, before, after, files)
+
+
+FAULTS = [
+    # selection
+    *_planted(
+        "selection/rules.py",
+        "selection/test_rules.py",
+        ("goodness[top] - error[top], scale[top]", "goodness[top] - 2.0 * error[top], scale[top]"),
+        ("return value >= level - EQUAL * scale", "return value >= level"),
+    ),
+    *_planted(
+        "selection/rules.py",
+        "selection/test_rules.py selection/test_search.py",
+        ("return new > old + EQUAL * scale", "return new > old"),
+        ("np.maximum(finite.sum(axis=0), 1)", "len(values)"),
+    ),
+    *_planted(
+        "selection/search.py",
+        "selection/test_search.py",
+        ("grid[0] * step ** powers[::-1] if first", "grid[0] * step**powers if first"),
+        ("self.best_index = first + k", "self.best_index = k"),
+        ("value in (min(tried), max(tried))", "value in (min(tried),)"),
+        ("curve = curve_of(more).joined(curve)", "curve = curve.joined(curve_of(more))"),
+        (
+            "(len(goodness) - 1, len(goodness) - 2)) if len(goodness) > 2",
+            "(len(goodness) - 1, 0)) if len(goodness) > 2",
+        ),
+        ("return more[more >= _LEAST * grid[0]]", "return more"),
+        (
+            "        if not is_better(goodness[top], self._top, curve.size[top]):\n            return False\n",
+            "",
+        ),
+    ),
+    *_planted(
+        "selection/curves.py",
+        "selection/test_search.py models/test_pairs.py",
+        ("other.scores(k - len(self.mean))", "other.scores(k)"),
+        ("right[weight == 0.0] = np.nan", "pass"),
+        ("np.sqrt((weight**2) @ squares)", "np.sqrt(weight @ squares)"),
+    ),
+    *_planted(
+        "selection/curves.py",
+        "selection/test_folds.py models/test_pairs.py",
+        ("np.sqrt(2.0) * mean_and_error(values)[1]", "mean_and_error(values)[1]"),
+        ("* len(margins) / (len(margins) + 2.0)", ""),
+        ("return ratio(np.asarray(total, dtype=np.float64), times)", "return np.asarray(total, dtype=np.float64)"),
+    ),
+    *_planted(
+        "selection/folds.py",
+        "selection/test_folds.py",
+        ("table.weight[test] / chance[test]", "table.weight[test]"),
+        ("np.bincount(component, data.preferences.strength != 0.0)", "np.bincount(component)"),
+        ("np.bincount(first, won, n) - np.bincount(second, won, n)", "np.bincount(first, won, n)"),
+        ("(inside * (inside - 1.0)).sum(axis=1)", "(inside * inside).sum(axis=1)"),
+    ),
+    *_planted(
+        "selection/folds.py",
+        "selection/test_search.py",
+        ("len(np.unique(held)) == len(held) and all(", "all("),
+        ("number_left = np.cumsum(data.kept) - 1", "number_left = np.cumsum(data.kept)"),
+    ),
+    *_planted(
+        "selection/folds.py",
+        "models/test_cg_rankrls.py",
+        ("        held[-1] = order[-1]\n", ""),
+    ),
+    *_planted(
+        "selection/plans.py",
+        "selection/test_search.py selection/test_plans.py",
+        ("interval=1.0 - found.interval[::-1]", "interval=1.0 - found.interval"),
+        ("        scores[rows] = held\n", ""),
+        ("lambda: [Part(None, items.X, items)], mutual=False", "lambda: [Part(None, items.X, items)], mutual=True"),
+        ("else np.delete(everything, train) for train", "else test for train"),
+    ),
+    *_planted(
+        "selection/plans.py",
+        "model_selection/test_leave_pair_out.py",
+        ("weight[i] * weight[j]", "weight[i] + weight[j]"),
+    ),
+    *_planted(
+        "selection/plans.py",
+        "models/test_cg_rankrls.py models/test_invariances.py",
+        ("usable = by_id[judged[by_id]]", "usable = np.flatnonzero(judged)"),
+    ),
+    *_planted(
+        "selection/optimism.py",
+        "selection/test_optimism.py",
+        ("left = counts == 0.0", "left = counts > 0.0"),
+        ("return _TAUGHT * bias if mutual else bias", "return bias"),
+    ),
+    *_planted(
+        "selection/optimism.py",
+        "models/test_auto_rankrls.py",
+        ("apart = self.values[:, self.own[[top]]] - self.values[:, self.own]", "apart = self.values[:, self.own]"),
+        ("everything *= 1.0 if found[0].greater_is_better else -1.0", "everything *= 1.0"),
+        ("means if greater_is_better else -means,", "means,"),
+    ),
+    *_planted(
+        "selection/least_squares.py",
+        "selection/test_search.py models/test_pairs.py",
+        ("of_targets[:, np.concatenate(folds)] = held", "of_targets[:, np.sort(np.concatenate(folds))] = held"),
+        ("return max(smoothers, key", "return min(smoothers, key"),
+        (
+            "replace(curve, scores=lambda k: self.held_out_scores(values[k : k + 1], folds)[:, 0])",
+            "replace(curve, scores=lambda k: self.held_out_scores(values[:1], folds)[:, 0])",
+        ),
+        ("chosen = [[(rows, of_all[:, k : k + 1])", "chosen = [[(rows, of_all[:, :1])"),
+    ),
+    *_planted(
+        "selection/least_squares.py",
+        "models/test_tiny_alphas.py",
+        ("out |= values < _UNRESOLVED * smoother.top", "out |= values < _UNRESOLVED"),
+    ),
+    *_planted(
+        "selection/krylov.py",
+        "models/test_cg_rankrls.py",
+        ("self.iteration - self._improved < self.patience", "self.iteration - self._improved <= self.patience"),
+        ("for _ in range(row + 1):", "for _ in range(row):"),
+        ("return np.flatnonzero(data.kept)", "return np.arange(data.n_rows)"),
+        ("larger = self.alphas[first] > self.alphas[self.best[0]]", "larger = False"),
+    ),
+    *_planted(
+        "selection/basis.py",
+        "models/test_sparse_rankrls.py",
+        ("return (np.cumsum(kept) - 1)[numbers].astype(np.intp)", "return numbers.astype(np.intp)"),
+        ("if spec.n_basis is None or m <= spec.n_basis:", "if spec.n_basis is None or m < spec.n_basis:"),
+    ),
+    # metrics
+    *_planted(
+        "metrics/_loops.py",
+        "metrics",
+        ("reached *= 1.0 - inside", "reached -= inside"),
+        ("inside * hits / np.float64(stop)", "inside * hits / np.float64(start + one)"),
+        ("result += weight * (inside / size)", "result += weight * inside"),
+        ("z += w[a + j] * (own[j] >= score)", "z += w[a + j] * (own[j] > score)"),
+        ("out[1, q] += w[i] * level", "out[1, q] += w[i]"),
+        ("_sweep(scores, order, label, w, True, weak)", "_sweep(scores, order, label, w, False, weak)"),
+        ("    counts[..., 2] *= same\n", ""),
+    ),
+    *_planted(
+        "metrics/_table.py",
+        "metrics",
+        ('if discount == "letor" else positions + 1.0', 'if discount == "letor" else positions + 2.0'),
+        ('"positive": np.maximum(y, 0.0)', '"positive": y'),
+        ("np.minimum(found, chunk.depth)", "found"),
+        ('chunk.walk("SUM", relevant, depths=found)', 'chunk.walk("SUM", relevant)'),
+        ("- 1.0) / np.exp2(high)", "- 1.0) / (np.exp2(high) - 1.0)"),
+        ("    differ[differ <= 1e-13 * ordered] = 0.0", "    pass"),
+        ("np.where(lengths > 1, total**2 - squares, 0.0)", "np.where(lengths > 1, total**2, 0.0)"),
+        ("weights=None if self.weights is None else self.weights[order],", "weights=self.weights,"),
+        ('"lightgbm": {"empty": 1.0, "denominator": "reachable"}', '"lightgbm": {"empty": 1.0}'),
+    ),
+    *_planted(
+        "metrics/_measure.py",
+        "metrics",
+        ("weights = None if weights is None else weights[order]", "weights = weights"),
+        ("scores = scores.astype(np.float32).astype(np.float64)", "scores = scores.astype(np.float64)"),
+        ("queries - queries[0], weights=own)", "queries - queries[0])"),
+    ),
+    *_planted(
+        "metrics/_values.py",
+        "metrics selection/test_search.py",
+        ("count * (count - 1.0)", "count * count"),
+    ),
+    *_planted(
+        "metrics/_values.py",
+        "metrics models/test_partly_labelled.py",
+        (".all(axis=1)\n    if known.all():", ".any(axis=1)\n    if known.all():"),
+        ("else weights[rows]", "else weights[: len(rows)]"),
+    ),
+    *_planted(
+        "metrics/_evaluate.py",
+        "metrics",
+        ("np.where(sign == 0.0, 0.0, weight)", "weight"),
+        ('"docno": docno, "per_query"', '"docno": None, "per_query"'),
+    ),
+    *_planted(
+        "metrics/_scorer.py",
+        "models/test_routing.py models/test_partly_labelled.py",
+        ("return value if self.measure.greater_is_better else -value", "return value"),
+        ("used = sample_weight if self.measure.uses_sample_weight else None", "used = None"),
+        ("        return unwrapped(model.best_estimator_)\n", "        return [], model.best_estimator_\n"),
+    ),
+    # clicks
+    *_planted(
+        "clicks.py",
+        "test_clicks.py",
+        ("return rates / theta, n * theta, found", "return rates / theta, n / theta, found"),
+        ("weights = n * theta[codes] ** 2", "weights = n * theta[codes] ** 4"),
+        ("group = np.cumsum(shown >= ENOUGH) - 1", "group = np.arange(len(shown))"),
+        ("ddof=1) * np.sqrt(drawn / queries)", "ddof=1)"),
+        ("np.bincount(codes, n * g * g, len(theta))", "np.bincount(codes, n * g, len(theta))"),
+        ("weights = n[rows] * times[rows]", "weights = n[rows]"),
+        ("left < (1.0 - CONFOUNDED) * whole", "left < CONFOUNDED * whole"),
+        ("query = np.argsort(layout.by_id)[layout.codes]", "query = layout.codes"),
+    ),
+    # preprocessing
+    *_planted(
+        "preprocessing/_scalers.py",
+        "preprocessing/test_scalers.py",
+        ("np.where(high > low, high - low, 1.0)", "np.where(high > low, high, 1.0)"),
+        ("rows = slice(low, high) if layout.contiguous else layout.order[low:high]", "rows = slice(low, high)"),
+        ("scale[scale == 0.0] = 1.0", "scale[scale == 0.0] = np.inf"),
+        ("scaler.partial_fit(values, sample_weight=sample_weight)", "scaler.partial_fit(values)"),
+        ('fitted = vars(self).get("scaler_")', "fitted = None"),
+    ),
+    *_planted(
+        "preprocessing/_encodings.py",
+        "preprocessing",
+        ("values = self.origin - values if self.kind", "values = values - self.origin if self.kind"),
+        ("angle = 2.0 * np.pi / PERIODS[period] * values", "angle = np.pi / PERIODS[period] * values"),
+        ("if totals[word] >= least]", "if totals[word] > least]"),
+        ("frequent = frequent[: most - 1]", "frequent = frequent[:most]"),
+        ("out.data *= self.idf[out.indices]", "pass"),
+        ("len(ours[i] & wanted[j])", "len(ours[i] | wanted[j])"),
+        ("            parts.append(missing)\n", "            parts.append(~missing)\n"),
+        ("self._place(word) is None)", "word not in self.known)"),
+        ("if span >= 2 * length]", "if span >= length]"),
+    ),
+    *_planted(
+        "preprocessing/_columns.py",
+        "preprocessing",
+        ("typed = bool if self.boolean else float", "typed = float"),
+        ("tzinfo=found.tzinfo and UTC", "tzinfo=found.tzinfo"),
+        ("differ = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])", "differ = values[1:] != values[:-1]"),
+        ("word.lower() in missing else", "word in missing else"),
+    ),
+    *_planted(
+        "preprocessing/_table_encoder.py",
+        "preprocessing",
+        ('and (use.kind != "query text" or texts)]', "]"),
+        ("and dense < _DENSE_FROM * n", ""),
+        ('{"missing": int(column.missing.sum())}', '{"missing": 0}'),
+    ),
+    # io
+    *_planted(
+        "io/_rows.py",
+        "io/test_letor.py io/test_tables.py",
+        ("0|-?[1-9][0-9]{0,18}", "0|-?[1-9][0-9]{0,16}"),
+        ("if all(part.dtype == np.int64 for part in parts):", "if any(part.dtype == np.int64 for part in parts):"),
+        ("if what := next(", "if what := None and next("),
+    ),
+    *_planted(
+        "io/judgements.py",
+        "io/test_judgements.py",
+        ("(least < most)[pairs]", "(least <= most)[pairs]"),
+        ("zip(items[rows], rows, strict=True)}", "zip(items[rows][::-1], rows[::-1], strict=True)}"),
+        ("known = np.flatnonzero(~np.isnan(table.y))", "known = np.arange(len(table.y))"),
+    ),
+    *_planted(
+        "io/columns.py",
+        "io/test_tables.py",
+        ('word.replace("[", "[[]")', "word"),
+        ('may_be_empty=("label",) if', 'may_be_empty=("label", "weight") if'),
+        ("and not (roles.features is None and _INDEX.fullmatch(n))", ""),
+    ),
+    *_planted(
+        "io/_decimal.py",
+        "io/test_decimal.py",
+        ("inexact = inexact or d > np.uint64(0)", "inexact = False"),
+        ("if low <= np.uint64(1) and -4 <= q <= 23", "if low <= np.uint64(1) and 0 <= q <= 23"),
+        ("if exponent <= -63:", "if exponent <= -13:"),
+    ),
+    *_planted(
+        "io/_letor_loop.py",
+        "io/test_letor.py",
+        ("unsorted = unsorted or number <= before", "unsorted = unsorted or number < before"),
+        ("if number < least or number > largest:", "if number > largest:"),
+        ("abs(value) >= limit):", "value >= limit):"),
+    ),
+    *_planted(
+        "io/_letor.py",
+        "io/test_letor.py io/test_writing.py",
+        ("ends.append(block.ends + before)", "ends.append(block.ends)"),
+        ("columns = max(largest + int(zero_based), 0)", "columns = max(largest, 0)"),
+        ("bad += [] if (block.qid is not None) == with_qid else [block.start]", "bad += []"),
+        ("line=lines + number + 1", "line=number + 1"),
+    ),
+    *_planted(
+        "io/writing.py",
+        "io/test_writing.py io/test_tables.py",
+        ("part.indptr, part.indices + first_id, part.data", "part.indptr, part.indices + 1, part.data"),
+        ("values = np.asarray(values, np.float64)", "pass"),
+        ("text.replace('\"', '\"\"')", "text"),
+        ("mtime=0)", ")"),
+    ),
+    *_planted(
+        "io/preferences.py",
+        "io/test_votes.py io/test_preferences.py",
+        (
+            "np.where((choice < 0)[:, None], pairs[:, ::-1], pairs)",
+            "np.where((choice > 0)[:, None], pairs[:, ::-1], pairs)",
+        ),
+        ("lead = np.abs(choice) * found", "lead = choice * found"),
+        ("if counts[text] == 1}", "}"),
+        ("kept = pairs[:, 0] != pairs[:, 1]", "kept = pairs[:, 0] >= 0"),
+        ("columns.get(word, _CHOICES.get(small, np.nan))", "_CHOICES.get(small, columns.get(word, np.nan))"),
+    ),
+    *_planted(
+        "io/tables.py",
+        "io/test_tables.py io/test_dataset.py",
+        ("bad |= out < 0", "pass"),
+        ("np.where(np.abs(found) >= _EXACT, np.inf, found)", "found"),
+        ("column = column.cast(pa.string())  # rounds once", "column = column.cast(pa.float64())  # rounds once"),
+    ),
+    *_planted(
+        "io/dataset.py",
+        "io/test_dataset.py",
+        ("queries.last = None  # no", "pass  # no"),
+        ("n_queries=part.n_queries + len(begins))", "n_queries=len(begins))"),
+        ("part.n_rows + size > most:", "part.n_rows + size >= most:"),
+        ("if os.stat(self.path).st_mtime_ns != self.time:", "if False:"),
+        ("row, first_row = row + size, first_row + size", "first_row = first_row + size"),
+    ),
+    *_planted(
+        "io/shards.py",
+        "io/test_dataset.py cli/test_shards.py",
+        ('most, side="right")', 'most, side="left")'),
+        ("in_file + group.num_rows > rows_per_file", "in_file > rows_per_file"),
+        ("any(shape.zero_based for shape in shapes)", "all(shape.zero_based for shape in shapes)"),
+    ),
+    # export
+    *_planted(
+        "export/_linear.py",
+        "export/test_engines.py export/test_tables.py",
+        ("float(weights[other] - weights[family] @ centres[family])", "float(weights[other])"),
+        ("centres += spreads * step.centre", "centres += step.centre"),
+        ("step.data_min_ - step.feature_range[0] / step.scale_", "step.data_min_"),
+        ("return 10.0 ** (1.0 - math.floor(math.log10(norm)))", "return 10.0 ** (-1.0 - math.floor(math.log10(norm)))"),
+        ("scores = score_factor(fitted_ranker(model), target) * np", "scores = np"),
+        ("isinstance(step, StandardScaler) and step.with_mean", "isinstance(step, StandardScaler)"),
+        ('- sum(feature.kind == "other" for feature in features)', ""),
+    ),
+    *_planted(
+        "export/_definitions.py",
+        "export/test_engines.py export/test_tables.py",
+        ('centre = term.centre + (term.feature.kind in ("sine", "cosine"))', "centre = term.centre"),
+        ('Row("", -term.weight, 0.0, term.spread)', 'Row("", -term.weight, term.centre, term.spread)'),
+        ("Row(OFFSET_FEATURE, offset + linear.constant)", "Row(OFFSET_FEATURE, offset)"),
+        ("        taken.add(name)\n", ""),
+        ("or values[2] == 0.0", ""),
+    ),
+    *_planted(
+        "export/_function.py",
+        "export/test_engines.py export/test_json_scorer.py",
+        ("return Expansion(kernel, features, items,", "return Expansion(kernel, None, items,"),
+    ),
+    *_planted(
+        "export/sql.py",
+        "export/test_sql.py",
+        ("CASE WHEN {value} > {limit} THEN", "CASE WHEN {value} >= {limit} THEN"),
+        ('return f"COALESCE({wave}, 0e0)"', "return wave"),
+        ("- 2440587.5e0)", "- 2440588e0)"),
+        ('return f"({text})" if value < 0.0 else text', "return text"),
+    ),
+    *_planted(
+        "export/onnx_graph.py",
+        "export/test_engines.py",
+        ("graph.constant(float(offset or 0.0))", "graph.constant(0.0)"),
+        (
+            'return graph.add("Add", graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1))), known)',
+            'return graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1)))',
+        ),
+        ("    items = items - centre\n", ""),
+    ),
+    *_planted(
+        "export/solr.py",
+        "export/test_engines.py export/test_tables.py",
+        ('_function(f"max(0,sub(0,{known}))")', '_function(f"max(0,{known})")'),
+        ("scaled = (row.centre, row.spread) != (0.0, 1.0)", "scaled = row.centre != 0.0"),
+        ("defaultValue=feature.fill)", "defaultValue=0.0)"),
+    ),
+    *_planted(
+        "export/elasticsearch.py",
+        "export/test_engines.py export/test_tables.py",
+        ("self.constant -= weight * term.centre", "self.constant += weight * term.centre"),
+        ("                self.constant += weight\n", ""),
+        ('"boost": -feature.fill}', '"boost": feature.fill}'),
+        ('"missing": 1.0}.get(kind', '"missing": 0.0}.get(kind'),
+    ),
+    *_planted(
+        "export/json_scorer.py",
+        "export/test_json_scorer.py",
+        ("missing = [word.lower() for", "missing = [word for"),
+        ('"weights": weights[:, check_target(target, weights.shape[1])]', '"weights": weights[:, 0]'),
+    ),
+    *_planted(
+        "export/scorers/score.py",
+        "export/test_json_scorer.py",
+        ("if x[j] > threshold)", "if x[j] >= threshold)"),
+        ("found.astimezone(UTC).replace(tzinfo=None)", "found.replace(tzinfo=None)"),
+    ),
+    # models
+    *_planted(
+        "models/spec.py",
+        "models/test_positive.py selection/test_search.py",
+        ("signs[known[feature]] = sign", "signs[known[feature]] = 1"),
+        ('known = {**values, "gamma": kernel.gamma}', "known = values"),
+        (
+            "known.update(zip(names, range(n_features), strict=False))",
+            "known.update(zip(names, range(1, n_features), strict=False))",
+        ),
+    ),
+    *_planted(
+        "models/fitted.py",
+        "models/test_rankrls.py selection/test_search.py",
+        ("weights[:, 0] if data.one_target else weights.T", "weights[:, -1] if data.one_target else weights.T"),
+        ("scorer = scorer.over(data.kept)", "pass"),
+        ("self, attributes={**choice, **self.attributes}", "self, attributes={**self.attributes, **choice}"),
+    ),
+    *_planted(
+        "models/fitted.py",
+        "models/test_pairs.py selection/test_folds.py models/test_fitted.py",
+        ("None if by_item else found.best_values", "found.best_values"),
+        ("held = np.isfinite(margins)", "held = np.flatnonzero(np.isfinite(margins))[:1]"),
+        ("            del known[name]\n", "            pass\n"),
+    ),
+    *_planted(
+        "models/incremental.py",
+        "models/test_incremental.py",
+        ("equations = [iadd(new, old) for new, old in", "equations = [new for new, old in"),
+        ("return [len(seen)]", "return [0]"),
+        ("if now.get(name) != value:", "if name not in now:"),
+    ),
+    *_planted(
+        "models/intake.py",
+        "test_clicks.py",
+        ("weights = factors if weights is None else weights * factors", "weights = factors"),
+    ),
+    *_planted(
+        "models/intake.py",
+        "selection/test_search.py models/test_pairs.py models/test_pair_input.py",
+        ("given = given if kept.all() else given.take(kept)", "pass"),
+        ("items = replace(items, X=items.X[:, data.kept])", "items = replace(items, X=items.X[:, : len(data.Y)])"),
+        ("if measure is None or data.has_qid or callable", "if measure is None or callable"),
+        ('groups=query_layout(groups, given.n_rows, name="groups").codes', "groups=np.arange(given.n_rows)"),
+    ),
+    *_planted(
+        "models/ranker.py",
+        "models/test_rankrls.py models/test_sparse_rankrls.py models/test_intake.py",
+        ("scores = tied(scores, query_layout(qid, len(scores)))", "pass"),
+        ('columns = known.get("basis_indices_") if', "columns = None if"),
+        ("of, qid=qid, sample_weight=sample_weight) for column", "of, qid=qid) for column"),
+    ),
+    *_planted(
+        "models/auto_rankrls.py",
+        "models/test_auto_rankrls.py",
+        ('weights = {} if scale == "ranks" else {"sample_weight": data.weights}', "weights = {}"),
+        ("results.best_score - (bias if plan.greater_is_better else -bias)", "results.best_score - bias"),
+        ("sum(len(r.rows) for r in found[:k]) + results.best_index", "results.best_index"),
+    ),
+    *_planted(
+        "models/auto_rankrls.py",
+        "models/test_boosted.py",
+        ("sign = 1.0 if plan.greater_is_better else -1.0", "sign = 1.0"),
+    ),
+    *_planted(
+        "models/boosted.py",
+        "models/test_boosted.py",
+        ("[np.sort(number[fold]) for fold in plan.folds]", "[np.sort(fold) for fold in plan.folds]"),
+        ("mean[rows, 0, 0] = np.mean(scores, axis=0)", "mean[rows, 0, 0] = scores[0]"),
+        ("np.array([1.0 - weight, weight]) / spreads", "np.array([weight, 1.0 - weight]) / spreads"),
+        ("columns = columns - means[layout.codes]", "columns = columns - columns.mean(axis=0)"),
+    ),
+    *_planted(
+        "models/co_rankrls.py",
+        "models/test_co_rankrls.py",
+        ("weights[features] += select_features", "weights[features] = select_features"),
+        ("tuple(weight / scale for weight in _AGREEMENTS)", "tuple(weight * scale for weight in _AGREEMENTS)"),
+        ("weights=everything.weights)", ")"),
+    ),
+    *_planted(
+        "models/co_ranking_pursuit.py",
+        "models/test_co_ranking_pursuit.py models/test_view_features.py",
+        ("np.maximum(1.0 - 2.0 * errors, 0.0)", "np.maximum(1.0 - errors, 0.0)"),
+        ("            ~data.labelled,\n", "            data.labelled,\n"),
+        ("np.arange(n_views) == np.argmin(errors)", "np.arange(n_views) == np.argmax(errors)"),
+    ),
+    *_planted(
+        "models/conditional.py",
+        "models/test_conditional.py",
+        ("return scores + self.intercept_", "return scores"),
+        ("_tied(problem.without_each_query(found.best_value))", "_tied(problem.without_each_query(float(alphas[0])))"),
+        ("        G -= G.mean(axis=0)\n", ""),
+        ("np.average(error[known], weights=weights[known])", "np.average(error[known])"),
+    ),
+    *_planted(
+        "models/cg_rankrls.py",
+        "models/test_cg_rankrls.py",
+        ("a = a[data.kept]", "a = a[: data.kept.sum()]"),
+        (
+            'goodness = surface.sign * surface.readings()["mean_score"][order]',
+            'goodness = surface.sign * surface.readings()["mean_score"]',
+        ),
+        ("return np.geomspace(1e-9 * top, 10.0 * top, 21)", "return np.geomspace(1e-9 * top, 1e-3 * top, 21)"),
+    ),
+    *_planted(
+        "models/partly_labelled.py",
+        "models/test_unscored_cv.py models/test_co_ranking_pursuit.py",
+        (
+            "query_layout(data.layout.ids[data.layout.codes[rows]], len(rows))",
+            "query_layout(data.layout.codes[rows], len(rows))",
+        ),
+        ("None if kept.all() else kept", "None"),
+        ("        part.weights,\n", "        None,\n"),
+    ),
+    *_planted(
+        "models/ranksvm.py",
+        "models/test_ranksvm_cv.py models/test_ranksvm.py",
+        ("grid=None if Cs is None else Cs[::-1]", "grid=Cs"),
+        ("data.given_numbers(np.flatnonzero(minimum.degree > 0.0))", "np.flatnonzero(minimum.degree > 0.0)"),
+    ),
+    *_planted(
+        "models/rankboost.py",
+        "models/test_rankboost.py",
+        ("weights=np.abs(self.weights_)", "weights=self.weights_"),
+        ("stumps = stumps.first(rounds)", "stumps = stumps.first(rounds + 1)"),
+    ),
+    *_planted(
+        "models/transductive.py",
+        "models/test_transductive.py models/test_unscored_cv.py",
+        ("labels = everything.given_rows(labels)", "labels = data.given_rows(labels)"),
+    ),
+    *_planted(
+        "models/ranking_pursuit.py",
+        "models/test_ranking_pursuit.py models/test_ranking_pursuit_cv.py",
+        ("path_=replace(path, indices=numbers(path.indices))", "path_=path"),
+        (
+            "stages == self.n_basis and path.n_stages == stages",
+            "stages == self.n_basis - 1 and path.n_stages == stages",
+        ),
+        ("names[np.sort(self.basis_indices_)]", "names[self.basis_indices_]"),
+    ),
+    *_planted(
+        "models/_pipelines.py",
+        "inspection/test_selected.py models/test_pipelines.py",
+        ("gain = sign * np.diff(held_out)", "gain = np.diff(held_out)"),
+        ("held_out = path.held_out / path.held_out[0]", "held_out = path.held_out"),
+        ("        model.steps[:-1] = head.steps", "        pass"),
+    ),
+]

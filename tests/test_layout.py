@@ -1,0 +1,78 @@
+"""``tests/`` mirrors ``src/``: the tests of a module are found under its name, or under what it holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+SOURCE = TESTS.parent / "src" / "rankrls"
+PACKAGES = ("numerics", "selection", "models", "metrics", "io", "export", "preprocessing")
+UNDER_WHAT_IT_HOLDS = {
+    # parts of one computation, tested as a whole against refits
+    "numerics/batches": "numerics/test_holdout",
+    "numerics/eigen": "numerics/test_holdout",
+    "numerics/smoother": "numerics/test_holdout",
+    "numerics/units": "numerics/test_holdout",
+    "numerics/chunks": "numerics/test_graph",
+    "numerics/runs": "numerics/test_graph",
+    "numerics/preferred_pairs": "numerics/test_pairs",
+    "numerics/products": "numerics/test_krylov",
+    "numerics/scorer": "numerics/test_basis",
+    # what one estimator needs of the search
+    "selection/basis": "models/test_sparse_rankrls",
+    "selection/krylov": "models/test_cg_rankrls",
+    "selection/curves": "selection/test_search",
+    "models/spec": "models/test_parameters",
+    # what all estimators share
+    "models/ranker": "models/test_integration",
+    "models/greedy_rankrls": "learners/test_greedy",
+    # formulas, under what they measure
+    "metrics/_loops": "metrics/test_pairs",
+    "metrics/_table": "metrics/test_positions",
+    "metrics/_values": "metrics/test_measure",
+    "metrics/_evaluate": "metrics/test_preferences",
+    "metrics/_scorer": "models/test_routing",
+    # steps of reading, under the formats that are read
+    "io/_letor_loop": "io/test_letor",
+    "io/_rows": "io/test_letor",
+    "io/_table": "io/test_letor",
+    "io/columns": "io/test_tables",
+    "io/opened": "io/test_tables",
+    "io/shards": "io/test_dataset",
+    "io/files": "io/test_atomic",
+    "io/data": "cli/test_layouts",
+    "preprocessing/_columns": "preprocessing/test_table_encoder",
+    "preprocessing/_encodings": "preprocessing/test_table_encoder",
+    # formats of engines, each by the same oracles
+    "export/_definitions": "export/test_tables",
+    "export/_function": "export/test_engines",
+    "export/_linear": "export/test_engines",
+    "export/elasticsearch": "export/test_engines",
+    "export/onnx_graph": "export/test_engines",
+    "export/solr": "export/test_engines",
+}
+"""The tests of modules that have none of their own name."""
+MODULES = sorted(
+    f"{package}/{path.stem}"
+    for package in PACKAGES
+    for path in (SOURCE / package).glob("*.py")
+    if path.stem != "__init__"
+)
+
+
+def own_tests(module: str) -> str:
+    package, name = module.split("/")
+    return f"{package}/test_{name.lstrip('_')}"
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_has_tests_where_they_are_looked_for(module):
+    named = UNDER_WHAT_IT_HOLDS.get(module, own_tests(module))
+    assert (TESTS / f"{named}.py").exists()
+
+
+def test_exceptions_are_needed():
+    assert {*UNDER_WHAT_IT_HOLDS} <= {*MODULES}
+    assert [module for module in UNDER_WHAT_IT_HOLDS if (TESTS / f"{own_tests(module)}.py").exists()] == []
