@@ -31,7 +31,7 @@ def on_device(X: Any) -> bool:
     """Whether X is an array of another library than numpy."""
     if isinstance(X, (np.ndarray, list)) or sparse.issparse(X):
         return False
-    from sklearn.utils._array_api import array_api_compat
+    import array_api_compat
 
     return bool(array_api_compat.is_array_api_obj(X))
 
@@ -40,14 +40,14 @@ def namespace(X: Any) -> Any:
     """The functions of the array API for X: numpy itself for everything that is not on a device."""
     if not on_device(X):
         return np
-    from sklearn.utils._array_api import array_api_compat
+    import array_api_compat
 
     return array_api_compat.get_namespace(X)
 
 
 def device_of(X: Any) -> Any:
     """Where an array is; two arrays are together if their namespaces and devices are the same."""
-    from sklearn.utils._array_api import array_api_compat
+    import array_api_compat
 
     return array_api_compat.device(X) if on_device(X) else None
 
@@ -56,9 +56,14 @@ def to_host(values: Any) -> NDArray[Any]:
     """The values as an array of numpy."""
     if not on_device(values):
         return np.asarray(unmasked(values))
-    from sklearn.utils._array_api import _convert_to_numpy
+    import array_api_compat
 
-    return np.asarray(_convert_to_numpy(values, namespace(values)))
+    if array_api_compat.is_torch_array(values):
+        return np.asarray(values.detach().cpu())
+    if array_api_compat.is_cupy_array(values):
+        return np.asarray(values.get())
+    host = namespace(values).__array_namespace_info__().default_device()
+    return np.asarray(array_api_compat.to_device(values, host))
 
 
 def to_device_of(values: Any, like: Any) -> Any:
