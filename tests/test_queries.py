@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from rankrls import RankRLS, query_weight_to_sample_weight
 from rankrls._errors import InputError
 from rankrls._queries import group_to_qid, query_layout
 from tests.refusals import Refusal
@@ -176,3 +177,28 @@ def test_sizes_given_as_ids_are_recognised(ids, sizes):
     with pytest.raises(InputError) as error:
         query_layout(ids, 3)
     assert ("group_to_qid" in error.value.message) is sizes
+
+
+@pytest.mark.parametrize("balance", ["examples", "pairs"])
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+def test_a_query_of_weight_three_is_like_three_copies_of_it(balance, ties):
+    rng = np.random.default_rng(0)
+    qid = np.array(["b", "a", "b", "c", "a", "c", "b", "c", "c"])
+    X = rng.normal(size=(9, 3))
+    y = rng.integers(0, 3, size=9)
+    times = {"b": 3, "a": 1, "c": 2}
+    copies = np.concatenate([np.flatnonzero(qid == query) for query, n in times.items() for _ in range(n)])
+    copy_of = np.concatenate([[f"{query}{k}"] * (qid == query).sum() for query, n in times.items() for k in range(n)])
+    model = RankRLS(alpha=0.3, balance=balance, ties=ties)
+    expected = model.fit(X[copies], y[copies], qid=copy_of).coef_
+    weights = query_weight_to_sample_weight([*times.values()], qid)
+    weights = np.sqrt(weights) if balance == "pairs" else weights
+    np.testing.assert_allclose(model.fit(X, y, qid=qid, sample_weight=weights).coef_, expected, atol=1e-12)
+
+
+def test_weights_that_are_not_of_the_queries_are_refused():
+    with pytest.raises(InputError, match="2 weights for 3 queries"):
+        query_weight_to_sample_weight([1, 2], [7, 8, 9])
+    with pytest.raises(InputError) as error:
+        query_weight_to_sample_weight([1, -2], [7, 8])
+    assert (error.value.parameter, error.value.row) == ("query_weight", 1)

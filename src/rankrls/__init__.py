@@ -16,7 +16,7 @@ __version__ = "0.1.0"
 _NAMES = {
     "rankrls._errors": ("InputError", "InputWarning"),
     "rankrls._comparisons": ("Items",),
-    "rankrls._queries": ("group_to_qid",),
+    "rankrls._queries": ("group_to_qid", "query_weight_to_sample_weight"),
     "rankrls.models._pipelines": ("fit_pairs",),
     "rankrls.models.auto_rankrls": ("AutoRankRLS",),
     "rankrls.models.cg_rankrls": ("CGRankRLS",),
@@ -39,7 +39,10 @@ __all__ = sorted(name for names in _NAMES.values() for name in names)
 if TYPE_CHECKING:
     from rankrls._comparisons import Items as Items
     from rankrls._errors import InputError as InputError, InputWarning as InputWarning
-    from rankrls._queries import group_to_qid as group_to_qid
+    from rankrls._queries import (
+        group_to_qid as group_to_qid,
+        query_weight_to_sample_weight as query_weight_to_sample_weight,
+    )
     from rankrls.models._pipelines import fit_pairs as fit_pairs
     from rankrls.models.auto_rankrls import AutoRankRLS as AutoRankRLS
     from rankrls.models.cg_rankrls import CGRankRLS as CGRankRLS

@@ -176,6 +176,52 @@ def group_to_qid(group: Any) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
 
 
+def query_weight_to_sample_weight(query_weight: Any, qid: Any) -> NDArray[np.float64]:
+    """Convert one weight per query, as XGBoost uses them, to one weight per row.
+
+    Parameters
+    ----------
+    query_weight : array-like of shape (q,)
+        Weights, not negative, of the queries in order of first appearance in ``qid``.
+    qid : array-like of shape (m,)
+        One query id per row, any order.
+
+    Returns
+    -------
+    ndarray of shape (m,)
+        ``sample_weight`` of fits with ``balance="examples"``, which is the default: the loss of each query is
+        multiplied by its weight.
+
+    Raises
+    ------
+    InputError
+        If there are not as many weights as queries, and for weights that are negative or not finite, with the position
+        as ``row``.
+
+    Notes
+    -----
+    With ``balance="pairs"`` a pair weighs the product of the weights of its rows, so that square roots of the weights
+    have this effect; with ``balance="queries"`` constant weights within a query have none. O(m + q).
+
+    Examples
+    --------
+    >>> from rankrls import query_weight_to_sample_weight
+    >>> query_weight_to_sample_weight([2.0, 0.5], qid=["a", "a", "b"])
+    array([2. , 2. , 0.5])
+    """
+    weights = vector_of("query_weight", query_weight, "one weight per query")
+    layout = query_layout(qid, len(qid))
+    if len(weights) != layout.n_queries:
+        problem = f"query_weight has {len(weights)} weights for {in_words(layout.n_queries)}. Give one for each query."
+        raise InputError(problem, parameter="query_weight")
+    refuse_where(
+        ~(np.isfinite(weights) & (weights >= 0.0)),
+        "query_weight",
+        lambda k: f"query_weight must be finite and not negative; that of query {k} is {weights[k]:g}.",
+    )
+    return weights[layout.codes]
+
+
 def _may_be_sizes(ids: NDArray[Any], n_rows: int) -> bool:
     return ids.dtype.kind in "iuf" and bool(ids.sum() == n_rows)
 

@@ -183,6 +183,13 @@ def test_catboosts_figures():
     assert exponential(y, scores, qid=_qid()) == pytest.approx(0.6307224965427295, abs=1e-14)
 
 
+def test_xgboosts_mean_of_weighted_queries():
+    y, scores = _flat()
+    found = evaluate(y, scores, qid=_qid(), measures=["map@3", "p@3"], convention="xgboost", per_query=True)
+    means = [np.average(values, weights=[1, 2, 0.5, 3, 1.5, 4]) for values in found.values()]
+    assert means == pytest.approx([0.68981481481481488, 0.36111111111111110], abs=1e-14)  # printed by XGBoost 3.2.0
+
+
 def _flat():
     return np.concatenate(LABELS), np.concatenate(SCORES)
 
