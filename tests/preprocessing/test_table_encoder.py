@@ -447,7 +447,7 @@ def test_what_cannot_be_is_refused(change, options, parameter, column):
         *([[1.0, 2.0]], np.ones((3, 2)), {}, {"a": []}, {"a": [1, 2], "b": [1]}, {"a": ["x", "x"]}),
         *(pd.DataFrame({0: [1, 2]}), pd.DataFrame([[1, 2]], columns=["a", "a"])),
     ],
-    ids=repr,
+    ids=lambda X: type(X).__name__,
 )
 def test_what_is_no_table_is_refused(X):
     with pytest.raises(InputError) as caught:
