@@ -21,7 +21,7 @@ from attack import plain
 from attack.campaign import Refused, Target, Unclear, Wrong
 from attack.cases import chance, choice, damaged, packed, text, unpacked
 from rankrls import InputError
-from rankrls.io import LetorTable, _rows as source, load_letor
+from rankrls.io import Rows, _rows as source, load_letor
 
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 _TOKENS = ("0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400", "5e-324", "2.2250738585072011e-308")
@@ -34,7 +34,7 @@ def blocks_of(size: int) -> Iterator[None]:
         yield
 
 
-def read_file(data: bytes, **options: Any) -> LetorTable:
+def read_file(data: bytes, **options: Any) -> Rows:
     """Data from a file on disk, whose blocks are read while others are counted."""
     with tempfile.NamedTemporaryFile() as file:
         file.write(data)
@@ -42,7 +42,7 @@ def read_file(data: bytes, **options: Any) -> LetorTable:
         return load_letor(file.name, **options)
 
 
-def same_as_plain(table: LetorTable, rows: list[plain.Row], zero_based: bool, columns: int, dtype: Any) -> None:
+def same_as_plain(table: Rows, rows: list[plain.Row], zero_based: bool, columns: int, dtype: Any) -> None:
     """Raise :class:`Wrong` if a table is not what the rows are, bit for bit."""
 
     def check(what: str, right: Any) -> None:

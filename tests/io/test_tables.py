@@ -58,7 +58,7 @@ def test_a_table():
     assert (table.label, table.qid_name, table.id_name) == ("label", "qid", None)
     assert (table.n_rows, table.n_features) == (3, 2)
     assert table.sha256 == hashlib.sha256(SIMPLE.encode()).hexdigest()
-    assert repr(table) == "<ColumnTable <stream>: 3 rows, 2 features>"
+    assert repr(table) == "<Rows of <stream>: 3 rows, 2 features>"
     assert table.X.flags.c_contiguous
     assert table.X.flags.owndata
 

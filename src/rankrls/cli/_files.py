@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
-from rankrls.io import ColumnTable, PairTable, atomic_write, load_votes
-from rankrls.io.data import ReadOptions, Rows, read_scores
+from rankrls.io import PairTable, Rows, atomic_write, load_votes
+from rankrls.io.data import ReadOptions, read_scores
 from rankrls.io.opened import table_format
 from rankrls.io.preferences import load_sides
+from rankrls.io.rows import Schema
 from rankrls.io.writing import write_blocks
 from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.persistence.table_rows import encoder_of_items
@@ -64,14 +65,23 @@ def chunks(options: Options, reading: ReadOptions, report: Report, model: Stored
         yield part.read()
 
 
-def joined(tables: Sequence[Any], path: Path) -> Any:
+def joined(tables: Sequence[Rows], path: Path) -> Rows:
     """Chunks of one data set as one table without features."""
     if len(tables) == 1:
         return tables[0]
-    whole = {name: np.concatenate([getattr(table, name) for table in tables]) for name in ("y", "qid")}
-    ids = None if tables[0].ids is None else np.concatenate([table.ids for table in tables])
-    X = np.empty((len(whole["y"]), 0))
-    return replace(tables[0], X=X, ids=ids, path=str(path), feature_names=(), **whole)
+
+    def column(values: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
+        known = [part for part in values if part is not None]
+        return np.concatenate(known) if known else None
+
+    return Rows(
+        X=np.empty((sum(table.n_rows for table in tables), 0)),
+        y=column([table.y for table in tables]),
+        qid=column([table.qid for table in tables]),
+        ids=column([table.ids for table in tables]),
+        path=str(path),
+        schema=replace(tables[0].schema, features=()),
+    )
 
 
 def load_model(path: Path, report: Report) -> StoredModel:
@@ -128,7 +138,7 @@ def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptio
                 raise InputError(f"{problem}. Name the column of {data} ({role}).", parameter=role)
 
 
-def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[ColumnTable, PairTable, Any]:
+def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[Rows, PairTable, Any]:
     """The items of a file of votes, the votes, and the encoder of their names or texts.
 
     ``encoder`` is that of the training votes, if these are others.
@@ -146,20 +156,18 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
         load_sides(path, options.left, options.right)  # refuses empty cells, with their row
     X = encoder.transform({"item": votes.items})
     names = tuple(encoder.get_feature_names_out().tolist())
-    empty: dict[str, Any] = dict.fromkeys(("y", "qid", "ids", "label", "qid_name", "id_name"))
-    table = ColumnTable(X=X, feature_names=names, path=votes.path, sha256=votes.sha256, **empty)
+    table = Rows(X=X, y=None, qid=None, path=votes.path, sha256=votes.sha256, schema=Schema(names))
     return table, votes, encoder
 
 
 def comparable_pairs(table: Rows) -> PairTable:
     """The pairs of right-censored times that can be compared."""
-    event = getattr(table, "event", None)
-    if event is None or table.y is None:
+    if table.event is None or table.y is None:
         raise InputError(
             "--event names a column of a table, but this file is LETOR text.", parameter="event", file=table.path
         )
     try:
-        winners, losers = survival_pairs(table.y, event, qid=table.qid)
+        winners, losers = survival_pairs(table.y, table.event, qid=table.qid)
     except InputError as error:
         name = "label" if error.parameter == "time" else error.parameter
         raise error.replace(parameter=name, file=table.path) from None

@@ -24,9 +24,9 @@ from rankrls.cli._report import Report
 from rankrls.clicks import corrected_clicks
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.suspicious import suspicious_features
-from rankrls.io import PairTable, open_dataset
+from rankrls.io import PairTable, Rows, open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import Rows, feature_columns, how_read, read_pairs, stacked
+from rankrls.io.data import feature_columns, read_pairs, stacked
 from rankrls.io.files import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
@@ -233,7 +233,7 @@ def _read(found: Study) -> None:
                 by_query = {} if options.scale.endswith("-all") else {"qid": table.qid}
                 table = replace(table, X=scale(table.X, **by_query))
         found.tables[role] = table
-    found.about = how_read(found.training)
+    found.about = found.training.schema.to_json()
     if options.pairs is not None:
         with report.working("reading", options.pairs):
             found.pairs["train"] = read_pairs(options.pairs, found.training, report.note)
@@ -249,7 +249,7 @@ def _with_ignored(error: InputError, options: Options) -> InputError:
 
 def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
     """Where the training rows were shown, and how often, if their labels are clicks."""
-    shown = given({name: getattr(table, name, None) for name in ("position", "impressions")})
+    shown = given({"position": table.position, "impressions": table.impressions})
     if not found.options.by_pairs and "position" not in shown:
         shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
     if shown and "position" not in inspect.signature(found.estimator.fit).parameters:
@@ -393,6 +393,7 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
         scores = predict_by_query(estimator, table.X, table.qid)
     if role in found.pairs:
         return {options.called("pair_accuracy"): judge_pairs(found.pairs[role], scores)}
+    assert table.y is not None  # labels are required
     names = options.measures if len(options.measures) > 1 else suitable_measures(table.y, options.measures)
     judged = judge(names, options.tool, table, scores, weights=weights)
     return {options.called(name): each for name, each in judged.items()}

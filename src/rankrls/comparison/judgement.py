@@ -13,7 +13,7 @@ from rankrls._checks import refuse_where
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.comparison.significance import bootstrap_interval
-from rankrls.io import ColumnTable, LetorTable, PairTable
+from rankrls.io import PairTable, Rows
 from rankrls.metrics import Measure, preference_accuracy, resolve_measure
 from rankrls.metrics._values import mean_and_error
 
@@ -68,7 +68,7 @@ def suitable_measures(y: NDArray[np.float64], first: Iterable[str] = ()) -> tupl
 def judge(
     names: Sequence[str | Measure],
     convention: str,
-    table: LetorTable | ColumnTable,
+    table: Rows,
     scores: NDArray[np.float64],
     *,
     weights: NDArray[np.float64] | None = None,

@@ -17,9 +17,10 @@ from scipy.sparse import csr_array
 from rankrls._checks import check_count
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
+from rankrls.io._letor_lines import NO_ID, Options, beyond, described, document_ids
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._rows import Source, Text, float_type, ids_of, is_utf8, joined_ids
-from rankrls.io._table import NO_ID, LetorTable, Options, beyond, described, document_ids
+from rankrls.io.rows import Rows, Schema
 
 _DENSE_FROM = 0.1
 """Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
@@ -36,7 +37,7 @@ def load_letor(
     zero_based: bool | Literal["auto"] = "auto",
     dense: bool | Literal["auto"] = "auto",
     dtype: DTypeLike = np.float64,
-) -> LetorTable:
+) -> Rows:
     r"""Read learning-to-rank data: LETOR, SVMlight, SVMrank or RankLib text, plain or gzip.
 
     Each line is a row: ``label qid:ID 1:value 2:value ... # comment``. Features can be in any order, each at most once;
@@ -65,8 +66,8 @@ def load_letor(
 
     Returns
     -------
-    LetorTable
-        With ``X``, ``y``, ``qid``, ``comments``, ``path``, ``sha256`` and ``zero_based``.
+    Rows
+        With ``X``, ``y``, ``qid``, ``comments``, ``docids``, ``path``, ``sha256`` and ``zero_based``.
 
     Raises
     ------
@@ -179,7 +180,7 @@ def letor_shape(path: Source) -> LetorShape:
     return LetorShape(options.n_features or 0, bool(options.zero_based), all(with_ids))
 
 
-def letor_tables(path: Source, *, n_features: int, zero_based: bool, dtype: DTypeLike) -> Iterator[LetorTable]:
+def letor_tables(path: Source, *, n_features: int, zero_based: bool, dtype: DTypeLike) -> Iterator[Rows]:
     """The rows of a file as sparse tables of about a megabyte of text each, in order; memory is a few of them.
 
     A query may go on in the next table.
@@ -330,16 +331,25 @@ def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[
     return options._replace(n_features=columns, zero_based=zero_based), entries / (rows * columns)
 
 
-def _joined(blocks: list[_Block], text: Text, options: Options, dense: bool) -> LetorTable:
+def _joined(blocks: list[_Block], text: Text, options: Options, dense: bool) -> Rows:
     """The table of some blocks; the list is emptied on the way, so that each block's memory goes back."""
     largest, comments = max(block.largest for block in blocks), None
     if any(block.comments for block in blocks):
         comments = [note for block in blocks for note in block.comments or [""] * len(block.y)]
     ids = [block.qid for block in blocks if block.qid is not None]
     qid = joined_ids(ids) if ids else None
-    y, zero_based = np.concatenate([block.y for block in blocks]), bool(options.zero_based)
-    X = (_dense if dense else _sparse)(blocks, options)
-    return LetorTable(X, y, qid, comments, text.name, text.sha256, zero_based, max(largest + int(zero_based), 0))
+    first_feature = int(not options.zero_based)
+    y = np.concatenate([block.y for block in blocks])
+    return Rows(
+        X=(_dense if dense else _sparse)(blocks, options),
+        y=y,
+        qid=qid,
+        path=text.name,
+        sha256=text.sha256,
+        schema=Schema(first_feature=first_feature),
+        comments=comments,
+        n_named=max(largest + 1 - first_feature, 0),
+    )
 
 
 def _dense(blocks: list[_Block], options: Options) -> NDArray[Any]:

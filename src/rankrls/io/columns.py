@@ -12,11 +12,11 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
 from rankrls.io._rows import few
 from rankrls.io.opened import Table
+from rankrls.io.rows import Schema
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
-_NUMBERS = ("label", "weight", "event", "position", "impressions")
-_SINGLE = (*_NUMBERS, "qid", "id")
+_SINGLE = ("label", "weight", "event", "position", "impressions", "qid", "id")
 _SHOWN = 8
 _COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
 _INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
@@ -81,34 +81,7 @@ def _names(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
-@dataclass(frozen=True)
-class ReadPlan:
-    """The columns of a table that are read, by name.
-
-    Attributes
-    ----------
-    features : tuple of str
-        Columns of X in their order.
-    numbers : mapping of str to str
-        Columns of numbers by what they are: "label", "weight", "event", "strength", "position", "impressions".
-    texts : mapping of str to str
-        Columns of ids by what they are: "qid", "id", "winner", and so on.
-    may_be_empty : tuple of str
-        The keys of ``numbers`` and ``texts`` whose cells may be missing or empty.
-    """
-
-    features: tuple[str, ...] = ()
-    numbers: Mapping[str, str] = field(default_factory=dict)
-    texts: Mapping[str, str] = field(default_factory=dict)
-    may_be_empty: tuple[str, ...] = ()
-
-    @property
-    def stored(self) -> list[str]:
-        """The columns that are read, each once."""
-        return [*dict.fromkeys([*self.features, *self.numbers.values(), *self.texts.values()])]
-
-
-def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
+def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     """Find the columns of each role.
 
     Raises
@@ -142,10 +115,9 @@ def plan_columns(table: Table, roles: ColumnRoles) -> ReadPlan:
     if not chosen and roles.features != ():
         message = f"no column is left for the features. Change features or ignore.{_near(table, '')}"
         raise table.refuse(message, parameter="features")
-    return ReadPlan(
+    return Schema(
         features=tuple(chosen),
-        numbers={r: found[r] for r in _NUMBERS if r in found and (r != "label" or roles.labels != "ignored")},
-        texts={role: found[role] for role in ("qid", "id") if role in found},
+        columns={role: name for role, name in found.items() if role != "label" or roles.labels != "ignored"},
         may_be_empty=("label",) if roles.labels in ("partly", "optional") else (),
     )
 

@@ -17,16 +17,15 @@ from rankrls._errors import InputError
 from rankrls._queries import group_to_qid
 from rankrls.io._letor import letor_lines, letor_query_ids, load_letor
 from rankrls.io._rows import Source, few, joined_ids
-from rankrls.io._table import LetorTable
-from rankrls.io.columns import ColumnRoles, matching, plan_columns
+from rankrls.io.columns import ColumnRoles, find_columns, matching
 from rankrls.io.files import atomic_write, has_positions, number_lines, sizes_beside
 from rankrls.io.judgements import conflict_text
 from rankrls.io.opened import ENDINGS, open_table, table_format
 from rankrls.io.preferences import PairTable, load_pairs
-from rankrls.io.tables import ColumnTable, read_arrays, read_raw, read_table
+from rankrls.io.rows import Rows
+from rankrls.io.tables import read_columns, read_raw, read_table
 from rankrls.io.writing import packed, save_letor, save_table, write_tables
 
-Rows = LetorTable | ColumnTable
 _OF_TABLES = ("label", "qid", "id", "ignore", "event", "position", "impressions")
 
 
@@ -72,7 +71,7 @@ class ReadOptions(ColumnRoles):
             self,
             names=table.feature_names,
             n_features=table.n_features,
-            zero_based=getattr(table, "zero_based", "auto"),
+            zero_based="auto" if table.first_feature is None else table.zero_based,
             dense=isinstance(table.X, np.ndarray),
             sizes=None,
         )
@@ -101,7 +100,7 @@ class ReadOptions(ColumnRoles):
         """
         given, format = path if source is None else source, self.format_of(path)
         if format == "letor":
-            table: Rows = self._letor(path, given)
+            table = self._letor(path, given)
         elif self.raw:
             table = read_raw(given, self, format, self.names, self.missing)
         else:
@@ -129,7 +128,7 @@ class ReadOptions(ColumnRoles):
             message = f"{what} {remedy} all rows together (global)."
             raise InputError(message, file=table.path, parameter="qid")
 
-    def _letor(self, path: Path, source: Any) -> LetorTable:
+    def _letor(self, path: Path, source: Any) -> Rows:
         count, endings = self.n_features, f"tables end in {', '.join(ENDINGS)}."
         why = f"needs a table, but this file is LETOR text ({endings})"
         if self.raw:
@@ -152,14 +151,6 @@ def like_queries(table: Rows) -> list[str]:
     return [name for name in table.feature_names or () if "query" in name.lower()]
 
 
-def how_read(table: Rows) -> dict[str, Any]:
-    """What later files have to agree with: which feature is the first, or what the columns are called."""
-    if table.feature_names is None:
-        return {"zero_based": bool(table.zero_based)}
-    called = {"label": table.label, "qid": table.qid_name, "id": table.id_name}
-    return {"columns": {role: name for role, name in called.items() if name is not None}}
-
-
 def read_names(path: Path) -> list[str]:
     """Names of features from a file, one a line."""
     try:
@@ -174,7 +165,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     Parameters
     ----------
     path : path
-    table : LetorTable or ColumnTable
+    table : Rows
     names : sequence of str, optional
         Of the features, if they are not to be called as in the table.
     note : callable
@@ -190,8 +181,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         comments: Sequence[str] | None = table.comments
         if comments is None and table.docids is not None:
             comments = [f"docid = {name}" for name in table.docids]
-        zero_based = bool(getattr(table, "zero_based", False))
-        save_letor(path, table.X, table.y, table.qid, comments=comments, zero_based=zero_based)
+        save_letor(path, table.X, table.y, table.qid, comments=comments, zero_based=table.zero_based)
         if table.feature_names is not None:
             names = ", ".join(table.feature_names)
             note(f"LETOR text has no names; the features 1 to {table.n_features} are {names}.")
@@ -309,8 +299,8 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     else:
         with open_table(path, kind) as table:
             roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
-            found = read_arrays(table, plan_columns(table, roles))
-            n_rows, qid = len(found.X), found.texts.get("qid")
+            found = read_columns(table, find_columns(table, roles))
+            n_rows, qid = len(found.X), found.by_role.get("qid")
     records = Records(path, kind, None if qid is None else qid.tolist(), n_rows, ending + ".gz" * name.endswith(".gz"))
     sizes = sizes_beside(path, options.sizes, str(path), n_rows, qid is not None, note)
     if sizes is None:

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io.columns import ColumnRoles, ReadPlan, plan_columns
+from rankrls.io.columns import ColumnRoles, find_columns
 from rankrls.io.files import Paths, expanded_paths, has_data_ending, path_list
 from rankrls.io.opened import open_table, table_format
-from rankrls.io.tables import ColumnTable, feature_type, holds_integers, read_arrays
+from rankrls.io.rows import Rows, Schema
+from rankrls.io.tables import feature_type, holds_integers, read_columns
 
 _PART_BYTES = 1 << 26
 SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars."
@@ -36,7 +37,7 @@ class Part:
         How many it has.
     first_row : int
         How many rows of the data come before it.
-    plan : ReadPlan
+    schema : Schema
         The columns that are read.
     dtype : dtype
         Of the features: float32 if all of their columns are, in all files, else float64.
@@ -48,15 +49,15 @@ class Part:
     n_rows: int
     n_queries: int
     first_row: int
-    plan: ReadPlan
+    schema: Schema
     dtype: np.dtype[Any]
 
-    def read(self) -> ColumnTable:
+    def read(self) -> Rows:
         """Read its rows.
 
         Returns
         -------
-        ColumnTable
+        Rows
             ``X``, ``y``, ``qid``, ``ids`` and ``sample_weight`` of the rows in their order in the file.
 
         Raises
@@ -69,9 +70,9 @@ class Part:
         with open_table(self.path, "parquet") as table:
             if os.stat(self.path).st_mtime_ns != self.time:
                 raise table.refuse("the file has changed since it was opened. Open the data set again.")
-            batches = table.batches(self.plan.stored, self.groups)
-            found = read_arrays(table, self.plan, self.dtype, batches, self.n_rows)
-        rows = found.rows(self.plan, self.path)
+            batches = table.batches(self.schema.stored, self.groups)
+            found = read_columns(table, self.schema, self.dtype, batches, self.n_rows)
+        rows = found.rows(self.schema, self.path)
         return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 
 
@@ -95,7 +96,7 @@ class Dataset:
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return self.parts[0].plan.features
+        return self.parts[0].schema.features
 
     @property
     def n_features(self) -> int:
@@ -113,14 +114,14 @@ class Dataset:
         return sum(part.n_queries for part in self.parts)
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, as :meth:`ColumnTable.summary`; labels are not counted."""
+        """What is in it, as :meth:`Rows.summary`; labels are not counted."""
         sizes = {"rows": self.n_rows, "queries": self.n_queries, "features": self.n_features}
         return {"path": self.path, **sizes, "sparse": False, "labels": {}, "parts": len(self.parts)}
 
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __iter__(self) -> Iterator[ColumnTable]:
+    def __iter__(self) -> Iterator[Rows]:
         return (part.read() for part in self.parts)
 
     def __repr__(self) -> str:
@@ -213,9 +214,9 @@ def open_dataset(
             message = f"only Parquet files can be streamed. Convert the data: {command}."
             raise InputError(message, file=name, parameter="path")
     paths = [*map(os.path.abspath, paths)]
-    plan, dtype, _ = common_columns(paths, "parquet", roles)
-    most = rows_per_part or max(_PART_BYTES // (8 * max(len(plan.features), 1)), 1)
-    parts = tuple(_parts(paths, plan, dtype, most))
+    schema, dtype, _ = common_columns(paths, "parquet", roles)
+    most = rows_per_part or max(_PART_BYTES // (8 * max(len(schema.features), 1)), 1)
+    parts = tuple(_parts(paths, schema, dtype, most))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
     return Dataset(parts, ", ".join(path_list(path)))
@@ -223,39 +224,39 @@ def open_dataset(
 
 def common_columns(
     paths: Sequence[str], format: str, roles: ColumnRoles
-) -> tuple[ReadPlan, np.dtype[Any], frozenset[str]]:
+) -> tuple[Schema, np.dtype[Any], frozenset[str]]:
     """The columns of the first file, which all have to have; the type of the features, and which ids are integers."""
-    plans, types, whole = list[ReadPlan](), [], []
+    plans, types, whole = list[Schema](), [], []
     for path in paths:
         with open_table(path, format) as table:
-            plan = plan_columns(table, roles)
-            if "qid" not in plan.texts:
+            schema = find_columns(table, roles)
+            if "qid" not in schema.columns:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
                 raise table.refuse(message, column=name, parameter="qid")
-            plans.append(plan)
-            types.append(feature_type(table, plan))
-            whole.append({role for role, name in plan.texts.items() if holds_integers(table.types[name])})
-            if odd := {*plans[0].stored} ^ {*plan.stored}:
+            plans.append(schema)
+            types.append(feature_type(table, schema))
+            whole.append({role for role, name in schema.texts.items() if holds_integers(table.types[name])})
+            if odd := {*plans[0].stored} ^ {*schema.stored}:
                 has = "has no" if (name := min(odd)) in plans[0].stored else "has a"
                 message = f"it {has} column {name!r}, unlike {paths[0]}: all files need the same columns (features)."
                 raise table.refuse(message, column=name)
     return plans[0], max(types), frozenset(set.intersection(*whole))
 
 
-def _parts(paths: Sequence[str], plan: ReadPlan, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
+def _parts(paths: Sequence[str], schema: Schema, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
     """Row groups together, up to so many rows, but to the end of a query."""
-    ids_only, first_row = ReadPlan(texts={"qid": plan.texts["qid"]}), 0
-    queries = Queries(plan.texts["qid"])
+    ids_only, first_row = Schema(columns={"qid": schema.columns["qid"]}), 0
+    queries = Queries(schema.columns["qid"])
     for path in paths:
         with open_table(path, "parquet") as table:
-            row, part = 0, Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, plan, dtype)
+            row, part = 0, Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, schema, dtype)
             queries.last = None  # no query goes on in the next file
             for group, size in enumerate(table.group_sizes):
                 if not size:
                     continue
                 batches = table.batches(ids_only.stored, range(group, group + 1))
-                begins = queries.begin(read_arrays(table, ids_only, batches=batches).texts["qid"], path, row)
+                begins = queries.begin(read_columns(table, ids_only, batches=batches).by_role["qid"], path, row)
                 if part.n_rows and begins[:1].tolist() == [0] and part.n_rows + size > most:
                     yield part
                     part = replace(part, groups=range(group, group), n_rows=0, n_queries=0, first_row=first_row)

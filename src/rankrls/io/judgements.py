@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._rows import take_items
-from rankrls.io._table import FileTable
-
-T = TypeVar("T", bound=FileTable)
+from rankrls.io.rows import Rows
 
 
-def resolve_conflicts(table: T, how: Literal["mean", "last", "refuse"] = "mean") -> T:
+def resolve_conflicts(table: Rows, how: Literal["mean", "last", "refuse"] = "mean") -> Rows:
     r"""Keep one row of each item that has different labels in one query.
 
     Parameters
     ----------
-    table : LetorTable or ColumnTable
+    table : Rows
         Rows with labels, query ids and items' ids; without one of these nothing is changed.
     how : {"mean", "last", "refuse"}, default="mean"
         Label of the row that is kept, which is the last one: the mean of the item's labels, or its own. "refuse":
@@ -30,7 +27,7 @@ def resolve_conflicts(table: T, how: Literal["mean", "last", "refuse"] = "mean")
 
     Returns
     -------
-    LetorTable or ColumnTable
+    Rows
         The rows in their order. Items with equal labels keep all rows, and so do rows without a label (NaN).
 
     Raises
@@ -67,16 +64,10 @@ def resolve_conflicts(table: T, how: Literal["mean", "last", "refuse"] = "mean")
         labels[rows] = totals[items[rows]] / counts[items[rows]]
     last_of_each = {int(item): row for item, row in zip(items[rows], rows, strict=True)}
     kept = np.union1d(np.flatnonzero(items < 0), [*last_of_each.values()])
-    columns = vars(table) | {"y": labels}
-    chosen = {
-        name: take_items(values, kept)
-        for name, values in columns.items()
-        if name == "X" or isinstance(values, np.ndarray | list)
-    }
-    return replace(table, **chosen)  # type: ignore[type-var]
+    return replace(table, y=labels).take(kept)
 
 
-def conflict_text(table: FileTable) -> str:
+def conflict_text(table: Rows) -> str:
     """How many items have different labels in one query, with an example; empty if none has."""
     ids = table.docids
     items = _conflicting_items(table, ids)
@@ -89,7 +80,7 @@ def conflict_text(table: FileTable) -> str:
     return f"{count} item{'s have' if count > 1 else ' has'} different labels in one query, such as {example}."
 
 
-def _conflicting_items(table: FileTable, ids: NDArray[Any] | None) -> NDArray[np.intp]:
+def _conflicting_items(table: Rows, ids: NDArray[Any] | None) -> NDArray[np.intp]:
     """A number for each item that has different labels in one query, in its rows; -1 in all others."""
     found = np.full(table.n_rows, -1, dtype=np.intp)
     if table.y is None or table.qid is None or ids is None:

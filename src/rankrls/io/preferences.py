@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._rows import Source, is_whole, objects, quoted
-from rankrls.io.columns import ReadPlan, check_column
+from rankrls.io.columns import check_column
 from rankrls.io.opened import Table, open_table
-from rankrls.io.tables import read_arrays
+from rankrls.io.rows import Schema
+from rankrls.io.tables import read_columns
 
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
 _BOTH = tuple(f"both{apart}{how}" for how in ("bad", "good") for apart in ("", " ", "_"))
@@ -170,7 +171,7 @@ def load_sides(path: Source, left: str | None = None, right: str | None = None) 
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
         for role, name in sides.items():
             check_column(table, name, role)
-        found = read_arrays(table, ReadPlan(texts=sides)).texts
+        found = read_columns(table, Schema(columns=sides)).by_role
     first, second = (objects(map(str, found[role].tolist())) for role in sides)
     return first, second
 
@@ -254,16 +255,15 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
     for role, name in given.items():
         check_column(table, name, role)
     sides = [role for role in ("winner", "loser", "left", "right") if role in given]
-    numbers = {role: name for role, name in given.items() if role in ("strength", "weight")}
-    texts = {role: name for role, name in given.items() if role not in numbers}
-    found = read_arrays(table, ReadPlan(numbers=numbers, texts=texts, may_be_empty=("group", *sides)))
-    words = {role: objects(map(str, values.tolist())) for role, values in found.texts.items()}
+    schema = Schema(columns=given, may_be_empty=("group", *sides))
+    found = read_columns(table, schema).by_role
+    words = {role: objects(map(str, found[role].tolist())) for role in schema.texts}
     coded = pa.array(np.stack([words[role] for role in sides], axis=1).ravel(), pa.large_string()).dictionary_encode()
     items, pairs = objects(coded.dictionary.to_pylist()), coded.indices.to_numpy().reshape(-1, 2)
     choice = np.ones(len(pairs))
     if "preferred" in given:
         choice = _choices(table, words, given)
-    lead = np.abs(choice) * found.numbers.get("strength", 1.0)
+    lead = np.abs(choice) * found.get("strength", 1.0)
     kept = pairs[:, 0] != pairs[:, 1]
     if not lead[kept].any():
         raise table.refuse("no vote prefers one item to another. Check the choices.")
@@ -273,7 +273,7 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
         winners,
         losers,
         strength=lead[kept] if "strength" in given or not lead[kept].all() else None,
-        weight=found.numbers["weight"][kept] if "weight" in given else None,
+        weight=found["weight"][kept] if "weight" in given else None,
         groups=words["group"][kept] if "group" in given else None,
         path=table.name,
         sha256=table.sha256,

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -20,6 +19,7 @@ from rankrls.io.columns import ColumnRoles
 from rankrls.io.dataset import Queries, common_columns
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder
 from rankrls.io.opened import open_table, table_format
+from rankrls.io.rows import Rows
 from rankrls.io.tables import converted
 from rankrls.io.writing import check_names
 
@@ -115,12 +115,18 @@ def write_shards(
     source = source._replace(features=names)
     check_names([*source.coded, *names])
     queries = Queries(source.ids["qid"])
-    tables = ((source.table(rows), queries.begin(rows.qid, rows.path, first)) for first, rows in source.rows)
     most = min(max(_GROUP_BYTES // (8 * max(len(names), 1)), 1), int(rows_per_file))
+
+    def tables() -> Iterator[tuple[Any, NDArray[np.intp]]]:
+        for first, rows in source.rows:
+            if rows.qid is None:
+                raise InputError("every line needs a query id.", file=rows.path, parameter="qid")
+            yield source.table(rows), queries.begin(rows.qid, rows.path, first)
+
     writer: Any = None
     n_files = n_rows = in_file = 0
     with new_folder(Path(folder), _OURS, force=force) as new, ExitStack() as opened:
-        for group in _row_groups(tables, most):
+        for group in _row_groups(tables(), most):
             if writer is None or in_file + group.num_rows > rows_per_file:
                 opened.close()
                 how: Any = {"use_dictionary": source.coded, "write_statistics": False}
@@ -160,23 +166,24 @@ class _Source(NamedTuple):
     label: str | None
     ids: dict[str, str]
     whole: frozenset[str]
-    rows: Iterator[tuple[int, Any]]
+    rows: Iterator[tuple[int, Rows]]
 
     @property
     def coded(self) -> list[str]:
         """The columns before the features."""
         return [*([] if self.label is None else [self.label]), *self.ids.values()]
 
-    def table(self, rows: Any) -> Any:
+    def table(self, rows: Rows) -> Any:
         """Rows as a table of pyarrow."""
         import pyarrow as pa
 
         columns = [] if self.label is None else [pa.array(rows.y, from_pandas=True)]
         for role in self.ids:
-            found = rows.qid if role == "qid" else rows.docids
-            if found is None:
-                raise InputError("every line needs a query id.", file=rows.path, parameter=role)
-            columns.append(pa.array(found).cast(pa.int64() if role in self.whole else pa.string()))
+            columns.append(
+                pa.array(rows.qid if role == "qid" else rows.docids).cast(
+                    pa.int64() if role in self.whole else pa.string()
+                )
+            )
         X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
         columns += map(pa.array, np.ascontiguousarray(X.T))
         return pa.table(columns, names=[*self.coded, *self.features])
@@ -185,17 +192,17 @@ class _Source(NamedTuple):
 def _table_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
     """Files of tables with the same columns."""
     format = table_format(files[0]) or ""
-    plan, dtype, whole = common_columns(files, format, roles)
+    schema, dtype, whole = common_columns(files, format, roles)
 
-    def rows() -> Iterator[tuple[int, Any]]:
+    def rows() -> Iterator[tuple[int, Rows]]:
         for file in files:
             with open_table(file, format) as table:
                 first = 0
-                for part in converted(table, plan, np.float32 if float32 else dtype):
-                    yield first, part.rows(plan, file)
+                for part in converted(table, schema, np.float32 if float32 else dtype):
+                    yield first, part.rows(schema, file)
                     first += len(part.X)
 
-    return _Source([*plan.features], plan.numbers.get("label"), dict(plan.texts), whole, rows())
+    return _Source([*schema.features], schema.columns.get("label"), schema.texts, whole, rows())
 
 
 def _letor_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
@@ -208,16 +215,13 @@ def _letor_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _S
     if all(shape.has_ids for shape in shapes):
         ids["id"] = "docid"
 
-    def rows() -> Iterator[tuple[int, Any]]:
+    def rows() -> Iterator[tuple[int, Rows]]:
         step = max(_GROUP_BYTES // (8 * n_features), 1)  # of sparse rows many are in a block of text
         for file in files:
             first = 0
             for table in letor_tables(file, **how):
                 for start in range(0, table.n_rows, step):
-                    part = slice(start, start + step)
-                    columns = {name: getattr(table, name) for name in ("X", "y", "qid", "comments")}
-                    held: Any = {name: rows[part] for name, rows in columns.items() if rows is not None}
-                    yield first + start, replace(table, **held)
+                    yield first + start, table.take(slice(start, start + step))
                 first += table.n_rows
 
     names = [f"f{k}" for k in range(1, n_features + 1)]

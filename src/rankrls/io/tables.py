@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal, NamedTuple
 from warnings import warn
 
 import numpy as np
@@ -13,80 +12,15 @@ from numpy.typing import DTypeLike, NDArray
 
 from rankrls._cells import cell_number
 from rankrls._checks import check_word
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputWarning
 from rankrls._missing import MISSING
 from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
-from rankrls.io._table import FileTable
-from rankrls.io.columns import ColumnRoles, ReadPlan, check_column, plan_columns
+from rankrls.io.columns import ColumnRoles, check_column, find_columns
 from rankrls.io.judgements import conflict_text
 from rankrls.io.opened import FORMATS, Table, is_number, open_table
+from rankrls.io.rows import Rows, Schema
 
 _EXACT = 2.0**53
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ColumnTable(FileTable):
-    """Rows of a table with named columns.
-
-    Attributes
-    ----------
-    X : ndarray of shape (m, n), C-contiguous
-        Features.
-    y : ndarray of shape (m,), float64, or None
-        Labels; None if there is no such column.
-    qid : ndarray of shape (m,) or None
-        Query ids: int64 if every id is a whole number, otherwise an object array of strings. None if there is no such
-        column.
-    ids : ndarray of shape (m,) or None
-        The items' ids, in the same form.
-    feature_names : tuple of str
-        Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
-    label, qid_name, id_name : str or None
-        Names of the columns of ``y``, ``qid`` and ``ids``.
-    path : str
-        The file, as errors name it.
-    sha256 : str
-        Of the bytes of the file; empty for a data frame.
-    event : ndarray of shape (m,), float64, or None
-        For right-censored times, if a column is named: 1 if the event was observed.
-    sample_weight : ndarray of shape (m,), float64, or None
-        Weights of the rows, if a column is named.
-    position, impressions : ndarray of shape (m,), float64, or None
-        The position of each row and how often it was shown, if columns are named; ``y`` are then clicks.
-    """
-
-    X: NDArray[Any]
-    y: NDArray[np.float64] | None
-    qid: NDArray[Any] | None
-    ids: NDArray[Any] | None
-    feature_names: tuple[str, ...]
-    label: str | None
-    qid_name: str | None
-    id_name: str | None
-    path: str
-    sha256: str
-    event: NDArray[np.float64] | None = None
-    sample_weight: NDArray[np.float64] | None = None
-    position: NDArray[np.float64] | None = None
-    impressions: NDArray[np.float64] | None = None
-
-    comments: ClassVar[None] = None  # those of LetorTable, which tables do not have
-
-    @property
-    def feature_ids(self) -> list[str]:
-        """What the file calls the columns of ``X``."""
-        return [*self.feature_names]
-
-    @property
-    def docids(self) -> NDArray[Any] | None:
-        """The items' ids, as text."""
-        return None if self.ids is None else objects(map(str, self.ids.tolist()))
-
-    def line_of(self, row: int | None) -> int | None:
-        """The line of a row of a text file, from 1; None if it is not known."""
-        with suppress(InputError, OSError), open_table(self.path) as table:
-            return None if row is None else table.line_of(row)
-        return None
 
 
 def load_table(
@@ -100,7 +34,7 @@ def load_table(
     labels: Literal["required", "optional", "ignored"] = "required",
     format: str = "auto",
     dtype: DTypeLike = np.float64,
-) -> ColumnTable:
+) -> Rows:
     r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
 
     Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
@@ -136,7 +70,7 @@ def load_table(
 
     Returns
     -------
-    ColumnTable
+    Rows
         With ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
 
     Raises
@@ -185,18 +119,18 @@ def load_table(
     return table
 
 
-def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> ColumnTable:
+def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> Rows:
     """:func:`load_table`, its arguments about columns checked."""
     check_word("format", format, ("auto", *FORMATS))
     with open_table(source, format) as table:
-        plan = plan_columns(table, roles)
-        found = read_arrays(table, plan, float_type(dtype))
-        return found.rows(plan, table.name, table.sha256)
+        schema = find_columns(table, roles)
+        found = read_columns(table, schema, float_type(dtype))
+        return found.rows(schema, table.name, table.sha256)
 
 
 def read_raw(
     source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None, missing: Sequence[str] = ()
-) -> ColumnTable:
+) -> Rows:
     """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
 
     Parameters
@@ -210,20 +144,20 @@ def read_raw(
     import pyarrow as pa
 
     with open_table(source, format) as table:
-        plan = plan_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
+        schema = find_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
         if names is not None:
             for name in names:
                 check_column(table, name, "needed by the model", "features")
-            plan = replace(plan, features=tuple(names))
-        batches = [*table.batches(plan.stored)]
-        found = read_arrays(table, replace(plan, features=()), batches=batches)
-        held = [*dict.fromkeys([*plan.features, *(name for role, name in plan.texts.items() if role == "qid")])]
+            schema = replace(schema, features=tuple(names))
+        batches = [*table.batches(schema.stored)]
+        found = read_columns(table, replace(schema, features=()), batches=batches)
+        held = [*dict.fromkeys([*schema.features, *(name for role, name in schema.texts.items() if role == "qid")])]
         X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
         if table.textual:
             words = pa.array({"", *(word.lower() for word in missing or MISSING)})
-            ids = {*plan.texts.values()}
+            ids = {*schema.texts.values()}
             X = pa.table({name: X[name] if name in ids else _without(X[name], words) for name in held})
-        return replace(found, X=X).rows(plan, table.name, table.sha256)
+        return found._replace(X=X).rows(schema, table.name, table.sha256)
 
 
 def _without(cells: Any, words: Any) -> Any:
@@ -234,45 +168,42 @@ def _without(cells: Any, words: Any) -> Any:
     return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
 
 
-@dataclass(frozen=True, eq=False)
-class Arrays:
-    """The columns of a plan: features, and numbers and ids by what they are."""
+class Columns(NamedTuple):
+    """Features, and the other columns by role."""
 
     X: Any
-    numbers: dict[str, NDArray[np.float64]]
-    texts: dict[str, NDArray[Any]]
+    by_role: dict[str, NDArray[Any]]
 
-    def rows(self, plan: ReadPlan, path: str, sha256: str = "") -> ColumnTable:
+    def rows(self, schema: Schema, path: str, sha256: str = "") -> Rows:
         """The rows with the names of their columns."""
-        return ColumnTable(
+        return Rows(
             X=self.X,
-            y=self.numbers.get("label"),
-            qid=self.texts.get("qid"),
-            ids=self.texts.get("id"),
-            feature_names=plan.features,
-            label=plan.numbers.get("label"),
-            qid_name=plan.texts.get("qid"),
-            id_name=plan.texts.get("id"),
+            y=self.by_role.get("label"),
+            qid=self.by_role.get("qid"),
             path=path,
             sha256=sha256,
-            sample_weight=self.numbers.get("weight"),
-            **{name: self.numbers.get(name) for name in ("event", "position", "impressions")},
+            schema=schema,
+            ids=self.by_role.get("id"),
+            event=self.by_role.get("event"),
+            sample_weight=self.by_role.get("weight"),
+            position=self.by_role.get("position"),
+            impressions=self.by_role.get("impressions"),
         )
 
 
-def read_arrays(
+def read_columns(
     table: Table,
-    plan: ReadPlan,
+    schema: Schema,
     dtype: DTypeLike = np.float64,
     batches: Iterable[tuple[int, Any]] | None = None,
     n_rows: int = 0,
-) -> Arrays:
+) -> Columns:
     """Read the columns of a table, or of some of its rows; memory is that of the arrays and of a few batches.
 
     Parameters
     ----------
     table : Table
-    plan : ReadPlan
+    schema : Schema
     dtype : dtype
         Of the features.
     batches : iterable, optional
@@ -281,28 +212,28 @@ def read_arrays(
         How many rows there will be, if it is known: memory is then taken once.
     """
     held: dict[str, Growing] = {}
-    ids: dict[str, list[NDArray[Any]]] = {role: [] for role in plan.texts}
-    for part in converted(table, plan, dtype, batches):
-        for name, values in {"X": part.X, **part.numbers}.items():
+    ids: dict[str, list[NDArray[Any]]] = {role: [] for role in schema.texts}
+    for part in converted(table, schema, dtype, batches):
+        arrays = {"X": part.X} | {role: part.by_role[role] for role in schema.numbers}
+        for name, values in arrays.items():
             held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
-        for role, found in part.texts.items():
-            ids[role].append(found)
-    texts = {role: joined_ids(found) for role, found in ids.items()}
-    numbers: dict[str, Any] = {name: column.finish() for name, column in held.items()}
-    return Arrays(numbers.pop("X"), numbers, texts)
+        for role, found in ids.items():
+            found.append(part.by_role[role])
+    by_role = {name: column.finish() for name, column in held.items()}
+    by_role |= {role: joined_ids(found) for role, found in ids.items()}
+    return Columns(by_role.pop("X"), by_role)
 
 
 def converted(
-    table: Table, plan: ReadPlan, dtype: DTypeLike, batches: Iterable[tuple[int, Any]] | None = None
-) -> Iterator[Arrays]:
-    """Some rows after others, as :func:`read_arrays` reads all."""
-    for row, batch in table.batches(plan.stored) if batches is None else batches:
+    table: Table, schema: Schema, dtype: DTypeLike, batches: Iterable[tuple[int, Any]] | None = None
+) -> Iterator[Columns]:
+    """Some rows after others, as :func:`read_columns` reads all."""
+    for row, batch in table.batches(schema.stored) if batches is None else batches:
         part = _Batch(table, batch, row)
-        yield Arrays(
-            X=part.features(plan.features, np.dtype(dtype)),
-            numbers={role: part.numbers(name, role, plan.may_be_empty) for role, name in plan.numbers.items()},
-            texts={role: part.ids(name, role, plan.may_be_empty) for role, name in plan.texts.items()},
-        )
+        X = part.features(schema.features, np.dtype(dtype))
+        by_role = {role: part.numbers(name, role, schema.may_be_empty) for role, name in schema.numbers.items()}
+        by_role |= {role: part.ids(name, role, schema.may_be_empty) for role, name in schema.texts.items()}
+        yield Columns(X, by_role)
 
 
 def holds_integers(kind: Any) -> bool:
@@ -312,9 +243,9 @@ def holds_integers(kind: Any) -> bool:
     return bool((pa.types.is_integer(kind) and not pa.types.is_uint64(kind)) or pa.types.is_floating(kind))
 
 
-def feature_type(table: Table, plan: ReadPlan) -> np.dtype[Any]:
+def feature_type(table: Table, schema: Schema) -> np.dtype[Any]:
     """float32 if all columns of features are single precision, else float64."""
-    kinds = {str(table.types[name]) for name in plan.features}
+    kinds = {str(table.types[name]) for name in schema.features}
     return np.dtype(np.float32 if kinds <= {"float", "halffloat"} else np.float64)
 
 

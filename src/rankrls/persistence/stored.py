@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io import open_dataset
+from rankrls.io import Rows, open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import ReadOptions, Rows
+from rankrls.io.data import ReadOptions
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.persistence._files import read_model, steps_of
@@ -90,8 +90,8 @@ class StoredModel:
         table = replace(reading, **known).read(path, note, source=source)
         if table.feature_names is None and self.names is not None:
             note(f"{path} has numbers for features; they are taken in the model's order: {few(self.names)}.")
-        if table.feature_names is None and table.n_named < self.n_features:
-            last = table.first_feature + table.n_named - 1
+        if table.n_named is not None and table.n_named < self.n_features:
+            last = table.n_named - int(table.zero_based)
             note(f"{path} names features up to number {last} only; the others of {self.n_features} count as 0.")
         return table
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.io import PairTable
-from rankrls.io.data import ReadOptions, Rows, like_queries
+from rankrls.io import PairTable, Rows
+from rankrls.io.data import ReadOptions, like_queries
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._columns import names_of
 
@@ -23,7 +23,7 @@ _VOTES_OF_A_NAME = 5
 _LONG = 80
 
 
-def encoder_fitted(encoder: TableEncoder, table: Any, *, by_query: bool = True) -> Rows:
+def encoder_fitted(encoder: TableEncoder, table: Rows, *, by_query: bool = True) -> Rows:
     """Training rows as features; the encoder is fitted to them, and to their queries if only these are compared.
 
     The column of query ids is the query's text if its ids read like text and nothing else is said of it or named as the
@@ -46,7 +46,7 @@ def encoder_fitted(encoder: TableEncoder, table: Any, *, by_query: bool = True) 
     return out
 
 
-def encoded_rows(encoder: TableEncoder, table: Any, note: Callable[[str], object]) -> Rows:
+def encoded_rows(encoder: TableEncoder, table: Rows, note: Callable[[str], object]) -> Rows:
     """Other rows as features; missing and unseen cells are counted in a note."""
     out = _features(encoder.transform, encoder, table)
     unusual = encoder.count_unusual(table.X)
@@ -126,12 +126,10 @@ def _words_of_ids(qid: Any) -> float:
     return float(np.mean(lengths)) if lengths else 0.0
 
 
-def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Any) -> Rows:
+def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Rows) -> Rows:
     """The table with features in place of its cells."""
     try:
         X = encode(table.X)
     except InputError as error:
         raise error.replace(file=table.path, line=table.line_of(error.row)) from error
-    names = tuple(encoder.get_feature_names_out().tolist())
-    rows: Rows = replace(table, X=X, feature_names=names)
-    return rows
+    return table.with_features(X, encoder.get_feature_names_out().tolist())

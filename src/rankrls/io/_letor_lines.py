@@ -1,130 +1,21 @@
-"""What a LETOR file holds, as arrays; how it is read, and what is wrong with a line."""
+"""Lines of LETOR text: the ids and values that are read, items' ids in comments, and what is wrong with a line."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from rankrls._errors import InputError
-from rankrls._queries import query_layout
 from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, objects, quoted
 
-_FEW_LABELS = 12
 NO_ID = 10**18
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
-
-
-class FileTable:
-    """What all tables of rows have in common."""
-
-    X: Any
-    y: NDArray[np.float64] | None
-    qid: NDArray[Any] | None
-    path: str
-    sha256: str
-
-    @property
-    def docids(self) -> NDArray[Any] | None:
-        """The items' ids, as text."""
-        return None
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return int(self.X.shape[0])
-
-    @property
-    def n_features(self) -> int:
-        """Number of columns of ``X``."""
-        return int(self.X.shape[1])
-
-    def line_of(self, row: int | None) -> int | None:
-        """The line of a row of a text file, from 1; None if it is not known."""
-        return None
-
-    def summary(self) -> dict[str, Any]:
-        """What is in it, as plain values: where it came from, its size, and how often each label occurs."""
-        y = np.zeros(0) if self.y is None else self.y
-        n_queries = None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries
-        return {
-            "path": self.path,
-            "sha256": self.sha256,
-            "rows": self.n_rows,
-            "queries": n_queries,
-            "features": self.n_features or None,  # none were read
-            "sparse": not isinstance(self.X, np.ndarray),
-            "labels": counted_labels(y),
-        }
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.path}: {self.n_rows} rows, {self.n_features} features>"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class LetorTable(FileTable):
-    """Rows of a LETOR file.
-
-    Attributes
-    ----------
-    X : ndarray of shape (m, n), C-contiguous, or csr_array of shape (m, n)
-        Features; a feature that a line does not name is 0.
-    y : ndarray of shape (m,), float64
-        Labels.
-    qid : ndarray of shape (m,) or None
-        Query ids: int64 if every id is written as ``str(int)`` writes it and fits, otherwise an object array of
-        strings, as in the file. None if no line has one.
-    comments : list of str, or None
-        The text after ``#`` in each row, stripped; None if no row has one. Bytes that are not UTF-8 become surrogate
-        escapes, so that :func:`save_letor` writes them unchanged.
-    docids : object ndarray of shape (m,), or None
-        The items' ids: what follows ``docid =`` in all comments, or comments that are single words and differ in each
-        query. What is not UTF-8 is read as Latin-1.
-    path : str
-        The file, as errors name it.
-    sha256 : str
-        Of the bytes of the file (compressed or not), as ``sha256sum`` prints it.
-    zero_based : bool
-        Whether column 0 is feature 0 of the file (True) or feature 1 (False).
-    n_named : int
-        Columns of ``X`` up to the last one that a line names.
-    """
-
-    feature_names: ClassVar[None] = None  # those of ColumnTable, which LETOR text does not have
-    label: ClassVar[None] = None
-    qid_name: ClassVar[None] = None
-    id_name: ClassVar[None] = None
-
-    X: NDArray[Any] | csr_array
-    y: NDArray[np.float64]
-    qid: NDArray[Any] | None
-    comments: list[str] | None
-    path: str
-    sha256: str
-    zero_based: bool
-    n_named: int
-
-    @property
-    def first_feature(self) -> int:
-        """Id that the file gives to column 0."""
-        return 0 if self.zero_based else 1
-
-    @property
-    def feature_ids(self) -> list[str]:
-        """What the file calls the columns of ``X``."""
-        return [str(self.first_feature + column) for column in range(self.n_features)]
-
-    @property
-    def docids(self) -> NDArray[Any] | None:
-        """The items' ids, or None."""
-        return document_ids(self.comments or [""], self.qid)
 
 
 def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[Any] | None:
@@ -141,15 +32,6 @@ def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[A
             return None
     encoded = (word.encode("utf-8", "surrogateescape") for word in words)
     return objects(text.decode("utf-8" if is_utf8(text) else "latin-1") for text in encoded)
-
-
-def counted_labels(y: NDArray[np.float64]) -> dict[str, Any]:
-    """How often each of a few different labels occurs, ascending, or the ends of many; and how many are missing."""
-    labels, counts = np.unique(y[~np.isnan(y)], return_counts=True)
-    found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
-    if len(labels) > _FEW_LABELS:
-        found = {"min": float(labels[0]), "max": float(labels[-1]), "distinct": len(labels)}
-    return found | ({"none": y.size - int(counts.sum())} if counts.sum() < y.size else {})
 
 
 class Options(NamedTuple):
