@@ -23,7 +23,8 @@ UNDER_WHAT_IT_HOLDS = {
     # what one estimator needs of the search
     "selection/basis": "models/test_sparse_rankrls",
     "selection/krylov": "models/test_cg_rankrls",
-    "selection/curves": "selection/test_search",
+    "selection/planning": "selection/test_plans",
+    "selection/leave_pair_out": "model_selection/test_leave_pair_out",
     "models/spec": "models/test_parameters",
     # what all estimators share
     "models/ranker": "models/test_integration",
