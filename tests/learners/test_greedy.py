@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import sparse
 
-from rankrls import GreedyRankRLS, RankRLS
+from rankrls import GreedyRankRLS, RankRLS, survival_pairs
 from rankrls.learners.greedy import BlockRows, take_forward
 from rankrls.metrics import Measure
 from tests.oracles import explicit_laplacian
@@ -104,6 +104,41 @@ def test_preferences_are_left_out_one_by_one_or_by_groups(grouped):
         taken.append(int(np.argmin(errors)))
         assert path.held_out[k + 1] == pytest.approx(min(errors), rel=1e-9)
     assert path.indices.tolist() == taken
+
+
+@pytest.mark.parametrize(
+    ("alpha", "m", "seed", "stages"),
+    [(1e-4, 24, 2, 6), (3.0, 24, 2, 6), (0.1, 9, 0, 3), (0.1, 9, 1, 3), (0.1, 9, 2, 3)],
+)
+def test_no_feature_is_passed_over_among_many(alpha, m, seed, stages):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 90)) * 10.0 ** rng.uniform(-2, 2, 90) + 50.0
+    X[:, 40:60] = X[:, :20] + 1e-3 * rng.normal(size=(m, 20)) * X[:, :20].std(axis=0)  # nearly in the span of others
+    X[:, 60:70] = X[:, 70:80]
+    time, event = np.exp(0.1 * X[:, 7] / X[:, 7].std() + 0.2 * rng.normal(size=m)), rng.random(m) < 0.7
+    i, j = survival_pairs(time, event)
+    c = rng.uniform(0.2, 2.0, len(i))
+    D, t = np.sqrt(c)[:, None] * (X[i] - X[j]), np.sqrt(c)
+    path = GreedyRankRLS(stages, alphas=[alpha]).fit_pairs(X, i, j, weight=c).path_
+    taken = []
+    for k in range(stages):
+        errors = np.full(90, np.inf)
+        for new in np.setdiff1d(np.arange(90), taken):
+            Z = D[:, [*taken, new]]
+            grams = Z.T @ Z + alpha * np.eye(k + 1) - Z[:, :, None] * Z[:, None]  # without each preference
+            w = np.linalg.solve(grams, (Z.T @ t - Z * t[:, None])[:, :, None])[:, :, 0]
+            errors[new] = ((t - (Z * w).sum(axis=1)) ** 2).sum()
+        taken.append(int(np.argmin(errors)))
+        assert path.held_out[k + 1] == pytest.approx(errors.min(), rel=1e-7)
+    assert path.indices.tolist() == taken
+
+
+def test_what_is_constant_among_compared_items_is_never_taken():
+    rng = np.random.default_rng(0)
+    first, second = rng.permuted(np.tile(np.arange(20), (60, 1)), axis=1)[:, :2].T
+    X = np.column_stack((np.repeat([0.1, 0.3], 20), rng.normal(size=40)))
+    model = GreedyRankRLS(2, alphas=[1e-9]).fit_pairs(X, np.r_[first, first + 20], np.r_[second, second + 20])
+    assert model.selected_.tolist() == [1]
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ from rankrls._comparisons import Data, Setting
 from rankrls._compiled import compiled
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
-from rankrls._typing import Array, Index, Matrix
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import dense_rows
@@ -51,6 +51,10 @@ _SPANNED = 1e-10
 """A feature of whose energy the features that are taken leave no larger share lies in their span."""
 _FEW_ITEMS = 16
 """Products by items cost BLAS's time for blocks x items; by rows they cost a loop over rows."""
+_ROUNDED = 1e-10
+"""A lower bound of a criterion is lowered by this share of the squared lengths that it is a difference of."""
+_BATCH = 1 << 22
+"""Entries of the columns of Z that are evaluated together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,9 +81,10 @@ class BlockRows:
     starts: Index
     F: sparse.csr_array | None = None
 
-    def column(self, j: int) -> Array:
-        """Column j of Z, (rows,)."""
-        return self.X[:, j].copy() if self.F is None else np.asarray(self.F @ self.X[:, j])
+    def columns(self, j: int | Index) -> Array:
+        """Columns j of Z as rows, (columns, rows); one column as a vector."""
+        columns = self.X.T[j]
+        return columns.copy() if self.F is None else np.asarray(columns @ self.F.T)
 
     def total(self, v: Array) -> Array:
         """``Z'v``, (n,)."""
@@ -97,9 +102,11 @@ class BlockRows:
             return np.asarray(np.add.reduceat(self.X**2, self.starts[:-1], axis=0))
         return np.stack([((self.F[a:b] @ self.X) ** 2).sum(axis=0) for a, b in pairwise(self.starts)])
 
-    def whole(self) -> Array:
-        """Z in new memory."""
-        return self.X.copy() if self.F is None else np.asarray(self.F @ self.X)
+    @cached_property
+    def energies(self) -> Array:
+        """The squared length of each column, (n,)."""
+        whole = self.X if self.F is None else (self.F.T @ self.F) @ self.X
+        return np.maximum(np.einsum("ij,ij->j", self.X, whole), 0.0)
 
 
 def take_forward(
@@ -124,15 +131,17 @@ def take_forward(
 
     Notes
     -----
-    For m rows, n features and b blocks a stage is O(m n), and O(k b n) at stage k; 32 n bytes for each block beside Z,
-    or 8 n if it has one row. Equal features: the lowest number.
+    For m rows, n features and b blocks a stage is O(m n), and O(k b n) at stage k; 32 n bytes for each block beside Z.
+    If blocks are single rows, stage k is O((m + k) n), with m items instead of rows where Z is known by items, and
+    O(k rows) for each feature that a lower bound does not exclude: few, unless there are hardly more rows than stages.
+    Equal features: the lowest number.
     """
     state: _HeldOut
     if len(rows.starts) > len(target):
         state = _HeldOutRows(rows, target, held_alpha or alpha, np.ones(len(target)) if slack is None else slack)
     else:
         state = _HeldOutBlocks(rows, target, alpha)
-    energies = rows.squares.sum(axis=0)
+    energies = rows.energies
     left = energies.copy()
     is_open = energies > 0.0
     b = rows.total(target)
@@ -141,12 +150,12 @@ def take_forward(
     taken = list[int]()
     held_out = [float(state.g @ state.g)]
     while len(taken) < most and is_open.any():
-        errors = np.where(is_open, state.errors, np.inf)
+        errors = state.errors(is_open)
         j = int(np.argmax(errors <= errors.min() + _EQUAL * held_out[-1]))
         state.take(j)
         held_out.append(float(errors[j]))
         taken.append(j)
-        products = rows.total(rows.column(j))
+        products = rows.total(rows.columns(j))
         direction = (products - directions @ directions[j]) / np.sqrt(left[j])
         crossed = np.column_stack((crossed, products))
         directions = np.column_stack((directions, direction))
@@ -164,17 +173,16 @@ def take_forward(
 
 
 class _HeldOut:
-    """Held-out residuals g of some rows, and ``errors``, their squared length if each feature is taken too."""
+    """Held-out residuals g of some rows."""
 
     g: Array
-    errors: Array
 
     def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
         self.rows = rows
         self.alpha = alpha
         self.r = target.copy()
         self.c = rows.total(target)
-        self.s = alpha + rows.squares.sum(axis=0)
+        self.s = alpha + rows.energies
         self.q = np.empty((0, len(target)))
         self.ratios = np.empty((0, len(self.c)))
 
@@ -182,7 +190,7 @@ class _HeldOut:
         """Take a feature, and bring everything up to it."""
         size = float(self.s[j])
         share = float(self.c[j] / self.s[j])
-        q = self.rows.column(j) - self.ratios[:, j] @ self.q
+        q = self.rows.columns(j) - self.ratios[:, j] @ self.q
         ratio = self.rows.total(q) / size
         self.r -= q * share
         self.s = np.maximum(self.s - ratio**2 * size, self.alpha)
@@ -191,44 +199,69 @@ class _HeldOut:
         self.q = np.vstack((self.q, q))
         self.ratios = np.vstack((self.ratios, ratio))
 
+    def errors(self, is_open: Mask) -> Array:
+        """The squared length of g if each feature is taken too; infinite if it is not open, or is not the least."""
+        raise NotImplementedError
+
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
         raise NotImplementedError
 
 
 class _HeldOutRows(_HeldOut):
-    """All rows, one by one: there q is one number, and ``h = q / M``."""
+    """All rows, one by one: there q is one number, ``h = q / M``, and with feature j ``e = (g - h c/s) s / (s - q h)``.
+
+    The last factor is at least 1, and needs every row of every feature. Without it ``e'e`` takes three sums, of which
+    ``h'h`` is at least ``q'q`` times the least ``1 / M^2``: a lower bound for every feature at the cost of ``Z'v``.
+    """
 
     def __init__(self, rows: BlockRows, target: Array, alpha: float, slack: Array) -> None:
         super().__init__(rows, target, alpha)
         self._inverse = 1.0 / slack
         self.g = target * self._inverse
-        self._Q = rows.whole()
-        self._advance(np.zeros(len(target)), np.zeros(len(self.c)))
+        self._level = float(np.linalg.norm(self.g))
+        self._lengths = rows.energies.copy()
+
+    def errors(self, is_open: Mask) -> Array:
+        out = np.full(len(self.c), np.inf)
+        bounds = self._bounds()
+        order = np.flatnonzero(is_open)
+        order = order[np.argsort(bounds[order])]
+        size = 1
+        while len(order) and bounds[order[0]] <= out.min():
+            out[order[:size]] = self._exact(order[:size])
+            order = order[size:]
+            size = max(1, min(2 * size, _BATCH // len(self.g)))
+        return out
+
+    def _bounds(self) -> Array:
+        """What no feature's error is below."""
+        quotient = self.c / self.s
+        v = self.g * self._inverse
+        level = max(self._level, float(np.linalg.norm(v)))
+        rounding = _ROUNDED * (level + np.abs(quotient) * np.sqrt(self.rows.energies)) ** 2
+        least = self._inverse.min() ** 2 * self._lengths
+        return np.asarray(
+            self.g @ self.g - quotient * (2.0 * self._across(v, self.rows.total(v)) - quotient * least) - rounding
+        )
+
+    def _across(self, v: Array, total: Array) -> Array:
+        """``q_j'v`` of every feature, given ``Z'v``."""
+        return np.asarray(total - (self.q @ v) @ self.ratios)
+
+    def _exact(self, features: Index) -> Array:
+        q = self.rows.columns(features) - self.ratios[:, features].T @ self.q
+        s = self.s[features, None]
+        h = q * self._inverse
+        gap = np.maximum(s - q * h, self.alpha)  # less by rounding alone
+        e = (self.g - h * (self.c[features, None] / s)) * (s / gap)
+        return np.einsum("fr,fr->f", e, e)
 
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
         h = self._inverse * q
-        gap = np.maximum(size - q * h, self.alpha)  # less by rounding alone
+        gap = np.maximum(size - q * h, self.alpha)
         self.g += h * (h * self.r / gap - share)
         self._inverse += h**2 / gap
-        self._advance(q, ratio)
-
-    def _advance(self, q: Array, ratio: Array) -> None:
-        self.errors = np.zeros(len(self.c))
-        numbers = self.s, self.c / self.s, self.alpha
-        _advance_rows(self._Q, q, ratio, self.g, self._inverse, *numbers, self.errors)
-
-
-@compiled
-def _advance_rows(Q, q, ratio, g, inverse, s, quotient, alpha, errors):  # type: ignore[no-untyped-def]
-    """Subtract the feature that was taken from Q, and judge every other one by it."""
-    for i in range(len(g)):
-        for j in range(len(ratio)):
-            v = Q[i, j] - q[i] * ratio[j]
-            Q[i, j] = v
-            h = inverse[i] * v
-            tau = v * (g[i] - h * quotient[j]) / max(s[j] - v * h, alpha) - quotient[j]
-            e = g[i] + tau * h
-            errors[j] += e * e
+        self._lengths += ratio * (ratio * (q @ q) - 2.0 * self._across(q, ratio * size))
 
 
 class _HeldOutBlocks(_HeldOut):
@@ -260,10 +293,13 @@ class _HeldOutBlocks(_HeldOut):
         self._gaps = np.vstack((self._gaps, gap))
         self._advance(along, second, ratio, gap, numbers)
 
+    def errors(self, is_open: Mask) -> Array:
+        return np.where(is_open, self._errors, np.inf)
+
     def _advance(self, along: Array, second: Array, ratio: Array, gap: Array, numbers: Array) -> None:
-        self.errors = np.zeros(len(self.c))
+        self._errors = np.zeros(len(self.c))
         state = self._block_sums(self.g**2), self.s, self.c / self.s, self.alpha
-        _advance_blocks(self._sums, along, second, ratio, gap, numbers, *state, self.errors)
+        _advance_blocks(self._sums, along, second, ratio, gap, numbers, *state, self._errors)
 
     def _solved(self, v: Array) -> Array:
         """``M_U^{-1} v_U`` of every block."""
@@ -299,11 +335,12 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
 def block_rows(X: Matrix, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
     """``F X`` in blocks of queries, or of groups of preferences; of single rows if there is one block."""
     starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
-    if isinstance(graph, LabelledGraph) or (len(starts) - 1) * graph.n_items >= _FEW_ITEMS * graph.n_rows:
+    blocks = len(starts) - 1
+    products = 1 if blocks == graph.n_rows else blocks
+    if isinstance(graph, LabelledGraph) or products * graph.n_items >= _FEW_ITEMS * graph.n_rows:
         return BlockRows(graph.factor_rows(X), starts)
     items = dense_rows(X, slice(None))
-    items -= items[0].copy()
-    items -= items.mean(axis=0)
+    items -= items[graph.components]  # what is constant among compared items is 0 then
     return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ graph.incidence))
 
 

@@ -94,7 +94,7 @@ class GreedySpec(Spec[PathSolutions[ForwardPath]]):
 def _automatic_alphas(data: Data, setting: Setting) -> Array:
     """Decades below the largest feature's squared length."""
     rows = block_rows(data.X, data.numeric_graphs(setting)[0])
-    top = float(rows.squares.sum(axis=0).max(initial=0.0))
+    top = float(rows.energies.max(initial=0.0))
     return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
 
 
