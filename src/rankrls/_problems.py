@@ -26,7 +26,7 @@ class Solutions(Protocol):
         ...
 
 
-S = TypeVar("S", bound=Solutions)
+S = TypeVar("S", bound=Solutions, covariant=True)
 
 
 class Problem(ABC, Generic[S]):

@@ -8,9 +8,10 @@ fitted on clicks as they are repeats the old ranking.
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -132,6 +133,10 @@ class Propensities(Shown):
         if self.assumed_shown:
             text += "\nWithout impressions every row counts as shown once, also results that users did not reach."
         return text
+
+
+PropensitiesLike: TypeAlias = Propensities | Mapping[Any, float]
+"""Known examination of positions, by position."""
 
 
 def estimate_propensities(

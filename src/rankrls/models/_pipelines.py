@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, format_setting
 from rankrls._shown import Shown, table_text
-from rankrls._typing import Array, Index, Values
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, Values, VectorLike
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.intake import check_no_extra_qid
@@ -31,7 +31,7 @@ def fitted_ranker(model: Any) -> Ranker:
     return final
 
 
-def item_scores(model: Any, X: Any, qid: Any, what: str, target: int | None = None) -> Array:
+def item_scores(model: Any, X: ItemsLike, qid: IdsLike | None, what: str, target: int | None = None) -> Array:
     """One score a row, (m,), by a model that is refused to compare items of different queries."""
     final = fitted_ranker(model)
     check_no_extra_qid(final.fitted_with_qid_, qid, what)
@@ -65,7 +65,7 @@ def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "
     return np.asarray(coef[check_target(target, len(coef))])
 
 
-def table_encoder(model: Any) -> Any:
+def table_encoder(model: Any) -> TableEncoder | None:
     """The TableEncoder that a model's pipeline begins with; None if there is none."""
     steps = unwrapped(model)[0]
     return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
@@ -224,7 +224,7 @@ def _rows(columns: dict[str, NDArray[Any]]) -> list[Values]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def fit_pairs(model: Any, X: Any, winners: Any, losers: Any, **options: Any) -> Any:
+def fit_pairs(model: Any, X: ItemsLike, winners: VectorLike, losers: VectorLike, **options: Any) -> Any:
     """Fit a pipeline to preferences: its transformers to the items, then its last step to the pairs.
 
     scikit-learn's ``Pipeline.fit`` cannot do this: its metadata have one entry per row, and it slices everything that

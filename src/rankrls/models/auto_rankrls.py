@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
@@ -17,9 +18,21 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_word, refuse_foreign_arguments
 from rankrls._comparisons import Data, Features, LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
-from rankrls._problems import Candidate
+from rankrls._problems import Candidate, Solutions
 from rankrls._rows import check_finite_features
-from rankrls._typing import Array, Params, RandomState, Values
+from rankrls._typing import (
+    Array,
+    FoldsLike,
+    IdsLike,
+    ItemsLike,
+    LabelsLike,
+    Matrix,
+    Params,
+    RandomState,
+    Values,
+    VectorLike,
+)
+from rankrls.clicks import PropensitiesLike
 from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.models.boosted import fitted_blend, fitted_trees
@@ -51,13 +64,13 @@ _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
 is 2 n, gamma goes from 0.016 / n to 4 / n."""
 
 
-def _gamma_of_products(X: Any, weights: Any) -> float:
+def _gamma_of_products(X: Matrix, weights: Array | None) -> float:
     """One over the mean squared norm of a row."""
     squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
     return 1.0 / (float(np.average(squares, weights=weights)) or 1.0)
 
 
-def _gammas_of_distances(X: Any, weights: Any) -> tuple[float, ...]:
+def _gammas_of_distances(X: Matrix, weights: Array | None) -> tuple[float, ...]:
     """Widths over the mean squared distance of two rows, which is twice the sum of the columns' variances."""
     variances = StandardScaler(with_mean=False).fit(X, sample_weight=weights).var_
     return tuple(width / (2.0 * float(variances.sum()) or 1.0) for width in _WIDTHS)
@@ -77,7 +90,7 @@ class _Family(NamedTuple):
     """
 
     kernel: Values
-    gamma: Callable[[Any, Any], Any] | None
+    gamma: Callable[[Matrix, Array | None], float | tuple[float, ...]] | None
     exports: str
 
 
@@ -92,7 +105,7 @@ _FAMILIES = {
 _BOOSTED = ("trees", "blend")
 
 
-_SCALES: dict[str, Callable[[Any], Any]] = {
+_SCALES: dict[str, Callable[[Matrix], BaseEstimator | None]] = {
     "raw": lambda X: None,
     "standard": lambda X: StandardScaler(with_mean=not sparse.issparse(X)),
     "log": lambda X: LogScaler(),
@@ -115,8 +128,8 @@ class _Tried:
 
     family: str
     scale: str
-    estimator: Any
-    results: SearchState
+    estimator: BaseEstimator
+    results: SearchState[Solutions]
     seconds: float
 
     def described(self, choices: Values, alpha: float) -> Values:
@@ -239,7 +252,7 @@ class AutoRankRLS(Ranker):
 
     _checks = SELECTION | {"rule": word(ALLOWED), "n_basis": count, "random_state": check_seed}
 
-    best_estimator_: Any
+    best_estimator_: BaseEstimator
 
     def __init__(
         self,
@@ -249,7 +262,7 @@ class AutoRankRLS(Ranker):
         scales: Several[str] = "all",
         rule: str = "half_se",
         n_basis: int = 500,
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:
@@ -281,14 +294,14 @@ class AutoRankRLS(Ranker):
     @refuse_foreign_arguments
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ItemsLike,
+        y: LabelsLike,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
+        qid: IdsLike | None = None,
+        sample_weight: VectorLike | None = None,
+        position: VectorLike | None = None,
+        impressions: VectorLike | None = None,
+        propensities: PropensitiesLike | None = None,
     ) -> Self:
         """Try every model, and choose.
 
@@ -310,7 +323,7 @@ class AutoRankRLS(Ranker):
         plan = exact_plan(FEW_FOLDS if by_folds else self.cv, spec.measure, data, [Setting()])
         return self._set_fitted(spec.fit(data, plan))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items by the chosen model; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return np.asarray(self.best_estimator_.predict(check_matrix(self, X, self._fitted_accepts)))
@@ -329,20 +342,20 @@ def _to_try(parameter: str, given: Several[str], known: Params) -> tuple[str, ..
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AutoSpec(Spec[Any]):
+class AutoSpec(Spec[Solutions]):
     """Families of functions on scales of the features, the simplest first."""
 
     scoring: Scoring
     families: tuple[str, ...]
     scales: tuple[str, ...]
     n_basis: int
-    random_state: Any
+    random_state: RandomState
 
-    def candidates(self, data: Data) -> Iterator[Candidate[Any]]:
+    def candidates(self, data: Data) -> Iterator[Candidate[Solutions]]:
         """None: each family and scale has a search of its own."""
         yield from ()
 
-    def fitted(self, data: Data, solved: Solved[Any]) -> Fitted:
+    def fitted(self, data: Data, solved: Solved[Solutions]) -> Fitted:
         raise NotImplementedError
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
@@ -383,7 +396,9 @@ class AutoSpec(Spec[Any]):
             raise failure
         return tried, skipped
 
-    def _blend(self, tried: list[_Tried], data: LabelledItems, plan: Plan) -> tuple[tuple[Any, SearchState], str]:
+    def _blend(
+        self, tried: list[_Tried], data: LabelledItems, plan: Plan
+    ) -> tuple[tuple[BaseEstimator, SearchState[Solutions]], str]:
         """The best linear or kernel model with the trees, and its scale."""
         if len(tried) < 2 or tried[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
@@ -392,7 +407,9 @@ class AutoSpec(Spec[Any]):
         other = max(others, key=lambda one: sign * one.results.best_score)
         return fitted_blend(data, plan, other, trees), other.scale
 
-    def _try(self, family: str, scale: str, data: LabelledItems, plan: Plan) -> tuple[Any, SearchState]:
+    def _try(
+        self, family: str, scale: str, data: LabelledItems, plan: Plan
+    ) -> tuple[BaseEstimator, SearchState[Solutions]]:
         """Fit a scaler and then a ranker."""
         check_finite_features(data.X, data.features.names, products=True)
         X = data.X

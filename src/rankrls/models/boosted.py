@@ -7,12 +7,14 @@ from itertools import product
 from typing import Any, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Features, LabelledItems
 from rankrls._curves import Curve
 from rankrls._errors import InputError
-from rankrls._typing import Array
+from rankrls._problems import Solutions
+from rankrls._typing import Array, ItemsLike, LabelsLike, RandomState
 from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, Trees, unsupported_reason
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix
@@ -32,7 +34,7 @@ _WEIGHTS = (0.2, 0.4, 0.6, 0.8)
 class _Assembled(Ranker):
     """A ranker that is made of fitted ones."""
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self, X: ItemsLike, y: LabelsLike) -> Self:
         """Refused: scikit-learn wants an estimator to have it."""
         raise TypeError(f"{type(self).__name__} does not fit.")
 
@@ -44,7 +46,7 @@ class TreeRanker(_Assembled):
 
     trees_: Trees
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items."""
         check_is_fitted(self)
         return self.trees_(check_matrix(self, X, self._accepts))
@@ -53,17 +55,19 @@ class TreeRanker(_Assembled):
 class BlendRanker(_Assembled):
     """The sum of the scores of two models, ``models_``, with ``weights_``."""
 
-    models_: list[Any]
+    models_: list[BaseEstimator]
     weights_: Array
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items."""
         check_is_fitted(self)
         scores: Array = np.column_stack([model.predict(X) for model in self.models_]) @ self.weights_
         return scores
 
 
-def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[TreeRanker, SearchState]:
+def fitted_trees(
+    data: LabelledItems, plan: Plan, random_state: RandomState
+) -> tuple[TreeRanker, SearchState[Solutions]]:
     """The trees of the best loss and setting, evaluated on the folds that trees were grown without.
 
     The model is the mean of several, and the best setting is evaluated with as many.
@@ -92,7 +96,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     held = [[each.held_out(0)] for each in tried]
     curves = [of_mean(scores) for scores in held]
     while True:
-        results: SearchState[Any] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
+        results: SearchState[Solutions] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
         for each, curve in zip(tried, curves, strict=True):
             results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
         best = results.best_index
@@ -104,7 +108,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: Any) -> tuple[Tr
     return TreeRanker()._set_fitted(Fitted.of(_numbered(data), trees_=trees)), results
 
 
-def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, SearchState]:
+def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, SearchState[Solutions]]:
     """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
 
     The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
@@ -116,7 +120,7 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tup
     columns = columns - means[layout.codes]
     spreads = columns.std(axis=0)
     spreads[spreads == 0.0] = 1.0
-    results: SearchState[Any] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
+    results: SearchState[Solutions] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
     best_weights = np.zeros(2)
     for weight in _WEIGHTS:
         weights = np.array([1.0 - weight, weight]) / spreads

@@ -6,23 +6,23 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rankrls._comparisons import Data, DataInMemory, LabelledItems, PreferredItems, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
-from rankrls._problems import Candidate
+from rankrls._problems import Candidate, Solutions
 from rankrls._rows import column_scales
-from rankrls._typing import Array, RandomState
+from rankrls._typing import Array, FoldsLike, Index, Matrix, RandomState
 from rankrls.kernels import Kernel
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted, NotConverged, described
 from rankrls.models.parameters import (
     GRAPH,
     SELECTION,
+    Grid,
     Scoring,
     check_grid,
     check_parameters,
@@ -192,13 +192,13 @@ class CGRankRLS(Chooses):
 
     def __init__(
         self,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         *,
         selection: str = "hybrid",
         max_iter: int = 500,
         tol: float = 1e-5,
         patience: int = 10,
-        cv: Any = None,
+        cv: FoldsLike = None,
         scoring: Scoring = "disagreement",
         rule: str = "best",
         kernel: str = "linear",
@@ -252,15 +252,15 @@ class CGRankRLS(Chooses):
             raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
-    def _query_plan(self, spec: Spec[Any], data: LabelledItems) -> Plan:
+    def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan:
         rng = permuting(self.random_state)
         return self._nothing(spec) or one_fold_plan(self.cv, spec.required_measure, data, rng, spec.regression_weight)
 
-    def _preference_plan(self, spec: Spec[Any], data: PreferredItems) -> Plan:
+    def _preference_plan(self, spec: Spec[Solutions], data: PreferredItems) -> Plan:
         rng = permuting(self.random_state)
         return self._nothing(spec) or one_preference_fold(self.cv, spec.required_measure, data, rng)
 
-    def _nothing(self, spec: Spec[Any]) -> Plan | None:
+    def _nothing(self, spec: Spec[Solutions]) -> Plan | None:
         """A plan that holds nothing out, if there is nothing to choose."""
         one = spec.grid is not None and len(spec.grid) == 1
         if self.cv is not None or self.selection != "tikhonov" or not one:
@@ -269,7 +269,7 @@ class CGRankRLS(Chooses):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CGSpec(Spec[Any]):
+class CGSpec(Spec[Solutions]):
     """Conjugate gradients that are evaluated while they iterate.
 
     Attributes
@@ -287,11 +287,11 @@ class CGSpec(Spec[Any]):
     cg: MultiShiftCG
     patience: int
 
-    def candidates(self, data: Data) -> Iterator[Candidate[Any]]:
+    def candidates(self, data: Data) -> Iterator[Candidate[Solutions]]:
         """None: the surface of alphas by iterations is walked once."""
         yield from ()
 
-    def fitted(self, data: Data, solved: Solved[Any]) -> Fitted:
+    def fitted(self, data: Data, solved: Solved[Solutions]) -> Fitted:
         raise NotImplementedError
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
@@ -304,7 +304,7 @@ class CGSpec(Spec[Any]):
         with one_blas_thread() if self.kernel.is_linear else nullcontext():
             grid = _grid(systems) if self.grid is None else self.grid
 
-            def start(train: Any = None, watched: Any = None) -> list[KrylovRun]:
+            def start(train: Index | None = None, watched: Matrix = None) -> list[KrylovRun]:
                 return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
             parts = plan.parts(data)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, KnownItems, Settings
 from rankrls._errors import InputError
+from rankrls._problems import Solutions
 from rankrls._rows import take_items
-from rankrls._typing import Array, Index, Params, Values
+from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.copursuit import CoPursuit, CoPursuitCandidate, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
@@ -30,6 +30,7 @@ from rankrls.models.parameters import (
     KernelLike,
     Scoring,
     Several,
+    View,
     check_parameters,
     combinations,
     count,
@@ -82,7 +83,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
     graphs: Settings
     kernels: Params
     kernel_params: Params | None
-    views: Any
+    views: Sequence[View] | None
     nus: tuple[float, ...]
     n_basis: int
     of_features: bool
@@ -90,7 +91,7 @@ class CoPursuitSpec(Spec[ViewSolutions]):
     shared_basis: bool
     backfit: bool
     aggregation: str
-    cv: Any = None
+    cv: FoldsLike = None
 
     def candidates(self, data: Data) -> Iterator[CoPursuitCandidate]:
         assert isinstance(data, KnownItems)
@@ -200,23 +201,23 @@ class ViewPursuer(PartlyLabelledRanker):
         check_is_fitted(self, "path_")
         return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return self._staged(X, _LAST).sum(axis=1)
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
+    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Score items after each stage of the path, (m,) at a time, the last of which is :meth:`predict`."""
         check_is_fitted(self)
         yield from self._staged(X, slice(None)).T
 
-    def _staged(self, X: Any, stages: Any) -> Array:
+    def _staged(self, X: ItemsLike, stages: slice) -> Array:
         """Scores after some stages, (rows, stages)."""
         X = check_matrix(self, X, self._accepts)
         parts = [terms.scores(X, stages) for terms in self._terms_]
         return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
 
-    def _expansions(self) -> Iterator[tuple[Kernel | None, Index | None, Any, Array]]:
+    def _expansions(self) -> Iterator[tuple[Kernel | None, Index | None, Matrix, Array]]:
         """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items and
         coefficients. Nothing without a stage.
         """
@@ -251,15 +252,15 @@ class ViewFunction:
         """Numbers of the features with a weight, ascending; dictionary="features"."""
         return np.flatnonzero(self.coef_)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items, (m,)."""
         return self._staged(X, _LAST).sum(axis=1)
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
+    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Score items after each stage."""
         yield from self._staged(X, slice(None)).T
 
-    def _staged(self, X: Any, stages: slice) -> Array:
+    def _staged(self, X: ItemsLike, stages: slice) -> Array:
         return self.model._terms_[self.number].scores(check_matrix(self.model, X, self.model._accepts), stages)
 
 
@@ -357,7 +358,7 @@ class CoRankingPursuit(ViewPursuer):
         n_basis: int = 10,
         *,
         nu: float = 1.0,
-        views: Any = None,
+        views: Sequence[View] | None = None,
         dictionary: str = "kernel",
         disjoint: bool = False,
         aggregation: str = "mean",
@@ -472,7 +473,7 @@ class CoRankingPursuitCV(ViewPursuer):
         max_basis: int = 50,
         *,
         nu: Several[float] = (0.0, 0.01, 0.1, 1.0),
-        views: Any = None,
+        views: Sequence[View] | None = None,
         dictionary: str = "kernel",
         disjoint: bool = False,
         aggregation: str = "mean",
@@ -488,7 +489,7 @@ class CoRankingPursuitCV(ViewPursuer):
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
     ) -> None:
         self.max_basis = max_basis
@@ -535,5 +536,5 @@ class CoRankingPursuitCV(ViewPursuer):
             cv=self.cv,
         )
 
-    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
         return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)

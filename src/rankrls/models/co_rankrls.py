@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, Features, KnownItems, Settings
-from rankrls._typing import Array, Index, Params, RandomState
+from rankrls._problems import Solutions
+from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, RandomState
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusCandidate, Views
 from rankrls.learners.copursuit import ViewPlan
@@ -25,9 +24,11 @@ from rankrls.models.parameters import (
     KERNEL,
     SELECTION,
     EachOf,
+    Grid,
     KernelLike,
     Scoring,
     Several,
+    View,
     auto_or,
     check_parameters,
     check_seed,
@@ -68,9 +69,9 @@ class ConsensusSpec(Spec[PathSolutions[None]]):
 
     graphs: Settings
     agreements: tuple[float, ...] | None
-    views: Any
+    views: Sequence[View] | None
     n_views: int
-    random_state: Any
+    random_state: RandomState
     kernel: Params
     kernel_params: Params | None
 
@@ -215,10 +216,10 @@ class CoRankRLS(PartlyLabelledRanker):
 
     def __init__(
         self,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         *,
         mu: Several[float | str] = "auto",
-        views: Any = None,
+        views: Sequence[View] | None = None,
         n_views: int = 16,
         kernel: KernelLike = "linear",
         gamma: float | None = None,
@@ -230,7 +231,7 @@ class CoRankRLS(PartlyLabelledRanker):
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:
@@ -272,21 +273,21 @@ class CoRankRLS(PartlyLabelledRanker):
             kernel_params=self.kernel_params,
         )
 
-    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
         settings = [setting for setting, _ in graph_settings(self.ties, self.balance, self.regression_weight)]
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
         return exact_plan(self.cv, spec.required_measure, known, settings, constrained=True)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        X = check_matrix(self, X, self._accepts)
+        rows = check_matrix(self, X, self._accepts)
         if "coef_" in vars(self):
-            return np.asarray(X @ self.coef_)
+            return np.asarray(rows @ self.coef_)
         parts = self._expansions()
-        return np.asarray(sum(expansion_scores(select_features(X, f), k.columns(Z), a) for k, f, Z, a in parts))
+        return np.asarray(sum(expansion_scores(select_features(rows, f), k.columns(Z), a) for k, f, Z, a in parts))
 
-    def _expansions(self) -> Iterator[tuple[Kernel, Index | None, Any, Array]]:
+    def _expansions(self) -> Iterator[tuple[Kernel, Index | None, Matrix, Array]]:
         """What each view adds to a score, a sum over its kernel: kernel, features (None for all), items, coefficients.
 
         Of kernels other than linear.

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from rankrls._comparisons import Items
 from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
+from rankrls._problems import Solutions
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import Array, Index, Params, Values
+from rankrls._typing import Array, Index, ItemsLike, LabelsLike, Matrix, Params, Values, VectorLike
 from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
@@ -27,6 +28,7 @@ from rankrls.models.parameters import (
     CHOICE,
     KERNEL,
     Check,
+    Grid,
     KernelLike,
     Scoring,
     any_value,
@@ -51,7 +53,7 @@ _CHECKS: dict[str, Check] = KERNEL | {
 class ConditionalData:
     """Checked queries with their utilities of the items, and the problem that they pose."""
 
-    X: Any
+    X: Matrix
     kernel: Kernel
     problem: ConditionalRanking
     attributes: Params
@@ -83,7 +85,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     _kernel_: Kernel
     _item_kernel_: Kernel
 
-    def predict(self, X: Any, *, items: Items | None = None) -> Array:
+    def predict(self, X: ItemsLike, *, items: Items | None = None) -> Array:
         """Score items for queries.
 
         Parameters
@@ -117,7 +119,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         across = self._item_kernel_((self.items_ if items is None else items).features, self.items_.features)
         return np.asarray(scores @ across.T)
 
-    def rank(self, X: Any, *, items: Items | None = None) -> Index:
+    def rank(self, X: ItemsLike, *, items: Items | None = None) -> Index:
         """Position of each item for each query, from 1 for the highest score; ties keep column order.
 
         Parameters
@@ -131,7 +133,9 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         scores = self.predict(X, items=items)
         return rank_positions(scores.T).T
 
-    def score(self, X: Any, y: Any, *, items: Items | None = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None, sample_weight: VectorLike | None = None
+    ) -> float:
         """1 - disagreement error: the share of the pairs of a query's items that are ordered correctly, averaged.
 
         Parameters
@@ -157,7 +161,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     def __sklearn_is_fitted__(self) -> bool:
         return "n_items_" in vars(self)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel == "precomputed"
@@ -174,21 +178,21 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
             self.coef_.T if "coef_" in known else None, known.get("dual_coef_"), self._kernel_, known.get("X_fit_")
         )
 
-    def _checked(self, X: Any, y: Any, items: Any) -> ConditionalData:
+    def _checked(self, X: ItemsLike, y: LabelsLike, items: Items | None) -> ConditionalData:
         """Check what ``fit`` was given."""
         check_parameters(self)
         name = type(self).__name__
         kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         Y, _ = check_labels(name, self._accepts, y)
         kind = "features" if kernels.kind == "objects" else kernels.kind
-        X, features = check_features(name, self._accepts, kind, X, None)
-        if len(Y) != X.shape[0]:
-            raise InputError(f"X has {X.shape[0]} rows but y has {len(Y)}.", parameter="y")
+        rows, features = check_features(name, self._accepts, kind, X, None)
+        if len(Y) != rows.shape[0]:
+            raise InputError(f"X has {rows.shape[0]} rows but y has {len(Y)}.", parameter="y")
         if (Y[:, :1] == Y).all():
             problem = "Nothing to compare: no query has two items with different utilities"
             raise InputError(f"{problem} ({len(Y)} sample{'' if len(Y) == 1 else 's'}). Check y.", parameter="y")
-        ((kernel, _),) = kernels.resolved(X)
-        check_square(X, kernel)
+        ((kernel, _),) = kernels.resolved(rows)
+        check_square(rows, kernel)
         known: Values = {
             "n_features_in_": features.count,
             "n_queries_": Y.shape[0],
@@ -202,8 +206,8 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         if items is not None:
             known["items_"] = check_items(items)
             known["_item_kernel_"], side = self._item_side(known["items_"], Y)
-        queries = KernelSide.of_features(X) if kernel.is_linear else KernelSide.of_matrix(kernel(X), "kernel")
-        return ConditionalData(X, kernel, ConditionalRanking(queries, side, Y, bool(self.fit_intercept)), known)
+        queries = KernelSide.of_features(rows) if kernel.is_linear else KernelSide.of_matrix(kernel(rows), "kernel")
+        return ConditionalData(rows, kernel, ConditionalRanking(queries, side, Y, bool(self.fit_intercept)), known)
 
     def _item_side(self, items: Items, Y: Array) -> tuple[Kernel, KernelSide]:
         """The kernel of the items, and ``C G C``."""
@@ -240,7 +244,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         return known
 
 
-def check_items(items: Any) -> Items:
+def check_items(items: Items | ItemsLike) -> Items:
     """Items with finite features; a plain matrix will do."""
     items = items if isinstance(items, Items) else Items(items)
     try:
@@ -355,7 +359,7 @@ class ConditionalRankRLS(ConditionalRanker):
         self.item_coef0 = item_coef0
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
+    def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
         """Fit to queries and their utilities of the items.
 
         Parameters
@@ -424,7 +428,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
 
     def __init__(
         self,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         *,
         kernel: KernelLike = "linear",
         gamma: float | None = None,
@@ -453,7 +457,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
         self.scoring = scoring
         self.rule = rule
 
-    def fit(self, X: Any, y: Any, *, items: Items | None = None) -> Self:
+    def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
         """Choose alpha, then learn from all queries.
 
         Parameters
@@ -479,7 +483,7 @@ class ConditionalRankRLSCV(ConditionalRanker):
         alphas = problem.grid() if alphas is None else alphas
         held = (_tied(problem.without_each_query(float(alpha))) for alpha in alphas)
         values = np.column_stack([_each_query(measure, problem.Y, scores) for scores in held])
-        found: SearchState[Any] = SearchState(measure.greater_is_better, self.rule, mutual=True)
+        found: SearchState[Solutions] = SearchState(measure.greater_is_better, self.rule, mutual=True)
         found.add({}, alphas, Curve(*mean_and_error(values), values))
         known = self._solved(data, found.best_value)
         choice = choice_attributes(found, f"leave-query-out over {n_queries} queries")

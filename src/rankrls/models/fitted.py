@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -14,7 +14,8 @@ from sklearn.exceptions import ConvergenceWarning
 from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data
 from rankrls._errors import InputError, InputWarning
-from rankrls._typing import Params, Values
+from rankrls._problems import Solutions
+from rankrls._typing import Matrix, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.models.parameters import Check
 from rankrls.numerics.basis import Basis
@@ -76,7 +77,7 @@ class Fitted:
         scorer: Scorer | None = None,
         kernel: Kernel | None = None,
         basis: Basis | None = None,
-        **more: Any,
+        **more: object,
     ) -> Fitted:
         """Attributes of the data, of a function of items and of its basis, and more of one's own."""
         known = {**_of_data(data), **more}
@@ -89,7 +90,7 @@ class Fitted:
             known["basis_indices_"] = data.given_numbers(basis.numbers)
         return cls(data, known)
 
-    def with_attributes(self, **more: Any) -> Fitted:
+    def with_attributes(self, **more: object) -> Fitted:
         """The same with more attributes."""
         return replace(self, attributes={**self.attributes, **more})
 
@@ -97,7 +98,7 @@ class Fitted:
         """The same with more warnings."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
-    def chosen_by(self, plan: Plan, data: Data, found: SearchState[Any]) -> Fitted:
+    def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
         """The same with what was chosen, and how; ``data`` were held out."""
         told = self.warnings
         if found.lost_feature is not None:
@@ -169,11 +170,11 @@ def _of_function(data: Data, scorer: Scorer) -> Values:
     return known
 
 
-def _stored(values: Any, like: Any) -> Any:
+def _stored(values: Matrix, like: Matrix) -> Matrix:
     return values if on_device(values) else to_device_of(np.ascontiguousarray(values), like)
 
 
-def choice_attributes(found: SearchState[Any], description: str, data: Data | None = None) -> Values:
+def choice_attributes(found: SearchState[Solutions], description: str, data: Data | None = None) -> Values:
     """What a search chose, and how."""
     parameter = found.parameter
     by_item = data is not None and not data.blocks_are_queries

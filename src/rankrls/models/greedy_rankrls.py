@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting, Settings
 from rankrls._errors import InputError
-from rankrls._typing import Array, Index, Mask, Values
+from rankrls._problems import Solutions
+from rankrls._typing import Array, FoldsLike, Index, Mask, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure, resolve_measure
@@ -21,6 +21,7 @@ from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import (
     GRAPHS,
     SELECTION,
+    Grid,
     Scoring,
     Several,
     auto_or,
@@ -188,14 +189,14 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         self,
         n_features_to_select: int | str = "auto",
         *,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         max_features: int = 30,
         ties: Several[str] = "include",
         balance: Several[str] = "examples",
         regression_weight: float = 0.0,
         scoring: Scoring = "pair_squared_error",
         rule: str = "best",
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
     ) -> None:
         self.n_features_to_select = n_features_to_select
@@ -227,17 +228,17 @@ class GreedyRankRLS(SelectorMixin, Chooses):
             max_features=int(self.max_features),
         )
 
-    def _query_plan(self, spec: Spec[Any], data: LabelledItems) -> Plan | None:
+    def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan | None:
         return super()._query_plan(spec, data) if self._holds_out() else None
 
-    def _preference_plan(self, spec: Spec[Any], data: PreferredItems) -> Plan | None:
+    def _preference_plan(self, spec: Spec[Solutions], data: PreferredItems) -> Plan | None:
         return super()._preference_plan(spec, data) if self._holds_out() else None
 
     def _holds_out(self) -> bool:
         """Whether there are folds, or there is something to choose."""
-        automatic = "auto" in [value for value in (self.n_features_to_select, self.alphas) if isinstance(value, str)]
-        several = any(np.size(options(value)) > 1 for value in (self.ties, self.balance)) or np.size(self.alphas) > 1
-        return automatic or several or self.cv is not None
+        alphas = 2 if isinstance(self.alphas, str) else len(np.asarray(self.alphas))
+        several = max(len(options(self.ties)), len(options(self.balance)), alphas) > 1
+        return several or isinstance(self.n_features_to_select, str) or self.cv is not None
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import asdict, dataclass, replace
 from operator import iadd
-from typing import Any
 
 import numpy as np
 
 from rankrls._arrays import host_only
 from rankrls._comparisons import LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls._typing import Values
+from rankrls._typing import Array, Index, Matrix, Values
 from rankrls.kernels import Kernel
 from rankrls.models.fitted import Fitted
 from rankrls.models.spec import LeastSquaresSpec, feature_signs
@@ -44,16 +44,16 @@ class UpdateState:
     """
 
     equations: list[Equations]
-    queries: dict[Any, None]
+    queries: dict[Hashable, None]
     settings: Values
-    basis_indices: Any = None
-    to_items: Any = None
+    basis_indices: Index | None = None
+    to_items: Array | None = None
     rows_first: bool = False
-    of_features: Any = None
+    of_features: Array | None = None
 
 
 def updated(
-    spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | None, kernel: Kernel | None, items: Any
+    spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | None, kernel: Kernel | None, items: Matrix
 ) -> Fitted:
     """The model of all rows so far; ``kernel`` and basis ``items`` are those of a model that is continued."""
     host_only(data.X, "partial_fit")
@@ -70,6 +70,7 @@ def updated(
         _check_continued(state.settings, settings)
         assert kernel is not None
         if spec.basis is not None:
+            assert state.to_items is not None
             basis = Basis(kernel, items, state.to_items, state.rows_first, of_features=state.of_features)
     new_queries = _new_queries(state.queries, data)
     whitening = None if basis is None else basis.whitening
@@ -88,12 +89,12 @@ def updated(
     new = UpdateState(plain, queries, settings, state.basis_indices)
     if basis is not None:
         new = replace(new, to_items=basis.to_items, rows_first=basis.rows_first, of_features=basis.of_features)
-    known = {} if basis is None else {"basis_indices_": state.basis_indices}
+    known: Values = {} if basis is None else {"basis_indices_": state.basis_indices}
     fitted = Fitted.of(data, scorer, kernel, alpha_=alpha, **known)
     return fitted.with_attributes(n_queries_=len(new.queries), _update_state_=new)
 
 
-def _solve(equations: Equations, alpha: float, spec: LeastSquaresSpec, data: LabelledItems) -> Any:
+def _solve(equations: Equations, alpha: float, spec: LeastSquaresSpec, data: LabelledItems) -> Array:
     """Coefficients of one alpha, under constraints on signs."""
     signs = feature_signs(spec.positive, data.features, spec.kernels, spec.solver)
     return equations.solve(alpha) if signs is None else signed_path(equations, np.array([alpha]), signs)[0]
@@ -118,7 +119,7 @@ def _check_continued(before: Values, now: Values) -> None:
             raise InputError(problem, parameter=name)
 
 
-def _new_queries(seen: dict[Any, None], data: LabelledItems) -> list[Any]:
+def _new_queries(seen: dict[Hashable, None], data: LabelledItems) -> list[Hashable]:
     """The ids of a batch, none of which was seen; a batch without qid is a ranking by itself."""
     if not data.has_qid:
         return [len(seen)]

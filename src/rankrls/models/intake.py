@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse.linalg import LinearOperator
 from sklearn import get_config
@@ -20,10 +21,11 @@ from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning
 from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
+from rankrls._problems import Solutions
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features, refuse_container
-from rankrls._typing import Array
-from rankrls.clicks import Propensities, corrected_clicks
+from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
+from rankrls.clicks import Propensities, PropensitiesLike, corrected_clicks
 from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.spec import Accepts, Spec, XKind
 from rankrls.selection.plans import Plan, ValidationPlan
@@ -33,9 +35,9 @@ from rankrls.selection.plans import Plan, ValidationPlan
 class Clicks:
     """Where rows were shown, and how often: what corrects clicks as labels."""
 
-    position: Any = None
-    impressions: Any = None
-    propensities: Any = None
+    position: VectorLike | None = None
+    impressions: VectorLike | None = None
+    propensities: PropensitiesLike | None = None
 
     @property
     def given(self) -> bool:
@@ -47,11 +49,11 @@ NO_CLICKS = Clicks()
 
 
 def labelled_items(
-    spec: Spec[Any],
-    X: Any,
-    y: Any,
-    qid: Any,
-    sample_weight: Any,
+    spec: Spec[Solutions],
+    X: ItemsLike,
+    y: LabelsLike,
+    qid: IdsLike | None,
+    sample_weight: VectorLike | None,
     *,
     clicks: Clicks = NO_CLICKS,
     comparable: bool = True,
@@ -103,7 +105,9 @@ def labelled_items(
     return data
 
 
-def _corrected(spec: Spec[Any], X: Any, Y: Array, qid: Any, clicks: Clicks) -> tuple[Array, Array, Propensities]:
+def _corrected(
+    spec: Spec[Solutions], X: ItemsLike, Y: Array, qid: IdsLike | None, clicks: Clicks
+) -> tuple[Array, Array, Propensities]:
     """Clicks as labels and weights without the bias of position."""
     if not spec.accepts.clicks:
         problem = f"{spec.name} cannot be fitted on clicks. Use a squared loss, as in RankRLSCV."
@@ -119,15 +123,15 @@ def _corrected(spec: Spec[Any], X: Any, Y: Array, qid: Any, clicks: Clicks) -> t
 
 
 def preferred_items(
-    spec: Spec[Any],
-    X: Any,
-    winners: Any,
-    losers: Any,
-    strength: Any,
-    weight: Any,
+    spec: Spec[Solutions],
+    X: ItemsLike,
+    winners: VectorLike,
+    losers: VectorLike,
+    strength: VectorLike | None,
+    weight: VectorLike | None,
     *,
-    groups: Any = None,
-    item_id: Any = None,
+    groups: IdsLike | None = None,
+    item_id: IdsLike | None = None,
 ) -> PreferredItems:
     """Checked items with preferences between them; preferences of weight zero are dropped."""
     X, features = check_features(spec.name, spec.accepts, spec.kind, X, None, signed=spec.signed)
@@ -148,7 +152,7 @@ def preferred_items(
     return PreferredItems(X, None, False, True, given, identity.codes, features=features)
 
 
-def warn_of_one_ranking(spec: Spec[Any], data: LabelledItems) -> None:
+def warn_of_one_ranking(spec: Spec[Solutions], data: LabelledItems) -> None:
     """Warn if positions of one ranking of all rows decide: its folds have other positions than any query has."""
     measure = spec.measure
     if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
@@ -162,9 +166,9 @@ def warn_of_one_ranking(spec: Spec[Any], data: LabelledItems) -> None:
 class Validation:
     """Other labelled items to choose by."""
 
-    X: Any = None
-    y: Any = None
-    qid: Any = None
+    X: ItemsLike | None = None
+    y: LabelsLike | None = None
+    qid: IdsLike | None = None
 
     @property
     def given(self) -> bool:
@@ -172,7 +176,7 @@ class Validation:
         return self.X is not None or self.y is not None or self.qid is not None
 
 
-def validation_items(spec: Spec[Any], data: Data, validation: Validation, cv: Any) -> Plan | None:
+def validation_items(spec: Spec[Solutions], data: Data, validation: Validation, cv: ExactFoldsLike) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if not validation.given:
         return None
@@ -217,8 +221,8 @@ class _FeatureCheck(BaseEstimator):
 
 
 def check_features(
-    name: str, accepts: Accepts, kind: XKind, X: Any, seen: Features | None, *, signed: bool = False
-) -> tuple[Any, Features]:
+    name: str, accepts: Accepts, kind: XKind, X: ItemsLike, seen: Features | None, *, signed: bool = False
+) -> tuple[Matrix, Features]:
     """Items to fit, checked, and their features; those that were ``seen``, if any."""
     holder = type(name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn name the class
     checked = check_items(holder, X, kind, accepts, name=name, reset=seen is None, fits=True, signed=signed)
@@ -227,7 +231,7 @@ def check_features(
 
 def check_items(
     holder: BaseEstimator,
-    X: Any,
+    X: ItemsLike,
     kind: XKind,
     accepts: Accepts,
     *,
@@ -235,16 +239,18 @@ def check_items(
     reset: bool = False,
     fits: bool = False,
     signed: bool = False,
-) -> Any:
+) -> Matrix:
     """Check items against the features that ``holder`` knows, or have it remember them (``reset``).
 
     ``fits`` also refuses features whose products overflow.
     """
     if kind == "objects" and not _is_matrix(X):
-        X = list(X)
-        if fits and not X:
+        if not isinstance(X, Iterable):
+            raise InputError(f"X must be a sequence of objects for a callable kernel; got {X!r}.", parameter="X")
+        objects = list(X)
+        if fits and not objects:
             raise InputError("X is empty: at least one row is needed.", parameter="X")
-        return X
+        return objects
     if isinstance(X, LinearOperator) and kind == "kernel" and accepts.operators:
         validate_data(holder, X, reset=reset, skip_check_array=True)
         return X
@@ -277,16 +283,16 @@ def check_items(
     return checked
 
 
-def check_matrix(holder: BaseEstimator, X: Any, accepts: Accepts) -> Any:
+def check_matrix(holder: BaseEstimator, X: ItemsLike, accepts: Accepts) -> Matrix:
     """Features to predict for: a dense C-ordered or CSR matrix of finite features; float32 stays float32."""
     return check_items(holder, X, "features", accepts, name=type(holder).__name__)
 
 
-def _names(holder: BaseEstimator) -> Any:
+def _names(holder: BaseEstimator) -> NDArray[np.object_] | None:
     return vars(holder).get("feature_names_in_")
 
 
-def _is_matrix(X: Any) -> bool:
+def _is_matrix(X: ItemsLike) -> bool:
     """Whether X holds features, and not objects for a callable kernel."""
     numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     return numbers or on_device(X) or sparse.issparse(X) or hasattr(X, "iloc")
@@ -294,7 +300,7 @@ def _is_matrix(X: Any) -> bool:
 
 def _check_on_device(
     holder: BaseEstimator,
-    X: Any,
+    X: ItemsLike,
     kind: XKind,
     accepts: Accepts,
     *,
@@ -302,7 +308,7 @@ def _check_on_device(
     reset: bool,
     fits: bool,
     signed: bool,
-) -> Any:
+) -> Matrix:
     """:func:`check_items` for an array that stays on its device."""
     if not accepts.devices:
         host_only(X, name)
@@ -321,7 +327,7 @@ def _check_on_device(
     return checked
 
 
-def _refuse_dates(X: Any) -> None:
+def _refuse_dates(X: ItemsLike) -> None:
     """An error about the first column of dates or times of a data frame."""
     for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
         of_numpy = getattr(kind, "kind", "")
@@ -332,7 +338,7 @@ def _refuse_dates(X: Any) -> None:
             raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
 
 
-def _refuse_text(X: Any, error: ValueError) -> None:
+def _refuse_text(X: ItemsLike, error: ValueError) -> None:
     """An error about the first cell that is text, if there is one: scikit-learn's names no place."""
     cells = np.asarray(X)
     for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
@@ -346,7 +352,7 @@ def _refuse_text(X: Any, error: ValueError) -> None:
             raise InputError(problem, parameter="X", row=row, column=column) from error
 
 
-def check_labels(name: str, accepts: Accepts, y: Any) -> tuple[Array, bool]:
+def check_labels(name: str, accepts: Accepts, y: LabelsLike) -> tuple[Array, bool]:
     """Labels as (m, targets) float64, NaN if the model takes unlabelled rows; and whether they came as (m,)."""
     if y is None:
         raise InputError(f"{name} requires y to be passed, but the target y is None.", parameter="y")
@@ -371,10 +377,13 @@ def check_labels(name: str, accepts: Accepts, y: Any) -> tuple[Array, bool]:
     return (Y[:, None], True) if Y.ndim == 1 else (Y, False)
 
 
-def check_weights(sample_weight: Any, m: int) -> Array | None:
+def check_weights(sample_weight: VectorLike | None, m: int) -> Array | None:
     """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
-    given = sample_weight if sample_weight is None or sparse.issparse(sample_weight) else to_host(sample_weight)
-    weights = check_row_weights(np.full(m, given) if given is not None and given.ndim == 0 else given, m)
+    given: Matrix = sample_weight
+    if given is not None and not sparse.issparse(given):
+        given = to_host(given)
+        given = np.full(m, given) if given.ndim == 0 else given
+    weights = check_row_weights(given, m)
     if weights is not None and not weights.any():
         problem = "All values of sample_weight are zero: at least one must be positive."
         raise InputError(problem, parameter="sample_weight")
@@ -383,7 +392,7 @@ def check_weights(sample_weight: Any, m: int) -> Array | None:
     return weights
 
 
-def check_no_extra_qid(fitted_with_qid: bool, qid: Any, what: str) -> None:
+def check_no_extra_qid(fitted_with_qid: bool, qid: IdsLike | None, what: str) -> None:
     """A model of queries cannot be judged as if everything were one query."""
     if fitted_with_qid and qid is None:
         raise InputError(

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import product
 from numbers import Integral, Real
 from operator import ge, gt, le, lt
-from typing import Any, Protocol, TypeAlias, TypeVar
+from typing import Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
-from rankrls._typing import Array, Params, Values
+from rankrls._typing import Array, HasShape, Params, Values, VectorLike
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import resolve_measure
 from rankrls.selection.rules import RULES
@@ -24,6 +24,13 @@ T = TypeVar("T")
 Several: TypeAlias = T | Sequence[T]
 """One value, or several to choose from."""
 KernelLike: TypeAlias = str | Callable[..., float]
+Grid: TypeAlias = Literal["auto"] | VectorLike
+Feature: TypeAlias = int | str
+"""A feature's number, or its name."""
+Positive: TypeAlias = bool | HasShape | Sequence[Feature] | Mapping[Feature, int]
+Columns: TypeAlias = slice | HasShape | Sequence[Feature]
+View: TypeAlias = str | Callable[..., float] | Params | Columns
+"""One view of co-regularized methods: its kernel, its features, or both by name."""
 Scoring: TypeAlias = str | Measure | Callable[..., float]
 
 Check: TypeAlias = Callable[[str, Any], object]
@@ -48,7 +55,7 @@ class EachOf:
 
     check: Check
 
-    def __call__(self, name: str, value: Any) -> None:
+    def __call__(self, name: str, value: object) -> None:
         for one in options(value, name):
             self.check(name, one)
 
@@ -63,7 +70,7 @@ def check_parameters(estimator: HasParameters) -> None:
         check(name, value)
 
 
-def options(value: Any, name: str = "value") -> tuple[Any, ...]:
+def options(value: object, name: str = "value") -> tuple[Any, ...]:
     """A tuple (or list) of values to choose from, or the one value."""
     if not isinstance(value, (tuple, list)):
         return (value,)
@@ -79,7 +86,7 @@ def combinations(values: Params) -> Iterator[Values]:
         yield dict(zip(values, chosen, strict=True))
 
 
-def any_value(name: str, value: Any) -> None:
+def any_value(name: str, value: object) -> None:
     """No check: only a tuple of values is refused."""
 
 
@@ -87,7 +94,7 @@ def word(words: Iterable[str]) -> Check:
     """One of some words."""
     known = tuple(words)
 
-    def check(name: str, value: Any) -> None:
+    def check(name: str, value: object) -> None:
         check_word(name, value, known)
 
     return check
@@ -116,20 +123,20 @@ def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check
 def auto_or(check: Check) -> Check:
     """The word "auto", or what another check allows."""
 
-    def check_auto(name: str, value: Any) -> None:
+    def check_auto(name: str, value: object) -> None:
         if not (isinstance(value, str) and value == "auto"):
             check(name, value)
 
     return check_auto
 
 
-def flag(name: str, value: Any) -> None:
+def flag(name: str, value: object) -> None:
     """True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be True or False; got {value!r}.", parameter=name)
 
 
-def check_measure(name: str, value: Any) -> None:
+def check_measure(name: str, value: object) -> None:
     """A measure, or the name of one."""
     try:
         resolve_measure(value)
@@ -137,7 +144,7 @@ def check_measure(name: str, value: Any) -> None:
         raise error.replace(parameter=name) from None
 
 
-def check_seed(name: str, value: Any) -> None:
+def check_seed(name: str, value: object) -> None:
     """A random_state as scikit-learn has it, or a numpy Generator."""
     try:
         check_random_state(None if isinstance(value, np.random.Generator) else value)
@@ -146,7 +153,7 @@ def check_seed(name: str, value: Any) -> None:
         raise InputError(problem, parameter=name) from None
 
 
-def check_level(name: str, value: Any) -> None:
+def check_level(name: str, value: object) -> None:
     """True, False or a whole number."""
     if not isinstance(value, (Integral, np.bool_)) or value < 0:
         raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
@@ -164,7 +171,7 @@ def check_grid(name: str, values: Any, *, positive: bool = False) -> Array:
     return np.array(values, dtype=np.float64)
 
 
-def descending_grid(values: Any, name: str = "alphas", *, positive: bool = False) -> Array | None:
+def descending_grid(values: Grid, name: str = "alphas", *, positive: bool = False) -> Array | None:
     """A grid with the largest value first; None for "auto"."""
     if isinstance(values, str) and values == "auto":
         return None

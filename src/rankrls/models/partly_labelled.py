@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Features, KnownItems
 from rankrls._errors import InputError
+from rankrls._problems import Solutions
 from rankrls._queries import query_layout
-from rankrls._typing import Index, Params
+from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, Params, VectorLike
 from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models.intake import check_comparable, labelled_items
+from rankrls.models.parameters import Columns, View
 from rankrls.models.ranker import Ranker
 from rankrls.models.spec import Accepts, Spec
 from rankrls.selection.plans import Plan
@@ -29,7 +31,9 @@ class PartlyLabelledRanker(Ranker):
     _accepts = Accepts(missing_labels=True)
 
     @refuse_foreign_arguments
-    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
+    ) -> Self:
         """Fit rows with labels and rows without; what there is to choose is chosen by held-out labelled queries.
 
         Parameters
@@ -50,12 +54,14 @@ class PartlyLabelledRanker(Ranker):
         known = partly_labelled(spec, X, y, qid, sample_weight)
         return self._set_fitted(spec.fit(known, self._query_plan(spec, known)))
 
-    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan | None:
+    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan | None:
         """How models are compared; None if there is nothing to choose."""
         return None
 
 
-def partly_labelled(spec: Spec[Any], X: Any, y: Any, qid: Any, sample_weight: Any) -> KnownItems:
+def partly_labelled(
+    spec: Spec[Solutions], X: ItemsLike, y: LabelsLike, qid: IdsLike | None, sample_weight: VectorLike | None
+) -> KnownItems:
     """Checked rows of which some have a label: NaN in y marks an unlabelled row."""
     data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
     if spec.kind == "kernel" and data.X.shape[0] != data.X.shape[1]:
@@ -90,7 +96,9 @@ def partly_labelled(spec: Spec[Any], X: Any, y: Any, qid: Any, sample_weight: An
     return known
 
 
-def view_plans(views: Any, features: Features, kernel: Params, kernel_params: Params | None) -> list[ViewPlan]:
+def view_plans(
+    views: Sequence[View] | None, features: Features, kernel: Params, kernel_params: Params | None
+) -> list[ViewPlan]:
     """Resolve the views of an estimator; None makes one of either half of the features.
 
     ``kernel`` has the kernel of the views that name none, and its parameters.
@@ -107,7 +115,7 @@ def view_plans(views: Any, features: Features, kernel: Params, kernel_params: Pa
     return plans
 
 
-def _plan(where: str, view: Any, known: Features, kernel: Params, kernel_params: Params | None) -> ViewPlan:
+def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params: Params | None) -> ViewPlan:
     if isinstance(view, str) or callable(view):
         view = {"kernel": view}
     elif not isinstance(view, Mapping):
@@ -128,7 +136,7 @@ def _plan(where: str, view: Any, known: Features, kernel: Params, kernel_params:
     return ViewPlan(features, resolve_kernel(shape, name, *numbers))
 
 
-def _numbers(where: str, given: Any, features: Features) -> Index | None:
+def _numbers(where: str, given: Columns | None, features: Features) -> Index | None:
     """Numbers of features, from what indexes an array of numpy, or from names."""
     if given is None:
         return None

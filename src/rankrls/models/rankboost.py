@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Data
-from rankrls._typing import Array, Index, Values
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Values, VectorLike
 from rankrls.learners.rankboost import RankBoostCandidate, StagedScores, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
@@ -171,14 +171,14 @@ class RankBoost(Fits):
     @refuse_foreign_arguments
     def fit(  # type: ignore[override]
         self,
-        X: Any,
-        y: Any,
+        X: ItemsLike,
+        y: LabelsLike,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
+        qid: IdsLike | None = None,
+        sample_weight: VectorLike | None = None,
+        X_val: ItemsLike | None = None,
+        y_val: LabelsLike | None = None,
+        qid_val: IdsLike | None = None,
     ) -> Self:
         """Fit items with labels; validation data choose the number of rounds.
 
@@ -194,7 +194,7 @@ class RankBoost(Fits):
         data = labelled_items(spec, X, y, qid, sample_weight)
         return self._set_fitted(spec.fit(data, validation_items(spec, data, Validation(X_val, y_val, qid_val), None)))
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items.
 
         Parameters
@@ -218,7 +218,7 @@ class RankBoost(Fits):
         """The fitted function."""
         return Stumps(self.features_, self.thresholds_, self.weights_, self.train_loss_)
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
+    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Scores after each round, one array of shape (m,) at a time; the last are those of :meth:`predict`.
 
         Parameters

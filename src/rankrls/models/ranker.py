@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
-from sklearn.utils import estimator_html_repr
+from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
+from rankrls._problems import Solutions
 from rankrls._queries import query_layout
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
+from rankrls.clicks import PropensitiesLike
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import needs_gains
@@ -37,6 +39,7 @@ from rankrls.ranking import rank_positions
 from rankrls.selection.folds import with_new
 from rankrls.selection.planning import few_folds, few_preference_folds
 from rankrls.selection.plans import Plan
+from rankrls.streaming.fitting import Streamable
 
 
 class Ranker(RegressorMixin, FittedAttributes):
@@ -56,15 +59,15 @@ class Ranker(RegressorMixin, FittedAttributes):
     fitted_with_qid_: bool
     coef_: Array
     dual_coef_: Array
-    X_fit_: Any
+    X_fit_: Matrix
     _kernel_: Kernel
     _one_target_: bool
 
-    def _spec(self) -> Spec[Any]:
+    def _spec(self) -> Spec[Solutions]:
         """What the parameters ask for, which are checked."""
         raise NotImplementedError
 
-    def fit_dataset(self, data: Any, **given: Any) -> Self:
+    def fit_dataset(self, data: Streamable, **given: object) -> Self:
         """Fit data larger than memory, where an estimator can do without all rows at once.
 
         Raises
@@ -92,18 +95,18 @@ class Ranker(RegressorMixin, FittedAttributes):
             return "objects"
         return "kernel" if self._kernel_.name == "precomputed" else "features"
 
-    def _checked(self, X: Any) -> Any:
+    def _checked(self, X: ItemsLike) -> Matrix:
         """Items to predict for."""
         return check_items(self, X, self._fitted_kind, self._accepts, name=type(self).__name__)
 
     @property
-    def intercept_(self) -> Any:
+    def intercept_(self) -> float | Array:
         """0 for each target of a linear model, for tools that read ``coef_`` and ``intercept_``, such as shap."""
         if "coef_" not in vars(self):
             raise AttributeError(f"This {type(self).__name__} has no weights of features, so it has no intercept_.")
         return 0.0 if self._one_target_ else np.zeros(len(self.coef_))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: ItemsLike) -> Array:
         """Score items.
 
         Parameters
@@ -129,7 +132,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         scores = scorer(X) if here is X else to_device_of(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target_ else scores
 
-    def rank(self, X: Any, *, qid: Any = None) -> Index:
+    def rank(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Index:
         """Rank items within their queries.
 
         Parameters
@@ -147,7 +150,9 @@ class Ranker(RegressorMixin, FittedAttributes):
         check_no_extra_qid(self.fitted_with_qid_, qid, "rank")
         return rank_positions(to_host(self.predict(X)), qid=qid)
 
-    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+    def score(
+        self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
+    ) -> float:
         """1 - disagreement error: the share of pairs with different labels that are ordered correctly.
 
         Predicted ties count half; scores that differ by rounding only are tied, which is up to 2e-10 of the largest
@@ -190,7 +195,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         """Not so after a fit that failed, although that may have set ``n_features_in_``."""
         return "n_queries_" in vars(self)
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         known = vars(self)
@@ -204,7 +209,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         return tags
 
 
-def _columns(values: Any) -> Any:
+def _columns(values: Matrix) -> Matrix:
     return values[:, None] if values is not None and values.ndim == 1 else values
 
 
@@ -214,14 +219,14 @@ class Fits(Ranker):
     @refuse_foreign_arguments
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ItemsLike,
+        y: LabelsLike,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
+        qid: IdsLike | None = None,
+        sample_weight: VectorLike | None = None,
+        position: VectorLike | None = None,
+        impressions: VectorLike | None = None,
+        propensities: PropensitiesLike | None = None,
     ) -> Self:
         r"""Fit items with labels.
 
@@ -260,7 +265,15 @@ class Fits(Ranker):
         return self._set_fitted(spec.fit(labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)))
 
     @refuse_foreign_arguments
-    def fit_pairs(self, X: Any, winners: Any, losers: Any, *, strength: Any = None, weight: Any = None) -> Self:
+    def fit_pairs(
+        self,
+        X: ItemsLike,
+        winners: VectorLike,
+        losers: VectorLike,
+        *,
+        strength: VectorLike | None = None,
+        weight: VectorLike | None = None,
+    ) -> Self:
         r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
 
         Parameters
@@ -290,22 +303,22 @@ class Fits(Ranker):
 class Chooses(Ranker):
     """Chooses a model by held-out queries or preferences."""
 
-    cv: Any
+    cv: ExactFoldsLike
 
     @refuse_foreign_arguments
     def fit(
         self,
-        X: Any,
-        y: Any,
+        X: ItemsLike,
+        y: LabelsLike,
         *,
-        qid: Any = None,
-        sample_weight: Any = None,
-        position: Any = None,
-        impressions: Any = None,
-        propensities: Any = None,
-        X_val: Any = None,
-        y_val: Any = None,
-        qid_val: Any = None,
+        qid: IdsLike | None = None,
+        sample_weight: VectorLike | None = None,
+        position: VectorLike | None = None,
+        impressions: VectorLike | None = None,
+        propensities: PropensitiesLike | None = None,
+        X_val: ItemsLike | None = None,
+        y_val: LabelsLike | None = None,
+        qid_val: IdsLike | None = None,
     ) -> Self:
         """Choose, then fit all rows of X.
 
@@ -329,17 +342,17 @@ class Chooses(Ranker):
     @refuse_foreign_arguments
     def fit_pairs(
         self,
-        X: Any,
-        winners: Any,
-        losers: Any,
+        X: ItemsLike,
+        winners: VectorLike,
+        losers: VectorLike,
         *,
-        strength: Any = None,
-        weight: Any = None,
-        groups: Any = None,
-        item_id: Any = None,
+        strength: VectorLike | None = None,
+        weight: VectorLike | None = None,
+        groups: IdsLike | None = None,
+        item_id: IdsLike | None = None,
         new: str | None = None,
-        X_val: Any = None,
-        y_val: Any = None,
+        X_val: ItemsLike | None = None,
+        y_val: LabelsLike | None = None,
     ) -> Self:
         """Choose by held-out items, votes or groups of votes, or by validation data; then fit all.
 
@@ -376,10 +389,10 @@ class Chooses(Ranker):
         plan = validation_items(spec, data, Validation(X_val, y_val), self.cv) or self._preference_plan(spec, data)
         return self._set_fitted(spec.fit(data, plan))
 
-    def _query_plan(self, spec: Spec[Any], data: LabelledItems) -> Plan | None:
+    def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan | None:
         """How models of labelled items are compared; None if there is nothing to choose."""
         return few_folds(self.cv, spec.required_measure, data, spec.regression_weight)
 
-    def _preference_plan(self, spec: Spec[Any], data: PreferredItems) -> Plan | None:
+    def _preference_plan(self, spec: Spec[Solutions], data: PreferredItems) -> Plan | None:
         """How models of preferences are compared; None if there is nothing to choose."""
         return few_preference_folds(self.cv, spec.required_measure, data)

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from rankrls._comparisons import Data, Settings
 from rankrls._problems import LINEAR
 from rankrls._rows import take_items
-from rankrls._typing import Array, Params, Values
+from rankrls._typing import Array, FoldsLike, ItemsLike, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitCandidate
@@ -115,7 +115,7 @@ class _PathRanker(Ranker):
     dictionary: str
     path_: PursuitPath
 
-    def staged_predict(self, X: Any) -> Iterator[Array]:
+    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Score items after each stage of the path, the last of which is :meth:`predict`.
 
         Parameters
@@ -136,7 +136,7 @@ class _PathRanker(Ranker):
         yield from sum_of_terms(coefficients.T, kernel, items, taken, known.get("n_features_in_", 0))(X).T
 
     @available_if(_of_features)
-    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
         """The names of the features that were taken, in the order of the columns of X.
 
         :func:`rankrls.inspection.selected_features` has them in the order of choice.
@@ -150,7 +150,7 @@ class _PathRanker(Ranker):
         names = _check_feature_names_in(self, input_features)
         return np.asarray(names[np.sort(self.basis_indices_)])
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = tags.input_tags.pairwise and self.dictionary == "kernel"
         return tags
@@ -345,7 +345,7 @@ class RankingPursuitCV(Chooses, _PathRanker):
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
     ) -> None:
         self.max_basis = max_basis

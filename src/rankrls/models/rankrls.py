@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
 from rankrls._errors import InputError
+from rankrls._problems import Solutions
 from rankrls._queries import in_words
-from rankrls._typing import Array, Params
+from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Params, VectorLike
 from rankrls.metrics import resolve_measure
 from rankrls.models.incremental import UpdateState, updated
 from rankrls.models.intake import labelled_items
@@ -25,7 +24,9 @@ from rankrls.models.parameters import (
     KERNELS,
     SELECTION,
     SOLVERS,
+    Grid,
     KernelLike,
+    Positive,
     Scoring,
     Several,
     check_parameters,
@@ -38,7 +39,8 @@ from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_set
 from rankrls.selection.planning import exact_plan, exact_preference_plan
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
-from rankrls.streaming.fitting import StreamedItems, streamed_plan
+from rankrls.streaming.executors import Executor
+from rankrls.streaming.fitting import Streamable, StreamedItems, streamed_plan
 
 ALPHA = {"alpha": number(least=0.0)}
 
@@ -62,7 +64,7 @@ class ExactRanker(Fits):
         """Whether the normal equations of batches can be added up."""
         raise NotImplementedError
 
-    def fit_dataset(self, data: Any, *, executor: Any = None) -> Self:  # type: ignore[override]
+    def fit_dataset(self, data: Streamable, *, executor: Executor | None = None) -> Self:  # type: ignore[override]
         """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
 
         Parameters
@@ -93,7 +95,9 @@ class ExactRanker(Fits):
         return self._set_fitted(spec.fit(StreamedItems.of(data, executor)))
 
     @available_if(_adds_batches)
-    def partial_fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> Self:
+    def partial_fit(
+        self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
+    ) -> Self:
         """Add whole queries: the model is the same as that of one fit on all rows so far.
 
         The first call is as :meth:`fit`, and keeps the normal equations, n x n numbers, and the query ids, which later
@@ -132,14 +136,16 @@ class ExactChooser(Chooses):
     def _spec(self) -> LeastSquaresSpec:
         raise NotImplementedError
 
-    def _search(self, data: Data, plan: Plan) -> SearchState[Any]:
+    def _search(self, data: Data, plan: Plan) -> SearchState[Solutions]:
         """Fit checked data, and return how the model was found."""
         spec = self._spec()
         found = spec.search(data, plan)
         self._set_fitted(spec.chosen(data, plan, found))
         return found
 
-    def fit_dataset(self, data: Any, *, validation: Any = None, executor: Any = None) -> Self:  # type: ignore[override]
+    def fit_dataset(  # type: ignore[override]
+        self, data: Streamable, *, validation: Streamable | None = None, executor: Executor | None = None
+    ) -> Self:
         """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
 
         Parameters
@@ -167,7 +173,7 @@ class ExactChooser(Chooses):
             description = f"validation data with {in_words(validation.n_queries)}"
         return self._set_fitted(fitted.with_attributes(selection_=description))
 
-    def predict_win_probability(self, X_a: Any, X_b: Any) -> Array:
+    def predict_win_probability(self, X_a: ItemsLike, X_b: ItemsLike) -> Array:
         """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
 
         A logistic curve of the score difference, without an intercept: its slope, ``win_slope_``, is fitted by
@@ -205,11 +211,11 @@ class ExactChooser(Chooses):
         return exact_preference_plan(self.cv, spec.required_measure, data, constrained=spec.signed)
 
 
-def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: Any = None) -> None:
+def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: ExactFoldsLike = None) -> None:
     """Refuse, before anything is read, parameters that need all rows at once."""
     names = spec.kernels.names
     unsuited = names != ("linear",) if spec.basis is None else "precomputed" in names
-    needs_all: dict[str, tuple[bool, Any]] = {
+    needs_all: dict[str, tuple[bool, object]] = {
         "kernel": (unsuited, spec.kernels.values["kernel"]),
         "basis_indices": (spec.basis is not None and spec.basis.indices is not None, None),
         "solver": (spec.solver == "dual", spec.solver),
@@ -327,7 +333,7 @@ class RankRLS(ExactRanker):
         balance: str = "examples",
         regression_weight: float = 0.0,
         solver: str = "auto",
-        positive: bool | Sequence[int | str] | Mapping[int | str, int] = False,
+        positive: Positive = False,
     ) -> None:
         self.alpha = alpha
         self.kernel = kernel
@@ -452,7 +458,7 @@ class RankRLSCV(ExactChooser):
 
     def __init__(
         self,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         *,
         kernel: Several[KernelLike] = "linear",
         gamma: Several[float | None] = None,
@@ -464,10 +470,10 @@ class RankRLSCV(ExactChooser):
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: ExactFoldsLike = None,
         verbose: int = 0,
         solver: str = "auto",
-        positive: bool | Sequence[int | str] | Mapping[int | str, int] = False,
+        positive: Positive = False,
     ) -> None:
         self.alphas = alphas
         self.kernel = kernel

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rankrls._comparisons import Data, Setting
 from rankrls._errors import InputError
-from rankrls._typing import Params, RandomState
+from rankrls._typing import FoldsLike, Params, RandomState
 from rankrls.learners.paths import PathSolutions
 from rankrls.learners.ranksvm import Minimum, RankSVMCandidate
 from rankrls.metrics import resolve_measure
@@ -24,6 +22,7 @@ from rankrls.models.parameters import (
     SELECTION,
     Check,
     EachOf,
+    Grid,
     KernelLike,
     Scoring,
     Several,
@@ -314,7 +313,7 @@ class RankSVMCV(Chooses):
 
     def __init__(
         self,
-        Cs: str | ArrayLike = "auto",
+        Cs: Grid = "auto",
         *,
         kernel: Several[KernelLike] = "linear",
         gamma: Several[float | None] = None,
@@ -328,7 +327,7 @@ class RankSVMCV(Chooses):
         max_iter: int = 100,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:

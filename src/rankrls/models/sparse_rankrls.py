@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rankrls._typing import Params, RandomState
+from rankrls._typing import ExactFoldsLike, Params, RandomState
 from rankrls.metrics import resolve_measure
 from rankrls.models.parameters import (
     BASIS,
@@ -17,6 +15,7 @@ from rankrls.models.parameters import (
     KERNEL,
     KERNELS,
     SELECTION,
+    Grid,
     KernelLike,
     Scoring,
     Several,
@@ -192,7 +191,7 @@ class SparseRankRLSCV(ExactChooser):
 
     def __init__(
         self,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         *,
         n_basis: int = 500,
         basis_indices: Sequence[int] | None = None,
@@ -206,7 +205,7 @@ class SparseRankRLSCV(ExactChooser):
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: ExactFoldsLike = None,
         verbose: int = 0,
         random_state: RandomState = 0,
     ) -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, Generic, Literal, Self, TypeAlias
+from typing import Generic, Literal, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,11 +15,11 @@ from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Data, Features, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
-from rankrls._typing import Array, Params, Values
+from rankrls._typing import Array, Index, Matrix, Params, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models.fitted import Fitted
-from rankrls.models.parameters import KernelLike, Several, combinations, options
+from rankrls.models.parameters import Feature, KernelLike, Positive, Scoring, Several, combinations, options
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
 from rankrls.selection.plans import Plan
@@ -112,9 +112,9 @@ class KernelGrid:
             return "features"
         return "kernel" if special == ["precomputed"] else "objects"
 
-    def resolved(self, X: Any) -> list[tuple[Kernel, Values]]:
+    def resolved(self, X: Matrix) -> list[tuple[Kernel, Values]]:
         """Every kernel with its default parameters filled in from X, and what it chooses."""
-        found: dict[tuple[Any, ...], tuple[Kernel, Values]] = {}
+        found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
         for values in combinations(self.values):
             kernel = resolve_kernel(
                 X, values["kernel"], values["gamma"], values["degree"], values["coef0"], self.params
@@ -132,7 +132,7 @@ def graph_settings(ties: Several[str], balance: Several[str], regression_weight:
     return tuple((Setting(**values, regression_weight=beta), values) for values in both)
 
 
-def _features_of_mask(positive: Any, n_features: int | None) -> Any:
+def _features_of_mask(positive: Sequence[Feature], n_features: int | None) -> Sequence[Feature] | Index:
     """Numbers of the features that a mask names; anything else as it is."""
     mask = np.asarray(positive)
     if mask.dtype != np.bool_:
@@ -143,7 +143,7 @@ def _features_of_mask(positive: Any, n_features: int | None) -> Any:
     return np.flatnonzero(mask)
 
 
-def feature_signs(positive: Any, features: Features, kernels: KernelGrid, solver: str) -> NDArray[np.int8] | None:
+def feature_signs(positive: Positive, features: Features, kernels: KernelGrid, solver: str) -> NDArray[np.int8] | None:
     """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
     n_features = 1 if features.count is None else features.count
     if isinstance(positive, (bool, np.bool_)):
@@ -162,7 +162,7 @@ def feature_signs(positive: Any, features: Features, kernels: KernelGrid, solver
         problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
         raise InputError(problem, parameter="positive")
     names = () if features.names is None else features.names
-    known: dict[Any, int] = {number: number for number in range(n_features)}
+    known: dict[Feature, int] = {number: number for number in range(n_features)}
     known.update(zip(names, range(n_features), strict=False))
     signs = np.zeros(n_features, dtype=np.int8)
     for feature, sign in given.items():
@@ -283,7 +283,7 @@ class LeastSquaresSpec(Spec[LeastSquaresSolutions]):
     kernels: KernelGrid
     graphs: Settings
     solver: str = "auto"
-    positive: Any = False
+    positive: Positive = False
     basis: BasisSpec | None = None
 
     def candidates(self, data: Data) -> Iterator[LeastSquares]:
@@ -310,12 +310,12 @@ class LeastSquaresSpec(Spec[LeastSquaresSolutions]):
         return Fitted.of(data, solved.solutions[0], candidate.kernel, candidate.basis, alpha_=solved.value)
 
 
-def check_square(X: Any, kernel: Kernel) -> None:
+def check_square(X: Matrix, kernel: Kernel) -> None:
     """A kernel matrix to fit has a row and a column for each item."""
     if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
         raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")
 
 
-def measure_of(scoring: Any) -> Measure:
+def measure_of(scoring: Scoring) -> Measure:
     """The measure that ``scoring`` names."""
     return resolve_measure(scoring)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._errors import InputError
-from rankrls._typing import Mask, Params, RandomState
+from rankrls._problems import Solutions
+from rankrls._typing import FoldsLike, Mask, Params, RandomState
 from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
@@ -25,6 +24,7 @@ from rankrls.models.parameters import (
     SOLVERS,
     Check,
     EachOf,
+    Grid,
     KernelLike,
     Scoring,
     Several,
@@ -279,7 +279,7 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
 
     def __init__(
         self,
-        alphas: str | ArrayLike = "auto",
+        alphas: Grid = "auto",
         *,
         penalty: Several[float] = _PENALTIES,
         kernel: Several[KernelLike] = "linear",
@@ -294,7 +294,7 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
         regression_weight: float = 0.0,
         scoring: Scoring = "disagreement",
         rule: str = "best",
-        cv: Any = None,
+        cv: FoldsLike = None,
         verbose: int = 0,
         solver: str = "auto",
         random_state: RandomState = 0,
@@ -342,7 +342,7 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
             penalties=tuple(sorted((float(each) for each in options(self.penalty, "penalty")), reverse=True)),
         )
 
-    def _query_plan(self, spec: Spec[Any], known: KnownItems) -> Plan:
+    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
         return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
 
 

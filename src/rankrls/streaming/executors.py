@@ -17,16 +17,23 @@ from functools import lru_cache, partial
 from importlib import import_module
 from operator import call
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from rankrls._compiled import limited_threads, n_threads, stream_threads
 from rankrls._errors import InputError
+
+
+class Executor(Protocol):
+    """A concurrent.futures.Executor, or the client of a Dask cluster."""
+
+    def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any: ...
+
 
 T = TypeVar("T")
 R = TypeVar("R")
 
 
-def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Any = None) -> Iterator[R]:
+def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Executor | None = None) -> Iterator[R]:
     """``map(function, parts)`` in order, with two parts in advance for each worker.
 
     Parameters

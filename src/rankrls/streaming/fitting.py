@@ -10,7 +10,7 @@ from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import chain
-from typing import Any, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,9 +32,28 @@ from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from rankrls.selection.folds import check_two_vary
 from rankrls.selection.plans import Plan
-from rankrls.streaming.executors import map_parts
+from rankrls.streaming.executors import Executor, map_parts
 
 R = TypeVar("R")
+
+
+class Streamable(Protocol):
+    """Rows in parts of whole queries: a Dataset, or the same of a Dask collection."""
+
+    @property
+    def parts(self) -> Sequence[Any]: ...
+
+    @property
+    def feature_names(self) -> Sequence[str] | None: ...
+
+    @property
+    def n_features(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_queries(self) -> int: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,12 +262,12 @@ class StreamedItems(Data):
     X has no rows.
     """
 
-    dataset: Any
-    executor: Any
+    dataset: Streamable
+    executor: Executor | None
     _latest: _Latest = field(default_factory=_Latest)
 
     @classmethod
-    def of(cls, dataset: Any, executor: Any) -> StreamedItems:
+    def of(cls, dataset: Streamable, executor: Executor | None) -> StreamedItems:
         """The data of a fit.
 
         Raises
