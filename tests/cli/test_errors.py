@@ -58,7 +58,6 @@ def test_bad_input(files, refused, command, refusal):
         (f"{FIT} --features a,,b", ["--features", "no name between two commas"]),
         (f"{FIT} --threads 0", ["--threads"]),
         (f"{FIT} --verbos", ["No such option"]),
-        ("fit train.txt", ["Missing option", "--model"]),
         ("fits train.txt", ["No such command"]),
     ],
 )

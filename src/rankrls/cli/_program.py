@@ -75,13 +75,18 @@ class Command(click.Command):
         super().__init__(params=params, context_settings={"max_content_width": 110}, **attributes)
         self.module = module
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Keep the words of the call, which errors may complete."""
+        ctx.meta["words"] = [str(self.name), *args]
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx: click.Context) -> None:
         """Run the command and show its result."""
         from rankrls._compiled import limited_threads
         from rankrls.io.files import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
-        found = Options(**every | ctx.params)
+        found = Options(**every | ctx.params, words=ctx.meta["words"])
         report = Report(bool(found.as_json), found.quiet)
         given = dict(ctx.params)
         outputs = [path for key in _OUTPUTS if (path := given.pop(key, None)) is not None]
@@ -108,7 +113,7 @@ command = partial(root.command, cls=Command)
 
 @command(module="fit")
 @click.argument("train", type=FILE)
-@output("FILE", "--model", "Model file to write.", "-m", "save", required=True)
+@output("FILE", "--model", "Model file to write.", "-m", "save")
 @options.LEARNING
 def fit() -> None:
     """Choose, fit, evaluate and save a model.

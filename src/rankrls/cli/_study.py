@@ -20,6 +20,7 @@ from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError, did_you_mean
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, joined, read, read_votes
 from rankrls.cli._options import METHODS, Options, given
+from rankrls.cli._proposal import with_call
 from rankrls.cli._report import Report
 from rankrls.clicks import corrected_clicks
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
@@ -111,10 +112,13 @@ def study(options: Options, report: Report) -> Study:
     estimator = _estimator(options, parameters, scoring)
     scaler = None if options.scale == "none" else _SCALERS[options.scale]()
     found = Study(options, report, estimator, scaler, _encoder(given(encoding), scaler))
-    if is_dataset(options.train):
-        _open(found)
-    else:
-        _read(found)
+    try:
+        if is_dataset(options.train):
+            _open(found)
+        else:
+            _read(found)
+    except InputError as error:
+        raise (with_call(error, options) if "train" not in found.tables else error) from error
     if options.cv == "leave_pair_out" and "train" in found.pairs:
         solved = f"{found.pairs['train'].n_pairs} pairs for each kernel and alpha"
         report.note(f"leave_pair_out solves {solved}; folds of items, the default, are much faster.")

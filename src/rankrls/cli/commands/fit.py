@@ -11,6 +11,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
+from rankrls.cli._proposal import call_to_copy
 from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
 from rankrls.cli._study import Study, study
 from rankrls.inspection import leaderboard, selected_features
@@ -30,6 +31,10 @@ _SHOWN = 10
 
 def fit(options: Options, report: Report) -> Result:
     """Fit a model and save it."""
+    if options.save is None:
+        raise InputError(
+            f"Name the model file to write (model). {call_to_copy(options) or ''}".strip(), parameter="model"
+        )
     found = study(options, report)
     result = _as_dict("fit", found) | {"model": str(options.save)}
     provenance = {name: result[name] for name in _SAVED if name in result} | found.about

@@ -1,0 +1,117 @@
+"""The whole call of ``rankrls fit`` that a table probably needs, for users who named no columns."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rankrls._cells import cell_number
+from rankrls._errors import InputError
+from rankrls.cli._options import Options
+from rankrls.io.files import expanded_paths
+from rankrls.io.opened import is_number, open_table, table_format
+
+_NAMES = {
+    "label": ("label", "relevance", "rel", "grade", "rating", "judgement", "judgment", "target", "y"),
+    "qid": ("qid", "query_id", "queryid", "query", "search_id", "session_id", "session", "user_id"),
+    "id": ("docid", "doc_id", "item_id", "product_id", "sku", "asin", "document", "item", "product", "url", "id"),
+}
+"""What columns of a role are often called, the surest name first."""
+_MOST_GRADES = 10
+
+
+def with_call(error: InputError, options: Options) -> InputError:
+    """An error about columns that no option named, with the call that names those that look right."""
+    unnamed = error.parameter in ("label", "qid") and getattr(options, error.parameter) is None
+    if not (unnamed or "ignore" in error.settings):
+        return error
+    call = call_to_copy(options)
+    return error if call is None else error.replace(message=f"{error.message} {call}")
+
+
+def call_to_copy(options: Options) -> str | None:
+    """The columns that look like label, query and id, and the call with them; None if there is nothing to add."""
+    added: list[str] = []
+    try:
+        if not options.by_pairs:
+            added = _missing_options(options)
+    except (InputError, OSError):
+        return None
+    if options.save is None and options.words[0] == "fit":
+        added += ["--model", f"{options.train.name.partition('.')[0] or 'model'}.rankrls"]
+    return f"Perhaps: rankrls {shlex.join([*options.words, *added])}" if added else None
+
+
+def _missing_options(options: Options) -> list[str]:
+    """Options that name columns of a table."""
+    path = expanded_paths(options.train)[0]
+    if table_format(path) is None:
+        return []
+    numbers, others = _first_cells(path)
+    cells = numbers | others
+    wanted = ["label"] if options.everything else ["label", "qid"]
+    suits: dict[str, Callable[[str], bool]] = {
+        "label": lambda name: name in numbers,
+        "qid": lambda name: len(set(cells[name])) < len(cells[name]),
+        "id": lambda name: 2 * len(set(cells[name])) > len(cells[name]),
+    }
+    added: list[str] = []
+    roles = {role: getattr(options, role) for role in _NAMES if getattr(options, role) is not None}
+    usual = {"label": "label", "qid": "qid", "id": "docid"}
+    for role in [*wanted, "id"]:
+        if role in roles or usual[role] in cells:
+            roles.setdefault(role, usual[role])
+            continue
+        free = [name for name in cells if name not in roles.values() and suits[role](name)]
+        found = _called(free, _NAMES[role])
+        if found is None and role == "label":
+            found = _only_grades({name: numbers[name] for name in free})
+        if found is not None:
+            roles[role] = found
+            added += [f"--{role}", found]
+        elif role in wanted and not (role == "qid" and options.group is not None):
+            added += [f"--{role}", "COLUMN"]
+    unread = set(others) - set(roles.values())
+    if unread and not any((options.columns, options.features, options.ignore)):
+        added += ["--columns", "auto"]
+    return added
+
+
+def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:
+    """The first rows of a table by column: those that hold numbers, and the others."""
+    numbers: dict[str, list[float]] = {}
+    others: dict[str, list[Any]] = {}
+    with open_table(path) as table:
+        _, batch = next(iter(table.batches(table.columns)))
+    for name, column in zip(table.columns, batch.columns, strict=True):
+        cells = column.slice(0, 10_000).to_pylist()
+        values = [cell_number(str(cell)) for cell in cells]
+        if (is_number(column.type) or table.textual) and all(map(math.isfinite, values)):
+            numbers[name] = values
+        else:
+            others[name] = cells
+    return numbers, others
+
+
+def _called(columns: Sequence[str], names: Sequence[str]) -> str | None:
+    """The column that has the first of some names, or else has it as one of its words."""
+    for name in names:
+        if found := next((column for column in columns if column.lower() == name), None):
+            return found
+    for name in names:
+        if found := next((column for column in columns if name in re.split("[^a-z0-9]+", column.lower())), None):
+            return found
+    return None
+
+
+def _only_grades(columns: dict[str, list[float]]) -> str | None:
+    """The only column of few different whole numbers, if there is one."""
+    grades = [
+        name
+        for name, values in columns.items()
+        if 1 < len(set(values)) <= _MOST_GRADES and all(value >= 0 and value.is_integer() for value in values)
+    ]
+    return grades[0] if len(grades) == 1 else None

@@ -1,0 +1,74 @@
+"""A call that lacks options is answered with the whole call, which works as it is printed."""
+
+import shlex
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankrls import load
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    """Six queries of eight products, with names of the columns and of the file to be given."""
+    monkeypatch.chdir(tmp_path)
+
+    def write(path, label, query, item, **columns):
+        rng = np.random.default_rng(0)
+        queries = np.repeat([f"shoes {k}" for k in range(6)], 8)
+        price = rng.normal(size=48).round(3)
+        grade = np.digitize(price + 0.3 * rng.normal(size=48), [-0.5, 0.7])
+        frame = pd.DataFrame({query: queries, "price": price, item: [f"p{k}" for k in range(48)], label: grade})
+        frame = frame.assign(**columns)
+        frame.to_parquet(path) if path.endswith(".parquet") else frame.to_csv(path, index=False)
+
+    return write
+
+
+def proposed(result):
+    assert result.status == 2
+    return shlex.split(result.err.split("Perhaps: rankrls ")[1])
+
+
+@pytest.mark.parametrize("path", ["shop.csv", "shop data.parquet"])
+@pytest.mark.parametrize(
+    ("label", "query", "item", "columns", "expected"),
+    [
+        ("Grade", "search_id", "sku", {}, {"--label": "Grade", "--qid": "search_id", "--id": "sku"}),
+        ("user rating", "query", "product", {"tint": ["red", "blue"] * 24}, {"--columns": "auto"}),
+        ("label", "qid", "docid", {}, {}),
+        ("q3", "the_query", "url", {}, {"--label": "q3", "--qid": "the_query", "--id": "url"}),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+@pytest.mark.parametrize("given", [(), ("-m", "m.rankrls")], ids=str)
+def test_the_printed_call_works(table, rankrls, path, label, query, item, columns, expected, given):
+    table(path, label, query, item, **columns)
+    if given and not expected:
+        return  # nothing is missing
+    call = proposed(rankrls("fit", path, *given))
+    assert all(call[call.index(flag) + 1] == name for flag, name in expected.items())
+    assert rankrls(*call).status == 0
+    model = load(call[call.index("-m" if given else "--model") + 1])
+    assert {*model.feature_names_in_} - {query} == {"price", *columns}  # words of queries may be features
+
+
+def test_letor_text_lacks_only_the_file_of_the_model(files, rankrls):
+    call = proposed(rankrls("fit", "train.txt"))
+    assert call == ["fit", "train.txt", "--model", "train.rankrls"]
+    assert rankrls(*call).status == 0
+
+
+def test_columns_that_look_like_none_are_left_to_the_user(table, rankrls):
+    table("shop.csv", "a", "b", "c", other=[0, 1, 2] * 16)
+    assert proposed(rankrls("cv", "shop.csv")) == [
+        *("cv", "shop.csv", "--label", "COLUMN", "--qid", "COLUMN", "--columns", "auto")
+    ]
+
+
+def test_a_column_that_the_user_named_is_not_replaced(table, rankrls):
+    table("shop.csv", "grade", "query", "sku")
+    result = rankrls("fit", "shop.csv", "--label", "grad", "-m", "m.rankrls")
+    assert "'grade'" in result.err
+    assert "--label grade" not in result.err
