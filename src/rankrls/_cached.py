@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-if sys.version_info >= (3, 12):
+__all__ = ["cached_property"]
+
+if TYPE_CHECKING or sys.version_info >= (3, 12):
     from functools import cached_property
 else:
     T = TypeVar("T")

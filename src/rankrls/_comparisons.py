@@ -312,7 +312,7 @@ class LabelledItems(DataInMemory):
 
     @property
     def n_targets(self) -> int:
-        return self.Y.shape[1]
+        return int(self.Y.shape[1])
 
     def settings(self, given: Settings) -> Settings:
         return given

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import joblib
 import numba
@@ -26,7 +26,6 @@ from numba.core.runtime import rtsys
 from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -53,7 +52,7 @@ class _Cache(FunctionCache):
             super().save_overload(signature, result)
 
 
-def compiled(function: F) -> F:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` with numba: no Python objects, no GIL, machine code cached on disk.
 
     Never ``parallel=True`` (its thread layers do not survive a fork, nor two threads of the caller) and never
@@ -65,7 +64,8 @@ def compiled(function: F) -> F:
     if hasattr(loop, "enable_caching"):  # it is the function itself where numba is switched off
         with suppress(RuntimeError):  # numba finds no writable place for its cache
             loop._cache = _Cache(function)
-    return cast(F, loop)
+    found: Callable[..., Any] = loop
+    return found
 
 
 def n_threads() -> int:

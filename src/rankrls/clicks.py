@@ -354,7 +354,7 @@ def _bootstrap(
             samples.append(_alternate(Z[rows], codes[rows], rates[rows], weights, theta))
     if queries < 2 or len(samples) < 2:
         return np.where(np.arange(len(theta)) == 0, 0.0, np.nan)
-    return np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries)
+    return np.asarray(np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries))
 
 
 def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:

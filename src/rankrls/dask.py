@@ -58,7 +58,8 @@ class _OnDask:
         travels to the partition of its query, in each pass.
         """
         data = _collected(X, y, qid, sample_weight)
-        return self.fit_dataset(data, executor=data.executor)  # type: ignore[attr-defined]
+        fitted: Self = self.fit_dataset(data, executor=data.executor)  # type: ignore[attr-defined]
+        return fitted
 
     def predict(self, X: Any) -> Any:
         """Scores, lazily of a Dask collection: a series or an array in the partitions of X."""

@@ -266,7 +266,7 @@ class KernelColumns:
         if on_device(X):
             shape = (X.shape[0], self.n_columns)
             dtype = self._all[0].dtype
-            out = namespace(X).empty(shape, dtype=dtype, device=device_of(X))
+            out: Array = namespace(X).empty(shape, dtype=dtype, device=device_of(X))
         else:
             out = np.empty((X.shape[0], self.n_columns))
         self.fill(self.moved(X), self._all, out)

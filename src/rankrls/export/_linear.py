@@ -184,7 +184,7 @@ def score_factor(final: Ranker, target: int | None) -> float:
     norm = float(np.linalg.norm(linear_weights(final, target, "")))
     if norm == 0.0 or 1.0 <= norm <= 100.0:
         return 1.0
-    return 10.0 ** (1.0 - math.floor(math.log10(norm)))
+    return float(10.0 ** (1 - math.floor(math.log10(norm))))
 
 
 def table_features(model: Any, feature_names: Sequence[str] | None, n: int) -> Sequence[EncodedFeature]:

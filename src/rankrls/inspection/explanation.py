@@ -188,7 +188,8 @@ class Explanation(Shown):
         if check_count(name, row, least=0) >= self.layout.n_rows:
             raise InputError(f"{name} must be a row from 0 to {self.layout.n_rows - 1}; got {row!r}.", parameter=name)
         part = self.values[[row]]
-        return np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
+        of_row: Array = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
+        return of_row
 
 
 @dataclass(frozen=True, eq=False, repr=False)

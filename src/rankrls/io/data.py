@@ -354,11 +354,13 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.floa
     InputError
         With the line, for what is no score; and if there are not as many as rows, or ids of both differ.
     """
-    kind, both = table_format(path), list[tuple[Any, Any]]()
+    kind = table_format(path)
+    both: list[tuple[Any, Any]] = []
     if kind is not None:
         usual = {"label": "", **{role: getattr(options, role) or options.usual_names[role] for role in ("qid", "id")}}
         table = read_table(path, ColumnRoles(features=("score",), labels="ignored", usual=usual), kind)
-        values, both = table.X[:, 0], [(table.qid, rows.qid), (table.ids, rows.docids)]
+        values: NDArray[np.float64] = table.X[:, 0]
+        both = [(table.qid, rows.qid), (table.ids, rows.docids)]
     else:
         values = number_lines(path, "score of one row")
     known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]

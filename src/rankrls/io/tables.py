@@ -333,7 +333,7 @@ class _Batch:
             k = self.start + int(np.argmax(codes == different.index("")))
             raise self.table.refuse_row(k, f"column {name!r} is empty: every row needs an id.", column=name)
         found = ids_of(different) if self.table.textual else objects(different)
-        return found[codes]
+        return np.asarray(found[codes])
 
 
 def _remedy(what: str) -> str:
@@ -356,4 +356,4 @@ def _parsed(cells: Any) -> NDArray[np.float64]:
     values = np.array([*map(cell_number, texts)])
     values[~np.isfinite(values)] = np.inf
     values[[text.strip().lower() in MISSING for text in texts]] = np.nan
-    return values[coded.indices.to_numpy()]
+    return np.asarray(values[coded.indices.to_numpy()])

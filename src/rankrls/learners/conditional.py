@@ -91,7 +91,7 @@ class ConditionalRanking:
     @cached_property
     def _T(self) -> Array:
         T = self.Y - self.Y.mean(axis=1, keepdims=True)
-        return T if self.items is None else T @ self.items.vectors
+        return T if self.items is None else np.asarray(T @ self.items.vectors)
 
     @cached_property
     def _along(self) -> tuple[Array, Array | None]:

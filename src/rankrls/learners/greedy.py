@@ -106,7 +106,7 @@ class BlockRows:
     def energies(self) -> Array:
         """The squared length of each column, (n,)."""
         whole = self.X if self.F is None else (self.F.T @ self.F) @ self.X
-        return np.maximum(np.einsum("ij,ij->j", self.X, whole), 0.0)
+        return np.asarray(np.maximum(np.einsum("ij,ij->j", self.X, whole), 0.0))
 
 
 def take_forward(
@@ -254,7 +254,7 @@ class _HeldOutRows(_HeldOut):
         h = q * self._inverse
         gap = np.maximum(s - q * h, self.alpha)  # less by rounding alone
         e = (self.g - h * (self.c[features, None] / s)) * (s / gap)
-        return np.einsum("fr,fr->f", e, e)
+        return np.asarray(np.einsum("fr,fr->f", e, e))
 
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
         h = self._inverse * q

@@ -42,7 +42,7 @@ class Dictionary:
 
         def squares(piece: tuple[int, int]) -> Array:
             Z = graph.part(*piece).factor_rows(self._X)
-            return np.einsum("ij,ij->j", Z, Z)
+            return np.asarray(np.einsum("ij,ij->j", Z, Z))
 
         self.energies = np.sum(list(map_chunks(squares, chunks(graph.starts, chunk_rows(X.shape[1])))), axis=0)
 

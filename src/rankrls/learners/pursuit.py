@@ -194,7 +194,7 @@ class OrthonormalColumns:
         self._R[:k, k] = h + again
         self._R[k, k] = length
         self.rank = k + 1
-        return self._Q[k]
+        return np.asarray(self._Q[k])
 
     def inverse(self) -> Array:
         """``R^-1``, (rank, rank): column i holds the coefficients of direction i. O(rank^3 / 3)."""

@@ -249,7 +249,7 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         (self._solver,) = self._problem.solvers
 
     def unresolved(self, values: Array) -> Mask:
-        return self._problem.unresolved(values)
+        return np.asarray(self._problem.unresolved(values))
 
     def axis(self) -> Array:
         """An automatic grid, the largest alpha first."""

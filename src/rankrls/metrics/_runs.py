@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls._typing import Array
 from rankrls.metrics._measure import Measure, resolve_measure
-from rankrls.metrics._values import Array, mean_of_judged
+from rankrls.metrics._values import mean_of_judged
 
 ByDocument = Mapping[str, Mapping[str, float]]
 """Labels or scores of the documents of each query."""

@@ -194,13 +194,13 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
             of_values = partial(_of_queries, plan, candidate, problem)
         grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
         found.append(_best_of(of_values, grid, of_values(grid, every), every, rounds))
-    best = np.fmax.reduce(np.stack(found))
+    best: Array = np.fmax.reduce(np.stack(found))
     return best if plan.greater_is_better else -best
 
 
 def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, rounds: int) -> Array:
     """The best of each column of goodness, the curve of a target, after its grid was continued as in a search."""
-    out = np.fmax.reduce(goodness)
+    out: Array = np.fmax.reduce(goodness)
     top = best_within_rounding(goodness, 1.0).argmax(axis=0)
     continued = at_open_end(top, goodness, 1.0) if rounds else np.zeros(len(targets), dtype=bool)
     for first in (True, False):

@@ -15,7 +15,8 @@ from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._typing import Array, ItemsLike, LabelsLike, RandomState
-from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, Trees, unsupported_reason
+from rankrls.learners.forest import Trees
+from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, unsupported_reason
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.ranker import Ranker

@@ -204,7 +204,7 @@ class ViewPursuer(PartlyLabelledRanker):
     def predict(self, X: ItemsLike) -> Array:
         """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
         check_is_fitted(self)
-        return self._staged(X, _LAST).sum(axis=1)
+        return np.asarray(self._staged(X, _LAST).sum(axis=1))
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Score items after each stage of the path, (m,) at a time, the last of which is :meth:`predict`."""
@@ -254,7 +254,7 @@ class ViewFunction:
 
     def predict(self, X: ItemsLike) -> Array:
         """Score items, (m,)."""
-        return self._staged(X, _LAST).sum(axis=1)
+        return np.asarray(self._staged(X, _LAST).sum(axis=1))
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Score items after each stage."""

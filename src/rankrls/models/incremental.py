@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass, replace
-from operator import iadd
 
 import numpy as np
 
@@ -76,7 +75,8 @@ def updated(
     whitening = None if basis is None else basis.whitening
     equations = [parts.equations(basis).whitened(whitening) for parts in data.parts(setting)]
     if state.equations:
-        equations = [iadd(new, old) for new, old in zip(equations, state.equations, strict=True)]
+        for k, old in enumerate(state.equations):
+            equations[k] += old
     assert spec.grid is not None
     alpha = float(spec.grid[0])
     coefficients = np.hstack([_solve(one, alpha, spec, data) for one in equations])

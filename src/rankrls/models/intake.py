@@ -289,7 +289,8 @@ def check_matrix(holder: BaseEstimator, X: ItemsLike, accepts: Accepts) -> Matri
 
 
 def _names(holder: BaseEstimator) -> NDArray[np.object_] | None:
-    return vars(holder).get("feature_names_in_")
+    names: NDArray[np.object_] | None = vars(holder).get("feature_names_in_")
+    return names
 
 
 def _is_matrix(X: ItemsLike) -> bool:

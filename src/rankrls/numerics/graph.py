@@ -448,7 +448,7 @@ class PreferenceGraph(SortedRows):
     def components(self) -> Index:
         """An item of the connected component of each item, (items,)."""
         _, labels = csgraph.connected_components(self.matrix, directed=False)
-        return np.unique(labels, return_index=True)[1][labels].astype(np.intp)
+        return np.asarray(np.unique(labels, return_index=True)[1][labels].astype(np.intp))
 
     @cached_property
     def matrix(self) -> sparse.csr_array:

@@ -191,7 +191,7 @@ class KrylovRun:
 
     def scores_of(self, which: Index) -> Array:
         """Scores of the watched items under some alphas' iterates, (n_watched, len(which))."""
-        return self.watched[0][:, self._place[which]]
+        return np.asarray(self.watched[0][:, self._place[which]])
 
     def mark(self, k: int) -> None:
         """Keep the present iterate of alpha number k as ``marked``."""

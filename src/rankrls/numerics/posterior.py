@@ -71,7 +71,7 @@ class Evidence:
     def log_density(self, alpha: float) -> float:
         """Logarithm of the marginal density of ``F y``, at its best ``s^2``, up to a constant."""
         objective = max(self.objective(alpha), np.finfo(np.float64).tiny)
-        return -0.5 * (self.observations * np.log(objective) + float(np.log1p(self.values / alpha).sum()))
+        return float(-0.5 * (self.observations * np.log(objective) + np.log1p(self.values / alpha).sum()))
 
     def best_alpha(self) -> float:
         """The alpha of the largest marginal density, between 1e-9 and 1e6 of the largest eigenvalue. O(n) a value."""

@@ -148,7 +148,7 @@ class Equations:
         """The weights of one alpha, (features, targets): by Cholesky, or the smoother if alpha is next to nothing."""
         w = cholesky_solution(self.gram, self.right, alpha)
         if w is None:
-            return self.smoother().path(np.array([alpha]))[0]
+            return np.asarray(self.smoother().path(np.array([alpha]))[0])
         return w if self.whitening is None else to_host(self.whitening @ to_device_of(w, self.whitening))
 
 
@@ -374,7 +374,7 @@ class DualEquations:
         """Coefficients of the items of one alpha, (items, targets): by Cholesky, unless alpha is next to nothing."""
         c = cholesky_solution(self.C, self.graph.target, alpha)
         if c is None:
-            return self.smoother().path(np.array([alpha]))[0]
+            return np.asarray(self.smoother().path(np.array([alpha]))[0])
         return item_coefficients(self.graph, c)
 
 
@@ -450,7 +450,7 @@ def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
 
 def centred_items(graph: PreferenceGraph, X: Matrix) -> Array:
     """The items, each measured from one that it is compared with over any number of others: (items, n)."""
-    return dense_rows(X, slice(None)) - dense_rows(X, graph.components)
+    return np.asarray(dense_rows(X, slice(None)) - dense_rows(X, graph.components))
 
 
 def regresses(graph: Graph) -> bool:

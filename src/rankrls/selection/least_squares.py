@@ -313,7 +313,7 @@ class ItemSolver(DualSolver):
     """One coefficient for each item, from more preferences than items."""
 
     @cached_property
-    def smoother(self) -> ItemSmoother:
+    def smoother(self) -> ItemSmoother:  # type: ignore[override]
         assert isinstance(self.graph, PreferenceGraph)
         return ItemSmoother.of_kernel(self.kernel(self.shifted_items), self.graph)
 

@@ -72,7 +72,7 @@ def _submit(executor: Any, task: Callable[[Any], Any], files: ExitStack) -> tupl
     """What hands a part out, and how many are worked on at once; ``files`` are removed behind the last part."""
     client = executor if hasattr(executor, "get_executor") else getattr(executor, "_client", None)
     if client is not None:
-        from dask import delayed
+        from dask.delayed import delayed
 
         check_workers(client)
         # what all tasks need is a task of its own: sent once, and made again if its worker dies

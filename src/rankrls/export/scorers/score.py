@@ -72,9 +72,9 @@ class Scorer:
         if "expansions" in function:
             return sum(_expansion(part, x) for part in function["expansions"])
         if "thresholds" not in function:
-            return sum(weight * value for weight, value in zip(function["weights"], x, strict=True))
+            return float(sum(weight * value for weight, value in zip(function["weights"], x, strict=True)))
         stumps = zip(function["features"], function["thresholds"], function["weights"], strict=True)
-        return sum(weight for j, threshold, weight in stumps if x[j] > threshold)
+        return float(sum(weight for j, threshold, weight in stumps if x[j] > threshold))
 
     def _cell(self, value: Any) -> Any:
         """A cell without blanks around it; None if it is missing."""
