@@ -3,7 +3,7 @@ The weights of a linear model
 =============================
 
 The weights of a linear model show what each feature contributes. The data are scikit-learn's: ten measurements of 442
-patients, who are ranked by the progression of their diabetes one year later. All measurements are standardised, so
+patients, who are ranked by the progression of their diabetes one year later. All measurements are standardized, so
 their weights can be compared.
 """
 

@@ -101,7 +101,7 @@ def agreement(votes):
 # %%
 # What an answer looks like
 # -------------------------
-# Fourteen numbers describe the form of an answer, independently of the prompt's subject. They are standardised among
+# Fourteen numbers describe the form of an answer, independently of the prompt's subject. They are standardized among
 # the answers to the same prompt, so that an answer is long or short for this prompt. This uses all answers to a
 # prompt, which are known when they are ranked, but no votes.
 

@@ -240,7 +240,7 @@ class CoPursuit(Method):
 
 @dataclass(frozen=True)
 class Consenting(Method):
-    """Co-regularised RankRLS: random halves of the reference users as views; all alphas from one decomposition a mu."""
+    """Co-regularized RankRLS: random halves of the reference users as views; all alphas from one decomposition a mu."""
 
     mus: tuple[float, ...] = (0.1, 1.0, 10.0, 100.0)
     holdout = 100

@@ -39,7 +39,7 @@ def refined_dual_coefficients(K, L, y, alpha):
 
 
 def ridge(X, L, y, alpha):
-    """Minimiser of (y - Xw)'L(y - Xw) + alpha w'w, as one stacked least-squares problem: no squared condition."""
+    """Minimizer of (y - Xw)'L(y - Xw) + alpha w'w, as one stacked least-squares problem: no squared condition."""
     values, vectors = np.linalg.eigh(L)
     F = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     n = X.shape[1]

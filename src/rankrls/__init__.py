@@ -1,7 +1,7 @@
 """Learning to rank by pairwise regularized least squares.
 
 A preference graph turns ranking into least squares, ``||F (y - f(X))||^2`` with ``F'F`` the graph's Laplacian, and
-neither matrix is ever formed. Model selection is then free: one factorisation gives every regularization value and the
+neither matrix is ever formed. Model selection is then free: one factorization gives every regularization value and the
 exact cross-validated ranking of every query.
 """
 

@@ -48,7 +48,7 @@ class _OnDask:
         Raises
         ------
         InputError
-            For what is no Dask collection; for workers without rankrls, or with another version; for columns that do
+            If X is not a Dask collection; for workers without rankrls, or with another version; for columns that do
             not exist, or are neither numbers nor named; for partitions that differ; for arrays with a query in two
             chunks; and as ``fit_dataset`` of the estimator of the same name.
 
@@ -185,7 +185,7 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
     Raises
     ------
     InputError
-        For what is no Dask collection; for partitions that do not agree; for columns that do not exist or are no
+        If X is not a Dask collection; for partitions that do not agree; for columns that do not exist or are no
         numbers; and for arrays with a query in two chunks.
     """
     if not hasattr(X, "__dask_graph__"):

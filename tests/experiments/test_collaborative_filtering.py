@@ -47,7 +47,7 @@ def plain_errors(problem_of, tasks, widths, alphas, beta, half):
                 f = K[task.n_learn :, :n] @ np.linalg.solve(L @ K[:n, :n] + alpha * np.eye(n), L @ y[:n])
                 judged = y[task.n_learn :]
                 apart = np.abs(np.sign(judged[:, None] - judged) - np.sign(f[:, None] - f))
-                pairs = len(f) * (len(f) - 1)  # equation (1), over its normalisation: i and j in both orders
+                pairs = len(f) * (len(f) - 1)  # equation (1), over its normalization: i and j in both orders
                 out[t, w, a] = 0.5 * apart.sum() / pairs, ((f - judged) ** 2).mean()
     return out
 

@@ -46,7 +46,7 @@ def objective(w, D, c, s, C):
 
 
 def optimum(D, c, s, C):
-    """Minimiser from the dual, a box-constrained quadratic program over all pairs, and the dual's value."""
+    """Minimizer from the dual, a box-constrained quadratic program over all pairs, and the dual's value."""
     G = D @ D.T + np.diag(1.0 / (2.0 * C * c))
     top = np.linalg.eigvalsh(G)[-1]
     result = optimize.minimize(

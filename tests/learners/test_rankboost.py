@@ -25,7 +25,7 @@ def midpoints(column):
 
 
 def enumerated_rounds(X, i, j, c, rounds):
-    """RankBoost as it stands in the paper: D over pairs, every stump tried, D renewed and normalised."""
+    """RankBoost as it stands in the paper: D over pairs, every stump tried, D renewed and normalized."""
     D = c / c.sum()
     bound = 1.0
     scores = np.zeros(len(X))

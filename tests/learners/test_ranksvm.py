@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from rankrls.learners.ranksvm import HingePairs, PreferencePairs, Spectrum, minimise
+from rankrls.learners.ranksvm import HingePairs, PreferencePairs, Spectrum, minimize
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.learners.pair_oracle import listed_pairs, pair_sums
 
@@ -99,8 +99,8 @@ def data():
 @pytest.mark.parametrize("max_iter", [1, 2, 3])
 def test_the_gap_bounds_the_distance_to_the_minimum(data, max_iter):
     X, pairs, spectrum = data
-    best = minimise(X, pairs, 1.0, tol=1e-10, spectrum=spectrum)
-    cut = minimise(X, pairs, 1.0, tol=1e-12, max_iter=max_iter, spectrum=spectrum)
+    best = minimize(X, pairs, 1.0, tol=1e-10, spectrum=spectrum)
+    cut = minimize(X, pairs, 1.0, tol=1e-12, max_iter=max_iter, spectrum=spectrum)
     assert (cut.status, cut.n_iter) == ("max_iter", max_iter)
     assert -1e-8 * best.value <= cut.value - best.value <= cut.gap * (1 + 1e-9) + 1e-8 * best.value
 
@@ -108,8 +108,8 @@ def test_the_gap_bounds_the_distance_to_the_minimum(data, max_iter):
 def test_where_c_is_tiny_the_weights_are_close_wherever_they_start(data):
     """Nearly all of the objective is loss: its minimum is within the tolerance even at weights that rank backwards."""
     X, pairs, _ = data
-    best = minimise(X, pairs, 1e-12, tol=1e-15)
+    best = minimize(X, pairs, 1e-12, tol=1e-15)
     for start in (None, -best.w, 1e-3 * best.w):
-        found = minimise(X, pairs, 1e-12, start=start)
+        found = minimize(X, pairs, 1e-12, start=start)
         assert found.status == "converged"
         assert np.linalg.norm(found.w - best.w) < 0.51 * np.linalg.norm(found.w)

@@ -1,4 +1,4 @@
-"""Co-regularised RankRLS against the joint system of all views, and its shortcut against refits."""
+"""Co-regularized RankRLS against the joint system of all views, and its shortcut against refits."""
 
 from __future__ import annotations
 

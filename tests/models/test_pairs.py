@@ -31,7 +31,7 @@ def preferences(p, seed=0, m=15):
 
 
 def dense_pair_scores(K_new, K, i, j, s, c, alpha):
-    """Minimise sum c_e (s_e - (Ka)_i + (Ka)_j)^2 + alpha a'Ka through its normal equations."""
+    """Minimize sum c_e (s_e - (Ka)_i + (Ka)_j)^2 + alpha a'Ka through its normal equations."""
     M = np.zeros((len(i), len(K)))
     M[np.arange(len(i)), i] += np.sqrt(c)
     M[np.arange(len(i)), j] -= np.sqrt(c)

@@ -235,7 +235,7 @@ LEARNING = together(
     data("NAME,...", "--dates", "Columns of dates."),
     data("NAME,...", "--text", "Columns of texts."),
     model([*METHODS], "--method", f"{', '.join(METHODS)}.", default="rankrls"),
-    model("NAME,...", "--kernel", "Kernel, or several to choose from; linear by default. An unknown name lists all."),
+    model("NAME,...", "--kernel", "Kernel, or several to choose from; linear by default. Any other name lists them."),
     model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
     model("DEVICE", "--device", "Device for torch: cuda, cpu, ...; by default numpy is used."),
     model(SCALES, "--scale", _SCALING, default="none"),

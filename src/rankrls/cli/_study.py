@@ -230,7 +230,7 @@ def _read(found: Study) -> None:
             reading = replace(reading.like(table), position=None, impressions=None)
             reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
         elif not options.by_pairs and table.sha256 == found.training.sha256:
-            report.note(f"{path} has the same data as {options.train}, so its measures are too good.")
+            report.note(f"{path} has the same data as {options.train}, so its measures are optimistic.")
         if scaler is not None:
             with report.working("scaling", path):
                 scale = scaler.fit_transform if first else scaler.transform

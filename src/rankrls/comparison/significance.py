@@ -99,7 +99,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
     Notes
     -----
-    Up to 200 differences the null distribution of W is computed exactly, including shared ranks: O(n^3) vectorised
+    Up to 200 differences the null distribution of W is computed exactly, including shared ranks: O(n^3) vectorized
     additions. Beyond that the normal approximation with its correction for ties, no continuity correction. Differences
     that agree to 12 digits of the largest value are equal, so that rounding does not decide ranks.
 

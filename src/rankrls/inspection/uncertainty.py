@@ -43,7 +43,7 @@ def posterior(
     .. math:: y_i = f(x_i) + b_q + \varepsilon_i , \qquad \varepsilon_i \sim N(0, s^2 / w_i) ,
 
     a free level :math:`b_q` for each query, independent noise of the same variance, and a prior :math:`f \sim N(0, (s^2
-    / \alpha) K)`. The mean is then the model of ``fit``, and the covariance comes from the same factorisation. See the
+    / \alpha) K)`. The mean is then the model of ``fit``, and the covariance comes from the same factorization. See the
     mathematics guide for other graphs.
 
     Parameters
@@ -73,7 +73,7 @@ def posterior(
     Notes
     -----
     Primal O(m n^2 + n^3), dual O(m^3); ``alpha="evidence"`` needs the spectrum, about ten times a Cholesky
-    factorisation. ``fit`` itself is not affected.
+    factorization. ``fit`` itself is not affected.
 
     References
     ----------

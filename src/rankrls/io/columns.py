@@ -66,7 +66,7 @@ class ColumnRoles:
 
     @property
     def usual_names(self) -> dict[str, str]:
-        """What holds where nothing is given."""
+        """Default column names."""
         return {**_USUAL, **self.usual}
 
     @staticmethod

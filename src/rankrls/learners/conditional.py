@@ -75,7 +75,7 @@ class ConditionalRanking:
         ``C G C``; None for G = I.
     Y : ndarray of shape (q, d)
     fit_intercept : bool
-        Whether each item has a utility of its own that is not penalised; for G = I.
+        Whether each item has a utility of its own that is not penalized; for G = I.
     """
 
     queries: KernelSide

@@ -1,6 +1,6 @@
 r"""Ranking pursuit of several views at once, which are drawn together on unlabelled rows.
 
-Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3.1. M functions, one a view, minimise equation (3),
+Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3.1. M functions, one a view, minimize equation (3),
 
 .. math::
 

@@ -1,7 +1,7 @@
 r"""Matching pursuit in the inner product of a preference graph, of one view or several.
 
 Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3. With residual ``r = y - f`` a stage takes the
-column k and step a that minimise ``(r - a k)' L (r - a k)``:
+column k and step a that minimize ``(r - a k)' L (r - a k)``:
 
 .. math::
 

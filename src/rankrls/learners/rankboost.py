@@ -14,7 +14,7 @@ methods of choosing the weight, and its weak learner of thresholds). Every round
 :math:`\sqrt{1 - r^2}`; the loss bounds the share of pairs ordered wrongly (theorem 1).
 
 All that a stump needs is the *potential* :math:`\pi`. Between items with labels
-:math:`c_{ij} = \rho_q w_i w_j` for :math:`y_i > y_j` inside a query, and the weights factorise over the labels (with
+:math:`c_{ij} = \rho_q w_i w_j` for :math:`y_i > y_j` inside a query, and the weights factorize over the labels (with
 two labels this is the paper's RankBoost.B):
 
 .. math::

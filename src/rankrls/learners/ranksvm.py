@@ -1,6 +1,6 @@
-r"""RankSVM: the squared hinge of ordered pairs, minimised by truncated Newton steps.
+r"""RankSVM: the squared hinge of ordered pairs, minimized by truncated Newton steps.
 
-Minimised over w, with scores :math:`f = Xw` and pairs e of a winner i and a loser j,
+Minimized over w, with scores :math:`f = Xw` and pairs e of a winner i and a loser j,
 
 .. math:: P(w) = \tfrac12 \lVert w \rVert^2 + C \sum_e c_e \max(0, s_e - (f_i - f_j))^2 .
 
@@ -251,7 +251,7 @@ class Minimum:
     degree: Array
 
 
-def minimise(
+def minimize(
     X: Matrix,
     pairs: Pairs,
     C: float,
@@ -261,7 +261,7 @@ def minimise(
     start: Array | None = None,
     spectrum: Spectrum | None = None,
 ) -> Minimum:
-    """Minimise ``P(w)``; see the module.
+    """Minimize ``P(w)``; see the module.
 
     Parameters
     ----------
@@ -349,7 +349,7 @@ class RankSVMCandidate(Candidate["PathSolutions[Minimum]"]):
     balance : str
         Of the pairs of labelled items.
     tol, max_iter
-        As of :func:`minimise`.
+        As of :func:`minimize`.
     basis : Basis, optional
         Functions over items in the place of the features of X: orthonormal features, (m, rank), are held.
     """
@@ -393,7 +393,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
         m, n = self._X.shape
         with blas_threads_for(float(m) * n**2):
             for k in np.argsort(values, kind="stable").tolist():
-                minima[k] = minimise(
+                minima[k] = minimize(
                     self._X,
                     self.pairs,
                     float(values[k]),

@@ -1,7 +1,7 @@
 r"""Labels for queries that have none: those under which cross-validation goes best.
 
 Let V be the rows of the queries without labels, S all others. Whole folds U of queries are held out in their turn, and
-the labels of V minimise
+the labels of V minimize
 
 .. math::
 
@@ -196,7 +196,7 @@ class TransductiveCandidate(Candidate["TransductiveSolutions"]):
     ----------
     model : WholeModel
     folds : sequence of row numbers
-        What is held out together in the error that is minimised.
+        What is held out together in the error that is minimized.
     penalty : float
     """
 

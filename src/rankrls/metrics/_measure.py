@@ -54,7 +54,7 @@ class Measure:
     ``auc``                               the same of relevant against other items
     ``kendall_tau``         ``tau``       Kendall's tau-b
     ``pair_squared_error``                mean squared error of score differences over pairs (an error)
-    ``ndcg``                              normalised discounted cumulative gain
+    ``ndcg``                              normalized discounted cumulative gain
     ``average_precision``   ``map``       precisions at the relevant items' positions over the relevant items
     ``precision``           ``p``         relevant items among the first k, over k
     ``recall``                            relevant items among the first k, over the relevant items

@@ -75,8 +75,8 @@ def nested_estimate(
 ) -> NestedEstimate:
     """Estimate the quality of a model together with its choice: the choice is repeated without each fold.
 
-    The held-out score of a chosen model is too good, because it was used for the choice. Here each fold is scored by a
-    model whose alpha, kernel, ... were chosen on the other folds.
+    The held-out score of a chosen model is optimistic, because it was used for the choice. Here each fold is scored by
+    a model whose alpha, kernel, ... were chosen on the other folds.
 
     Parameters
     ----------

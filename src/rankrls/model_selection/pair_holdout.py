@@ -76,7 +76,7 @@ def leave_pair_out(
     r"""Evaluate a ranking by the order of each pair of items, with a model that is fitted without the two items.
 
     The score is :math:`\frac{1}{N} \sum_{y_i > y_j} [ f_i > f_j ] + \frac12 [ f_i = f_j ]`, with f fitted without i and
-    j. It equals refits without each pair, from one factorisation. For binary labels it is the area under the ROC curve,
+    j. It equals refits without each pair, from one factorization. For binary labels it is the area under the ROC curve,
     without the bias of pooled scores of different models.
 
     Parameters

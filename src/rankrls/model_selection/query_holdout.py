@@ -33,7 +33,7 @@ def leave_query_out(
 ) -> Array:
     """Score every row by a model that is fitted without the row's query.
 
-    Equal to refitting without each query, for every alpha, from one factorisation: the scores minimise
+    Equal to refitting without each query, for every alpha, from one factorization: the scores minimize
     ``||F (y - f)||^2 + alpha ||f||^2`` over all queries but the row's own.
 
     Parameters
@@ -152,7 +152,7 @@ def leave_preference_out(
     """Predict each preference by a model that is fitted without it and without the others of its group.
 
     Equal to refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
-    factorisation.
+    factorization.
 
     Parameters
     ----------

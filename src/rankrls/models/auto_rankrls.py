@@ -60,7 +60,7 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
-"""Gaussian widths to try: gamma times the mean squared distance of two items. With n standardised features, where that
+"""Gaussian widths to try: gamma times the mean squared distance of two items. With n standardized features, where that
 is 2 n, gamma goes from 0.016 / n to 4 / n."""
 
 

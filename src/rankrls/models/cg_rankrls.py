@@ -53,7 +53,7 @@ _RATIO = 1e4
 class CGRankRLS(Chooses):
     r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
 
-    Minimises, for every alpha of a grid,
+    Minimizes, for every alpha of a grid,
 
     .. math::
 
@@ -81,7 +81,7 @@ class CGRankRLS(Chooses):
         ranking of the rows, drawn evenly along the labels; for preferences of what will be new (:ref:`new`). An int is
         that many folds of these. The data are not copied.
     scoring : str, Measure or callable, default="disagreement"
-        What to choose by; see :func:`rankrls.metrics.resolve_measure`.
+        Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the largest alpha that is within one standard error of the best measure, with the fewest
         iterations; if this model is not the best one, the run is repeated for it.

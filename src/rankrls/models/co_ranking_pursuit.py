@@ -267,7 +267,7 @@ class ViewFunction:
 class CoRankingPursuit(ViewPursuer):
     r"""Semi-supervised ranking pursuit: views that fit the labelled rows and agree on the unlabelled ones.
 
-    M functions, one per view, each a sum of at most P kernel columns or features, minimise
+    M functions, one per view, each a sum of at most P kernel columns or features, minimize
 
     .. math::
 
@@ -413,7 +413,7 @@ class CoRankingPursuit(ViewPursuer):
 class CoRankingPursuitCV(ViewPursuer):
     r"""Ranking pursuit of several views; the number of terms and the agreement are chosen by folds of labelled queries.
 
-    Minimises what :class:`CoRankingPursuit` minimises. Each fold is one run, whose path is evaluated after every stage
+    Has the same objective as :class:`CoRankingPursuit`. Each fold is one run, whose path is evaluated after every stage
     ("P is estimated using a cross-validation procedure", section 3.1). A held-out query loses its labels and stays
     among the unlabelled rows.
 

@@ -1,4 +1,4 @@
-"""Co-regularised RankRLS: views of labelled and unlabelled rows that agree."""
+"""Co-regularized RankRLS: views of labelled and unlabelled rows that agree."""
 
 from __future__ import annotations
 
@@ -131,9 +131,9 @@ class ConsensusSpec(Spec[PathSolutions[None]]):
 
 
 class CoRankRLS(PartlyLabelledRanker):
-    r"""Co-regularised RankRLS: several views of labelled and unlabelled rows that agree on all of them.
+    r"""Co-regularized RankRLS: several views of labelled and unlabelled rows that agree on all of them.
 
-    Minimises, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
+    Minimizes, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
 
     .. math::
 

@@ -271,7 +271,7 @@ def _rows_as_queries(Y: Array) -> QueryLayout:
 class ConditionalRankRLS(ConditionalRanker):
     r"""Ranks the same d items for each query, with a kernel for queries and one for items.
 
-    Minimises, over functions of a query x and an item z with the kernel :math:`k(x, x') g(z, z')`,
+    Minimizes, over functions of a query x and an item z with the kernel :math:`k(x, x') g(z, z')`,
 
     .. math:: \sum_u \sum_{ij} \tfrac{1}{2 d} ( (y_{ui} - y_{uj}) - (f(x_u, z_i) - f(x_u, z_j)) )^2
               + \alpha \lVert f \rVert^2 ,
@@ -288,7 +288,7 @@ class ConditionalRankRLS(ConditionalRanker):
     item_kernel, item_gamma, item_degree, item_coef0 : the same, default="linear"
         Of the items.
     fit_intercept : bool, default=False
-        Whether each column of Y has an unpenalised intercept, for what all queries have in common. It cannot be used
+        Whether each column of Y has an unpenalized intercept, for what all queries have in common. It cannot be used
         with ``items``, and is usually needed for label ranking with a linear kernel.
 
     Attributes
@@ -382,8 +382,8 @@ class ConditionalRankRLS(ConditionalRanker):
 class ConditionalRankRLSCV(ConditionalRanker):
     r"""Conditional ranking with alpha chosen by exact leave-query-out.
 
-    Minimises what :class:`ConditionalRankRLS` minimises. One factorisation gives the held-out scores of every query and
-    the solutions of all alphas.
+    Has the same objective as :class:`ConditionalRankRLS`. One factorization gives the held-out scores of every query
+    and the solutions of all alphas.
 
     Parameters
     ----------

@@ -102,7 +102,7 @@ def _automatic_alphas(data: Data, setting: Setting) -> Array:
 class GreedyRankRLS(SelectorMixin, Chooses):
     r"""Linear RankRLS on few features, which are selected one by one by exact leave-query-out.
 
-    Minimises, over weights of the features S,
+    Minimizes, over weights of the features S,
 
     .. math::
 
@@ -156,7 +156,7 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     Notes
     -----
     O(k m n) for k of n features and m rows, and ``8 m n`` bytes and ``48 n`` for each query, for every alpha and fold.
-    Sparse features are filled. Features are not scaled, and one of larger spread is penalised less: standardise them.
+    Sparse features are filled. Features are not scaled, and one of larger spread is penalized less: standardize them.
     Constant features, and combinations of selected features, are never selected. Of equal features the first one is
     selected. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
     ranking are held out one by one, exactly as by refits; all pairs must be compared then (``ties="include"``), and

@@ -104,7 +104,7 @@ class RankBoost(Fits):
     Notes
     -----
     The values of each feature are numbered once, O(m n log m), two or four bytes per value. A round then is O(m) for
-    the weights of the pairs, which factorise over items and labels and are never held one by one, and one pass over the
+    the weights of the pairs, which factorize over items and labels and are never held one by one, and one pass over the
     numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Of equally good stumps the
     lowest feature is chosen, then the lowest threshold; of equally good numbers of rounds the smallest.
 

@@ -236,7 +236,7 @@ class Fits(Ranker):
             float32 is not converted as a whole. Arrays of torch or cupy stay on their device (:ref:`devices`). With
             ``kernel="precomputed"``: the kernel matrix, (m, m).
         y : array-like of shape (m,) or (m, targets)
-            Labels, higher is better. Several targets share one factorisation if ties are included; not all estimators
+            Labels, higher is better. Several targets share one factorization if ties are included; not all estimators
             accept them.
         qid : array-like of shape (m,), optional
             One query id per row, in any order, of any hashable type. With None, all rows form one global ranking.

@@ -159,7 +159,7 @@ class _PathRanker(Ranker):
 class RankingPursuit(Fits, _PathRanker):
     r"""Ranking by a weighted sum of few functions, which are selected greedily from a dictionary.
 
-    Minimises, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
+    Minimizes, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
 
     .. math::
 
@@ -278,7 +278,7 @@ class RankingPursuit(Fits, _PathRanker):
 class RankingPursuitCV(Chooses, _PathRanker):
     r"""Ranking pursuit whose number of terms is chosen by cross-validation.
 
-    Minimises what :class:`RankingPursuit` minimises. Each fold is one run, whose path is evaluated after every stage.
+    Has the same objective as :class:`RankingPursuit`. Each fold is one run, whose path is evaluated after every stage.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class ExactRanker(Fits):
         -----
         O(m n^2 + n^3); two passes for a basis of n items, which is random. The memory is O(n^2) and a few parts for
         each worker, for any number of rows. The results of the parts are added in their order, so that the same parts
-        give the same bits on any executor, on one kind of machine. ``partial_fit`` cannot continue the model.
+        give the same bits on any executor, on identical hardware. ``partial_fit`` cannot continue the model.
         """
         spec = self._spec()
         check_streams(spec)
@@ -232,7 +232,7 @@ def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: ExactFol
 class RankRLS(ExactRanker):
     r"""Learning to rank by pairwise regularized least squares.
 
-    Minimises, over all functions f of the kernel's space,
+    Minimizes, over all functions f of the kernel's space,
 
     .. math::
 
@@ -370,8 +370,8 @@ class RankRLS(ExactRanker):
 class RankRLSCV(ExactChooser):
     r"""RankRLS whose regularization is chosen by exact cross-validation, in about the time of one fit.
 
-    Minimises what :class:`RankRLS` minimises. One factorisation gives the coefficients of every ``alpha`` (Pahikkala et
-    al. 2007, section 2.4) and, without refitting, the held-out scores of every query (Pahikkala, Suominen, Boberg,
+    Has the same objective as :class:`RankRLS`. One factorization gives the coefficients of every ``alpha`` (Pahikkala
+    et al. 2007, section 2.4) and, without refitting, the held-out scores of every query (Pahikkala, Suominen, Boberg,
     Salakoski 2007).
 
     Parameters
@@ -384,14 +384,14 @@ class RankRLSCV(ExactChooser):
         is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole queries, exact
         too, drawn in the order of their ids, so that the order of rows does not matter. For one global ranking they are
         folds of rows, by refits, which are drawn by row number. Folds that do not hold out whole queries are refitted,
-        one factorisation each. "leave_pair_out" holds out each pair of rows of one query (or of the one ranking),
+        one factorization each. "leave_pair_out" holds out each pair of rows of one query (or of the one ranking),
         exactly, for any number of them, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure
         of pairs ("disagreement", "pair_accuracy"). Preferences: what is held out depends on what will be new
         (:ref:`new`); an int is a number of folds of it. "leave_pair_out" holds out the two items of each preference,
         and all other preferences of these items: O(m n) for each preference, alpha and step of conjugate gradients, and
         m x m memory.
     scoring : str, Measure or callable, default="disagreement"
-        What to choose by; see :func:`rankrls.metrics.resolve_measure`.
+        Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
         "one_se" takes the largest alpha whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankRLS`, or a tuple of values to choose from
@@ -431,7 +431,7 @@ class RankRLSCV(ExactChooser):
     query_scores_ : ndarray of shape (q,) or None
         The measure of each query for the chosen model; None where items were held out.
     win_slope_ : float
-        Of :meth:`predict_win_probability`; of models that ``fit_pairs`` fitted.
+        Slope used by :meth:`predict_win_probability`; set by ``fit_pairs``.
     coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Notes

@@ -118,7 +118,7 @@ class RankSVMSpec(Spec[PathSolutions[Minimum]]):
 class RankSVM(Fits):
     r"""Learning to rank by the squared hinge of ordered pairs.
 
-    Minimises, over all functions f of the kernel's space,
+    Minimizes, over all functions f of the kernel's space,
 
     .. math::
 
@@ -177,7 +177,7 @@ class RankSVM(Fits):
     independently of the number of pairs and of distinct labels. Joachims' RankSVM has the hinge itself, :math:`\max(0,
     1 - \Delta)`; its square is smooth.
 
-    Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimises :math:`\tfrac12 \|f\|^2 + C
+    Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimizes :math:`\tfrac12 \|f\|^2 + C
     \sum_e c_e \max(0, s_e - (f_{i_e} - f_{j_e}))^2`, where ``strength`` is the required margin. With strength 0 the
     winner only must not have the lower score; a tie is two such preferences, one in each direction.
 
@@ -262,7 +262,7 @@ class RankSVM(Fits):
 class RankSVMCV(Chooses):
     r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
 
-    Minimises what :class:`RankSVM` minimises. There is no hold-out shortcut as for squared errors: each fold is
+    Has the same objective as :class:`RankSVM`. There is no hold-out shortcut as for squared errors: each fold is
     refitted along a path of increasing C, where each minimum starts the next search.
 
     Parameters

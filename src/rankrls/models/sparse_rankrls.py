@@ -30,7 +30,7 @@ from rankrls.selection.basis import BasisSpec
 class SparseRankRLS(ExactRanker):
     r"""RankRLS whose function is an expansion over a basis of r items, fitted on all m items.
 
-    Minimises, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
+    Minimizes, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
 
     .. math::
 
@@ -151,7 +151,7 @@ class SparseRankRLS(ExactRanker):
 class SparseRankRLSCV(ExactChooser):
     r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
 
-    Minimises what :class:`SparseRankRLS` minimises. For each kernel one pass over the data and one decomposition give
+    Has the same objective as :class:`SparseRankRLS`. For each kernel one pass over the data and one decomposition give
     the coefficients of every ``alpha`` (Tsivtsivadze et al. 2008, section 4.1) and, without refitting, the held-out
     scores of every query.
 

@@ -100,7 +100,7 @@ class TransductiveSpec(Spec[TransductiveSolutions]):
 class TransductiveRankRLS(PartlyLabelledRanker):
     r"""RankRLS that is also fitted on queries without labels.
 
-    The labels of the unlabelled queries V minimise
+    The labels of the unlabelled queries V minimize
 
     .. math::
 
@@ -232,7 +232,7 @@ class TransductiveRankRLS(PartlyLabelledRanker):
 class TransductiveRankRLSCV(PartlyLabelledRanker):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the labelled queries.
 
-    Minimises what :class:`TransductiveRankRLS` minimises. A held-out query loses its labels and stays among the
+    Has the same objective as :class:`TransductiveRankRLS`. A held-out query loses its labels and stays among the
     unlabelled queries, so it is scored as they are. To evaluate new queries, use folds that leave out their rows, as
     :func:`sklearn.model_selection.cross_val_score` does.
 

@@ -1,6 +1,6 @@
 r"""A basis of items: functions ``f(x) = sum_j a_j k(x, z_j)`` as weights of orthonormal features.
 
-With ``T'K_RR T = I`` and ``a = T v``, the minimiser of Tsivtsivadze et al. (2008, equation 8),
+With ``T'K_RR T = I`` and ``a = T v``, the minimizer of Tsivtsivadze et al. (2008, equation 8),
 
 .. math:: a = ( K_{RM} L K_{MR} + \alpha K_{RR} )^{-1} K_{RM} L y ,
 

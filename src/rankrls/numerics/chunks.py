@@ -1,7 +1,7 @@
 """Chunks of whole queries, an ordered map over them, and their sum from left to right.
 
 Where chunks are cut depends on the data alone, each task runs on one BLAS thread, and results are added in the order
-of the chunks: the sum has the same bits on any number of threads or processes of one kind of machine.
+of the chunks: the sum has the same bits on any number of threads or processes on identical hardware.
 """
 
 from __future__ import annotations

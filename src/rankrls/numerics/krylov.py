@@ -127,7 +127,7 @@ System: TypeAlias = FeatureSystem | KernelSystem
 class KrylovRun:
     """The state of a run, at its start x = 0: what :meth:`MultiShiftCG.step` moves on by one iteration.
 
-    Shifts are kept in ascending order of alpha; what is offered is in the caller's order.
+    Shifts are sorted inside; results are in the caller's order.
 
     Attributes
     ----------

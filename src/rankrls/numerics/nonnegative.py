@@ -1,4 +1,4 @@
-r"""Weights with given signs: ``w'(X'LX + alpha I)w - 2 w'X'F't`` minimised subject to ``s_j w_j >= 0``.
+r"""Weights with given signs: ``w'(X'LX + alpha I)w - 2 w'X'F't`` minimized subject to ``s_j w_j >= 0``.
 
 Weights with ``s_j = 0`` are free and eliminated first: with f the free and c the constrained features,
 ``w_f = A_ff^-1 (b_f - A_fc w_c)`` leaves a problem in ``A_cc - A_cf A_ff^-1 A_fc = R'R`` and
@@ -51,7 +51,7 @@ def signed_path(equations: Equations, alphas: Array, signs: Signs) -> Array:
 
 
 def _solve(A: Array, B: Array, bounded: Mask) -> Array:
-    """Minimise ``x'Ax - 2 b'x`` over x with ``x_j >= 0`` where bounded, for each column b of B."""
+    """Minimize ``x'Ax - 2 b'x`` over x with ``x_j >= 0`` where bounded, for each column b of B."""
     for ridge in (0.0, 1e-13, 1e-11, 1e-9):
         try:
             lifted = A + ridge * np.eye(len(A))

@@ -1,7 +1,7 @@
 r"""Leave-pair-out without refitting: each pair of items of a query held out in its turn.
 
 With tied pairs included the graph of one ranking is a multiple of centring, so the model is ridge regression with an
-unpenalised intercept. In the coordinates ``z = sqrt(w) y`` its smoother is
+unpenalized intercept. In the coordinates ``z = sqrt(w) y`` its smoother is
 
 .. math:: H = Z \, \mathrm{diag}(1 / (\lambda + \alpha)) \, Z' + u u' , \qquad u = \sqrt{w / S} .
 
@@ -228,7 +228,7 @@ class _Plan:
         return np.where(count[number] == np.repeat(lengths, lengths), 0.0, w * others)
 
     def won(self, alpha: float) -> Array:
-        """The weight that each item's pairs are right about, but for the item's own."""
+        """Weight of correctly ordered pairs of each item, without the item's own."""
         left, W, diagonal, rest = self.solved(alpha)
         sums = np.zeros(len(self.y))
         w = self.graph.weights

@@ -1,6 +1,6 @@
 r"""One smoother for every regularization value: ``H(alpha) = Z diag(1 / (lambda + alpha)) Z'``.
 
-The minimiser of ``||F X w - t||^2 + alpha ||w||^2`` is ``w = (X'LX + alpha I)^-1 X'F't`` (Pahikkala et al. 2007,
+The minimizer of ``||F X w - t||^2 + alpha ||w||^2`` is ``w = (X'LX + alpha I)^-1 X'F't`` (Pahikkala et al. 2007,
 equation 11). With ``X'LX = V diag(lambda) V'`` one decomposition gives it for every alpha (section 2.4 there), and the
 fitted values are ``F X w = H t`` with ``Z = F X V``. In the dual, ``F K F' = V diag(lambda) V'``, ``a = F'c`` and
 ``(F K F' + alpha I) c = t``, the smoother is ``Z = V sqrt(lambda)``. Over a basis of items (Tsivtsivadze et al. 2008)
@@ -217,7 +217,7 @@ class Smoother:
 
     @property
     def spreads(self) -> Array | None:
-        """By how much each feature varies, (n,), if a row's length hides some that vary far less; else None."""
+        """Spread of each feature, (n,); None if they are comparable."""
         if not self.top / SPAN > self.least:
             return None
         squares = to_host(self.directions) ** 2 @ self.values

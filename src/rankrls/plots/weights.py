@@ -222,7 +222,7 @@ class RegularizationPathDisplay(Display):
         estimator : RankRLS or RankRLSCV
             With a linear kernel and one target. It is not changed. A fitted RankRLSCV has its alpha marked.
         X : as in :meth:`RankRLS.fit`
-            Standardise features on different scales before, because weights are drawn as they are.
+            Standardize features on different scales before, because weights are drawn as they are.
         *labels
             ``y`` as in :meth:`RankRLS.fit`; or ``winners`` and ``losers`` as in :meth:`RankRLS.fit_pairs`.
         alphas : array-like of float, optional

@@ -136,7 +136,7 @@ class QueryMinMaxScaler(_QueryScaler):
     """Scale each feature to 0..1 within each query.
 
     ``x`` becomes ``(x - min) / (max - min)``, with the least and the largest value of the feature in the row's query:
-    the normalisation of the LETOR collections and of the papers on them. A feature that is constant within a query
+    the normalization of the LETOR collections and of the papers on them. A feature that is constant within a query
     becomes 0 there. So do all features of a query with a single row.
 
     Attributes
@@ -232,7 +232,7 @@ class QueryStandardScaler(_QueryScaler):
 
 
 class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Replace each feature by its logarithm, and standardise the logarithms over all rows.
+    """Replace each feature by its logarithm, and standardize the logarithms over all rows.
 
     ``x`` becomes ``asinh(x) = log(x + sqrt(x^2 + 1))``, then ``(asinh(x) - mean) / std``. ``asinh`` is close to
     ``log(2 x)`` for large numbers, to x around 0, and takes negative numbers and zeros. It suits prices and counts.
@@ -304,7 +304,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> Any:
-        """The standardised logarithms, of the shape of ``X``."""
+        """The standardized logarithms, of the shape of ``X``."""
         check_is_fitted(self)
         return self.scaler_.transform(self._logarithms(X, reset=False))
 

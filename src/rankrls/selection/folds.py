@@ -65,7 +65,7 @@ def check_folds_leave_something(
 ) -> None:
     """Refuse folds whose training rows have no query with two different labels, in any of the targets.
 
-    Of what would be learned from the rest only rounding noise is left, and nothing is left to evaluate in other folds.
+    The rest would fit noise, and nothing is left to evaluate in other folds.
     """
     if regression_weight > 0.0:
         return

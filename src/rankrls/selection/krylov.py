@@ -184,7 +184,7 @@ class Surface:
         self._choose(k)
 
     def optimism(self, rule: str) -> float:
-        """By how much the measure of the choice is too good; see :func:`bias_of_choice`."""
+        """Optimism of the measure of the choice; see :func:`bias_of_choice`."""
         if not self._values:
             return np.nan
         order = np.argsort(-self.alphas, kind="stable")

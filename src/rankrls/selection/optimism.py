@@ -32,7 +32,7 @@ in queries, preferences and censored times, linear and Gaussian), the bias was 0
 def bias_of_choice(
     values: Array | None, own: int, choose: Callable[[Array, Array, Array, Array], int], *, mutual: bool
 ) -> float:
-    """By how much the value of what was chosen is too good, at least 0; NaN for fewer than three blocks.
+    """Optimism of the value of the choice, at least 0; NaN for fewer than three blocks.
 
     The choice is made on blocks drawn with replacement and evaluated on the blocks that were not drawn, 200 times; the
     mean of these values is what a choice like this one reaches (Tsamardinos et al. 2018, algorithm 2).

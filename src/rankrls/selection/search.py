@@ -27,7 +27,7 @@ EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
 _LEAST = 1e-11
-"""No value is evaluated that is smaller than this share of the largest: rounding would decide it."""
+"""Smallest alpha that is evaluated, relative to the largest."""
 
 
 def ends_of_grids(estimator: Any) -> dict[str, str]:
