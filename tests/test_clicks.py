@@ -92,6 +92,39 @@ def test_the_order_of_rows_and_the_number_of_the_first_position_do_not_matter(se
     np.testing.assert_allclose(other.examination, one.examination, atol=1e-4)
 
 
+def alternating(X, rates, n, codes, rounds):
+    """Ridge regression on features and squares, and a division for each position, in turns."""
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    Z = np.column_stack([np.ones(len(X)), Z, Z**2 - (Z**2).mean(axis=0)])
+    penalized = np.diag(np.r_[0.0, np.ones(Z.shape[1] - 1)])
+    theta = np.ones(codes.max() + 1)
+    for _ in range(rounds):
+        w = n * theta[codes] ** 2
+        system = (Z.T * w) @ Z + Z.shape[1] * (w @ w) / w.sum() * penalized
+        g = np.maximum(Z @ np.linalg.solve(system, Z.T @ (n * theta[codes] * rates)), 0.01)
+        theta = np.array([(n * rates * g)[codes == k].sum() / (n * g**2)[codes == k].sum() for k in range(len(theta))])
+        theta = np.maximum(theta / theta[0], 0.01)
+    return theta
+
+
+def test_the_estimate_is_where_alternating_least_squares_ends():
+    X, clicks, position, qid, shown, *_ = clicked(queries=60)
+    n = np.where(position % 2 == 0, shown, 3 * shown)
+    rates = clicks / n
+    top = position == 1
+    expected = alternating(X, rates / np.average(rates[top], weights=n[top]), n, position - 1, 100)
+    found = estimate_propensities(X, clicks, position, qid=qid, impressions=n)
+    np.testing.assert_allclose(found.examination, expected, rtol=1e-9)
+
+
+def test_labels_and_weights_undo_examination():
+    X, clicks, position, qid, shown, theta, _ = clicked(queries=20)
+    known = dict(enumerate(theta.tolist(), 1))
+    labels, weights, _ = corrected_clicks(X, clicks, position, qid=qid, impressions=shown, propensities=known)
+    np.testing.assert_allclose(labels, clicks / shown / theta[position - 1])
+    np.testing.assert_allclose(weights, shown * theta[position - 1])
+
+
 def test_gaps_and_late_positions():
     X, clicks, position, qid, shown, *_ = clicked()
     late = np.where(np.arange(len(X)) < 3, 90 + np.arange(len(X)), 3 * position)

@@ -72,6 +72,7 @@ def test_counts_of_every_kind_of_pair(n, labels, weighted, longest, monkeypatch)
     choices = Measure("disagreement").choices
     chunk = Chunk(f, y, w, np.array([0, 70, n + 70]), None, choices)
     counts = count_pairs(chunk, same=True)
+    assert not count_pairs(chunk, same=False).apart.any()
     y, f, w = y[70:], f[:, 70:], np.ones(n) if w is None else w[70:]
     low, high = np.nonzero(y[:, None] < y)
     i, j = (k[i < j] for i, j in [np.nonzero(y[:, None] == y)] for k in (i, j))
@@ -117,8 +118,9 @@ def test_nothing_to_judge_is_an_error(measure):
 
 
 def test_constant_scores_with_uneven_weights_have_no_tau():
-    w = np.random.default_rng(0).uniform(size=50)
-    tau = Measure("kendall_tau")(np.arange(50.0), np.zeros((50, 1)), sample_weight=w, per_query=True)
+    w = np.random.default_rng(0).uniform(size=5000)
+    qid = np.repeat(np.arange(100), 50)
+    tau = Measure("kendall_tau")(np.arange(5000.0), np.zeros((5000, 1)), qid=qid, sample_weight=w, per_query=True)
     assert np.isnan(tau).all()
 
 

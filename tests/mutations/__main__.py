@@ -7,6 +7,7 @@ tests fail without a fault.
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from time import perf_counter
+from typing import Any
 
 from tests.mutations.faults import FAULTS, Fault
 
@@ -34,16 +36,19 @@ class Copy:
         self.root = root
         # with the compiled loops: their files are valid for a copy of the source with the same time
         shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
+        settings = {"PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
+        command = [sys.executable, "tests/mutations/server.py"]
+        pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        self._server = subprocess.Popen(command, cwd=root, env=os.environ | settings, text=True, **pipes)
 
     def run(self, tests: Sequence[str], loops: Path | None = None) -> int:
         """The exit code of pytest."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
-        settings = {"PYTHONPATH": str(self.root / "src"), "OMP_NUM_THREADS": "1"}
-        if loops is not None:
-            settings["NUMBA_CACHE_DIR"] = str(loops)
-        done = subprocess.run(command, cwd=self.root, env=os.environ | settings, capture_output=True, text=True)
-        self.output = done.stdout + done.stderr
-        return done.returncode
+        assert self._server.stdin is not None
+        assert self._server.stdout is not None
+        arguments = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+        self._server.stdin.write(json.dumps([arguments, None if loops is None else str(loops)]) + "\n")
+        self._server.stdin.flush()
+        return int(self._server.stdout.readline())
 
     def broken(self, tests: set[str]) -> set[str]:
         """The files of tests that do not pass without a fault."""
@@ -83,7 +88,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Plant the faults. The exit code is 1 if one was not found."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
     parser.add_argument("modules", nargs="*", help="beginnings of modules, such as io or models/spec (default: all)")
-    parser.add_argument("--trust", action="store_true", help="do not first run the tests without a fault")
     parser.add_argument("--texts", action="store_true", help="only check that the texts of all faults are there")
     options = parser.parse_args(arguments)
     chosen = [fault for fault in FAULTS if fault.module.startswith(tuple(options.modules) or ("",))]
@@ -95,7 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
         return int(bool(problems))
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder) / "project")
-        broken = set[str]() if options.trust else copy.broken({name for fault in chosen for name in fault.tests})
+        broken = copy.broken({name for fault in chosen for name in fault.tests})
         for fault in chosen:
             start = perf_counter()
             verdict = why_not(copy.root, fault)

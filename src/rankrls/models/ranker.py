@@ -79,6 +79,11 @@ class Ranker(RegressorMixin, FittedAttributes):
         raise InputError(problem, parameter="data")
 
     @property
+    def _takes_unlabelled(self) -> bool:
+        """Whether y may hold NaN: scorers then leave such rows out."""
+        return self._accepts.missing_labels
+
+    @property
     def scorer_(self) -> Scorer:
         """The fitted function as a Scorer, one column a target: exports and explanations are made from it."""
         known = vars(self)
