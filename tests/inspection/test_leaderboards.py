@@ -1,12 +1,14 @@
 """The leaderboard against refits, and against simulations of Bradley and Terry's model."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from scipy.special import expit
 from scipy.stats import t
 
 from rankrls import RankRLS, RankRLSCV, SparseRankRLS, SparseRankRLSCV
-from rankrls._errors import InputError
+from rankrls._errors import InputError, InputWarning
 from rankrls.inspection import leaderboard
 
 
@@ -73,6 +75,61 @@ def test_intervals_hold_the_truth(items, n, spread, groups):
         rank.append((found.best_rank <= ranks) & (ranks <= found.worst_rank))
     assert 0.9 <= np.mean(rating) <= 0.98
     assert np.mean(rank) >= 0.95
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("features", [None, 5])
+def test_many_items_are_rated_as_by_dense_algebra(features, grouped):
+    rng = np.random.default_rng(0)
+    m, alpha = 300, 0.5
+    X = np.eye(m) if features is None else rng.normal(size=(m, features)) + 3.0
+    ability = rng.normal(size=m)
+    winners, losers, groups, _ = votes(rng, 2.0 * ability, 1500, groups=40, spread=0.5)
+    c, s = rng.uniform(0.5, 2.0, len(winners)), rng.choice([0.0, 1.0], len(winners), p=[0.2, 0.8])
+    own = groups if grouped else np.arange(len(winners))
+    items = {"names": np.arange(m)} if features is None else {"X": X}
+    how = {"strength": s, "weight": c, "groups": groups if grouped else None, "estimator": RankRLS(alpha=alpha)}
+    found = leaderboard(winners, losers, **items, **how)
+    D = X[winners] - X[losers]
+    A = (D.T * c) @ D + alpha * np.eye(X.shape[1])
+    w = np.linalg.solve(A, D.T @ (c * s))
+    moves = []
+    for g in np.unique(own):  # the held-out residuals of a group, and what they move
+        E, e = D[own == g], c[own == g]
+        without = np.linalg.solve(A - (E.T * e) @ E, D.T @ (c * s) - E.T @ (e * s[own == g]))
+        moves.append(np.linalg.solve(A, E.T @ (e * (s[own == g] - E @ without))))
+    moves, Z = np.array(moves), X - X.mean(axis=0)
+    shares = np.cov(moves.T, bias=True) * (len(moves) - 1)
+    covariance = Z @ (shares + alpha * np.mean(c * s**2) * np.linalg.inv(A @ A)) @ Z.T
+    scores, deviation = Z @ w, np.sqrt(np.diag(covariance))
+    quantile = t.ppf(0.975, len(moves) - 1)
+    apart = deviation[:, None] ** 2 + deviation**2 - 2.0 * covariance
+    above = scores[:, None] - scores > quantile * np.sqrt(np.maximum(apart, 0.0))
+    np.testing.assert_allclose(found.rating, scores[found.item], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(found.high - found.rating, quantile * deviation[found.item], rtol=1e-8)
+    np.testing.assert_array_equal(found.best_rank, 1 + above.sum(axis=0)[found.item])
+    np.testing.assert_array_equal(found.worst_rank, m - above.sum(axis=1)[found.item])
+
+
+def test_no_matrix_of_all_rows_of_X_is_made():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 3))
+    winners, losers, _, _ = votes(rng, X[:50, 0], 500)
+    tracemalloc.start()
+    try:
+        leaderboard(winners, losers, X=X)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * len(X) ** 2 / 5
+
+
+def test_votes_that_do_not_connect_all_items_are_warned_of():
+    apart = ["a", "b", "c"] * 4, ["b", "c", "a"] * 2 + ["c", "a", "b"] * 2
+    others = [f"other {name}" for name in apart[0]], [f"other {name}" for name in apart[1]]
+    with pytest.warns(InputWarning, match="2 sets of items, the largest of 3"):
+        leaderboard(apart[0] + others[0], apart[1] + others[1])
+    leaderboard([*apart[0], *others[0], "a"], [*apart[1], *others[1], "other a"])  # a warning would be an error
 
 
 def test_names_ties_and_items_without_votes():

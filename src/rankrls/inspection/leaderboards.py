@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cholesky, lapack
 from scipy.special import stdtrit
 
-from rankrls._errors import InputError
-from rankrls._preferences import PreferenceTable
+from rankrls._errors import InputError, InputWarning
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
-from rankrls._typing import Array
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
+from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.concordance import CONFIDENCE
-from rankrls.numerics.runs import dense_rows
+from rankrls.numerics.graph import PreferenceGraph
+from rankrls.numerics.runs import dense_rows, lengths_to_starts
 from rankrls.selection.folds import preference_blocks
+
+_BLOCK = 1 << 22
+"""Features of items in memory at a time."""
+_TILE = 256
+"""Items whose pairs with as many others are compared at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -126,7 +133,8 @@ def leaderboard(
     scores with the prior variance :math:`\bar{s^2} / \alpha`, with :math:`\bar{s^2}` the mean squared strength, 1 for
     votes. Intervals take a quantile of Student's distribution with G - 1 degrees of freedom. An item's best rank is 1 +
     the number of items whose score is significantly greater, its worst rank m - the number of those whose score is
-    significantly smaller, each by its own test. O(p n^2 + n^3 + m^2 n).
+    significantly smaller, each by its own test. O(n^3 + m n^2 + m^2 n + p n), and a solution in the items of each
+    group; beside X two matrices of m x n and five of n x n numbers. A warning says if votes do not connect all items.
 
     Use a small alpha. The alpha that predicts votes best can make all ratings much too small.
 
@@ -148,6 +156,7 @@ def leaderboard(
     3  jay   -0.455  -0.629 to -0.282  3 to 3     30
     """
     estimator = RankRLS() if estimator is None else estimator
+    is_named = X is None
     if X is None:
         if names is None:
             layout = query_layout([*winners, *losers], len(winners) + len(losers), name="winners")
@@ -165,48 +174,158 @@ def leaderboard(
     items = np.arange(m) if names is None else np.asarray(names)
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
-    problem = next(spec.candidates(data)).problem(data)
-    alpha = prior
-    Z = dense_rows(problem.solvers[0].item_features, slice(None))
-    held_out = problem.held_out_scores(np.array([alpha]))[:, 0, 0]
-    scores, covariance = _scores_and_covariance(Z, table, held_out, alpha)
-    quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
-    variance = np.diag(covariance)
-    apart = np.sqrt(np.maximum(variance[:, None] + variance - 2.0 * covariance, 0.0))
-    above = scores[:, None] - scores > quantile * apart
-    half = quantile * np.sqrt(variance)
-    order = np.argsort(-scores, kind="stable")
+    solver = next(spec.candidates(data)).problem(data).solvers[0]
+    assert isinstance(solver.graph, PreferenceGraph)
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
+    if is_named:
+        _warn_of_components(solver.graph, votes > 0)
+    found = _Ratings.of(solver.item_features, solver.graph, prior)
+    order = np.argsort(-found.scores, kind="stable")
+    rating = found.scores[order]
+    quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
+    half = (quantile * np.sqrt(found.variance))[order]
+    best, worst = found.ranks(order, quantile)
     return Leaderboard(
         item=items[order],
-        rating=scores[order],
-        low=(scores - half)[order],
-        high=(scores + half)[order],
-        best_rank=(1 + above.sum(axis=0))[order],
-        worst_rank=(m - above.sum(axis=1))[order],
+        rating=rating,
+        low=rating - half,
+        high=rating + half,
+        best_rank=best,
+        worst_rank=worst,
         votes=votes[order],
-        alpha=alpha,
+        alpha=prior,
         confidence=float(confidence),
     )
 
 
-def _scores_and_covariance(Z: Array, table: PreferenceTable, held_out: Array, alpha: float) -> tuple[Array, Array]:
-    """Scores less their mean, and their covariance; Z holds features of the items."""
-    p = table.n_rows
-    n_groups = table.n_groups
-    of_item = sparse.eye_array(table.n_items, format="csr")
-    between = of_item[table.winners] - of_item[table.losers]
-    weighted = between.T * table.weight
-    inverse = cho_factor(Z.T @ (weighted @ between @ Z) + alpha * np.eye(Z.shape[1]))
-    centred = cho_solve(inverse, (Z - Z.mean(axis=0)).T).T
-    moves = centred @ Z.T  # of the scores, by what is added to each item's share of the gradient
-    scores = moves @ (weighted @ table.strength)
-    missed = table.weight * (table.strength - held_out)
-    each = np.arange(p)
-    codes = each if table.groups is None else table.groups
-    grouped = sparse.csr_array((missed, (codes, each)), shape=(n_groups, p)) @ between
-    total = grouped.sum(axis=0)
-    spread = (grouped.T @ grouped).toarray() - np.outer(total, total) / n_groups
-    noise = np.mean(table.weight * table.strength**2)  # at most: that of votes without any order
-    jackknife = (1.0 - 1.0 / n_groups) * (moves @ spread @ moves.T)
-    return scores, jackknife + alpha * noise * (centred @ centred.T)
+def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
+    """Warn if some items were never compared with others, over any number of votes."""
+    sizes = np.unique(graph.components[voted], return_counts=True)[1]
+    if len(sizes) > 1:
+        problem = f"The votes fall into {len(sizes)} sets of items, the largest of {sizes.max()}, with no vote between."
+        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set by itself."
+        warnings.warn(InputWarning(f"{problem} {remedy}", parameter="winners"), stacklevel=3)
+
+
+@dataclass(frozen=True, eq=False)
+class _Ratings:
+    """Scores less their mean, with covariance ``C Z B Z'C``, which is never formed; C takes off the mean of columns.
+
+    Attributes
+    ----------
+    Z : ndarray or csr_array of shape (m, n)
+    scores, variance : ndarray of shape (m,)
+    rows : ndarray of shape (m, n)
+        ``C Z B``.
+    """
+
+    Z: Matrix
+    scores: Array
+    rows: Array
+    variance: Array
+
+    @classmethod
+    def of(cls, Z: Matrix, graph: PreferenceGraph, alpha: float) -> _Ratings:
+        """From features in which functions weigh ``alpha ||v||^2``. O(n^3 + m n^2), and ``A^-1`` for each group."""
+        n = Z.shape[1]
+        n_groups = len(graph.starts) - 1
+        gram = Z.T @ (graph.matrix @ Z)
+        inverse = _inverse((gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(n))
+        turned = Z @ inverse
+        scores = turned @ (Z.T @ graph.transposed(graph.target)[:, 0])
+        missed = _missed(Z, turned, graph, scores)
+        del turned
+        of_groups = missed @ Z
+        total = of_groups.sum(axis=0)
+        spread = of_groups.T @ of_groups
+        share = 1.0 - 1.0 / n_groups
+        noise = alpha * np.mean(graph.weights * graph.strength**2)  # at most: that of votes without any order
+        inner = share * (spread @ inverse) + noise * inverse
+        inner -= (share / n_groups) * np.outer(total, total @ inverse)
+        B = inverse @ inner
+        del inverse, inner
+        mean = Z.mean(axis=0)
+        rows = Z @ B
+        rows -= mean @ B
+        variance = np.asarray((Z.multiply(rows) if sparse.issparse(Z) else Z * rows).sum(axis=1)) - rows @ mean
+        return cls(Z, scores - scores.mean(), rows, np.maximum(variance, 0.0))
+
+    def ranks(self, order: Index, quantile: float) -> tuple[Index, Index]:
+        """The best and the worst rank of each item, in descending order of the scores. O(m^2 n), in blocks of rows."""
+        m = len(order)
+        Z = self.Z[order]
+        rows = self.rows[order]
+        scores = self.scores[order]
+        variance = self.variance[order]
+        level = rows @ self.Z.mean(axis=0)
+        best = np.ones(m, dtype=np.intp)
+        worst = np.full(m, m, dtype=np.intp)
+
+        def outranked(a: int) -> tuple[Index, Index]:
+            """The significant differences of a tile's items to later ones, and of each later item to the tile's."""
+            b = min(a + _TILE, m)
+            below = np.zeros(b - a, dtype=np.intp)
+            above = np.zeros(m - a, dtype=np.intp)
+            for c in range(a, m, _TILE):
+                d = min(c + _TILE, m)
+                covariance = (Z[c:d] @ rows[a:b].T).T - level[a:b, None]
+                apart = variance[a:b, None] + variance[c:d] - 2.0 * covariance
+                gap = np.maximum(scores[a:b, None] - scores[c:d], 0.0)
+                differ = gap * gap > np.maximum(quantile**2 * apart, 0.0)
+                below += differ.sum(axis=1)
+                above[c - a : d - a] = differ.sum(axis=0)
+            return below, above
+
+        firsts = range(0, m, _TILE)
+        for a, (below, above) in zip(firsts, map_chunks(outranked, firsts), strict=True):
+            worst[a : a + len(below)] -= below
+            best[a:] += above
+        return best, worst
+
+
+def _inverse(A: Array) -> Array:
+    """The inverse of a positive definite matrix, which is destroyed. O(n^3)."""
+    factor = cholesky(A, overwrite_a=True, check_finite=False)
+    upper, _ = lapack.dpotri(factor, overwrite_c=True)
+    inverse = upper + upper.T
+    np.fill_diagonal(inverse, upper.diagonal())
+    return np.asarray(inverse)
+
+
+def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> sparse.csr_array:
+    r"""What the model without each group misses of it, ``u_g = D_g'C_g (s_g - p_g)`` in its items, (groups, items).
+
+    With ``G = Z A^{-1} Z'`` of the group's items, their scores f and ``L_g = D_g'C_g D_g``, ``(I - L_g G) u_g =
+    D_g'C_g s_g - L_g f``. Groups of equally many items are solved together.
+    """
+    n_groups = len(graph.starts) - 1
+    m = graph.n_items
+    group = np.repeat(np.arange(n_groups), np.diff(graph.starts))
+    keys, numbers = np.unique(
+        np.concatenate((group * m + graph.winners, group * m + graph.losers)), return_inverse=True
+    )
+    owners, items = np.divmod(keys, m)
+    winners, losers = numbers.reshape(2, -1)
+    inside = replace(graph, winners=winners, losers=losers, n_items=len(keys))
+    right = inside.transposed(inside.target)[:, 0] - inside.laplacian(scores[items])
+    laplacian = inside.matrix.tocoo()
+    counts = np.bincount(owners, minlength=n_groups)
+    starts = lengths_to_starts(counts)
+    row, column = laplacian.coords
+    local = column - starts[owners[row]]
+    out = np.empty(len(keys))
+    for k in np.unique(counts).tolist():
+        ours = counts == k
+        places = starts[:-1][ours][:, None] + np.arange(k)
+        some = ours[owners[row]]
+        which = (np.cumsum(ours) - 1)[owners[row[some]]]
+        own = np.zeros((len(places), k, k))
+        own[which, row[some] - starts[owners[row[some]]], local[some]] = laplacian.data[some]
+        for block in np.array_split(np.arange(len(places)), max(1, places.size * Z.shape[1] // _BLOCK)):
+            numbers = items[places[block]]
+            shape = (*numbers.shape, Z.shape[1])
+            features = dense_rows(Z, numbers.ravel()).reshape(shape)
+            between = turned[numbers] @ features.transpose(0, 2, 1)
+            rest = right[places[block]]
+            out[places[block]] = np.linalg.solve(np.eye(k) - own[block] @ between, rest[:, :, None])[:, :, 0]
+    return sparse.csr_array((out, (owners, items)), shape=(n_groups, m))
