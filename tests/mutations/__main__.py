@@ -34,6 +34,7 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        self._passing = dict[str, bool]()
         # with the compiled loops: their files are valid for a copy of the source with the same time
         shutil.copytree(ROOT, root, ignore=shutil.ignore_patterns(*LEFT_OUT))
         settings = {"PYTHONPATH": str(root / "src"), "OMP_NUM_THREADS": "1"}
@@ -41,20 +42,21 @@ class Copy:
         pipes: Any = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self._server = subprocess.Popen(command, cwd=root, env=os.environ | settings, text=True, **pipes)
 
-    def run(self, tests: Sequence[str], loops: Path | None = None) -> int:
-        """The exit code of pytest."""
+    def run(self, tests: Sequence[str], loops: Path | None = None) -> tuple[int, str]:
+        """The exit code of pytest, and the first test that failed."""
         assert self._server.stdin is not None
         assert self._server.stdout is not None
-        arguments = ["-x", "-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
+        arguments = ["-q", "-p", "no:cacheprovider", "-m", "not slow", *tests]
         self._server.stdin.write(json.dumps([arguments, None if loops is None else str(loops)]) + "\n")
         self._server.stdin.flush()
-        return int(self._server.stdout.readline())
+        code, failed = json.loads(self._server.stdout.readline())
+        return code, failed
 
-    def broken(self, tests: set[str]) -> set[str]:
-        """The files of tests that do not pass without a fault."""
-        if self.run(sorted(tests)) == PASSED:
-            return set()
-        return {name for name in sorted(tests) if self.run([name]) != PASSED}
+    def passes(self, test: str) -> bool:
+        """Whether a test passes without a fault."""
+        if test not in self._passing:
+            self._passing[test] = self.run([test])[0] == PASSED
+        return self._passing[test]
 
     def verdict(self, fault: Fault) -> str:
         """``found`` if the tests of a fault fail with it; else what happened."""
@@ -65,12 +67,16 @@ class Copy:
         loops = self.root / "loops" if "@compiled" in text else None
         try:
             path.write_text(text.replace(fault.before, fault.after))
-            code = self.run(fault.tests, loops)
+            code, failed = self.run(fault.tests, loops)
         finally:
             path.write_text(text)
             os.utime(path, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
             shutil.rmtree(self.root / "loops", ignore_errors=True)
-        return {PASSED: "SURVIVED", FAILED: FOUND}.get(code, f"its tests did not run (exit code {code})")
+        if code == PASSED:
+            return "SURVIVED"
+        if code != FAILED:
+            return f"its tests did not run (exit code {code})"
+        return f"{FOUND} by {failed}" if self.passes(failed) else f"{failed} fails without it"
 
 
 def why_not(root: Path, fault: Fault) -> str:
@@ -99,14 +105,11 @@ def main(arguments: list[str] | None = None) -> int:
         return int(bool(problems))
     with tempfile.TemporaryDirectory() as folder:
         copy = Copy(Path(folder) / "project")
-        broken = copy.broken({name for fault in chosen for name in fault.tests})
         for fault in chosen:
             start = perf_counter()
-            verdict = why_not(copy.root, fault)
-            if not verdict:
-                verdict = copy.verdict(fault) if broken.isdisjoint(fault.tests) else "its tests fail without it"
-            found[fault.package] += verdict == FOUND
-            print(f"{verdict} ({perf_counter() - start:.0f} s): {fault}", flush=True)
+            verdict = why_not(copy.root, fault) or copy.verdict(fault)
+            found[fault.package] += verdict.startswith(FOUND)
+            print(f"{fault}\n    {verdict} ({perf_counter() - start:.0f} s)", flush=True)
     for package, count in planted.items():
         print(f"{package}: {found[package]} of {count} found")
     print(f"all: {found.total()} of {planted.total()} found")

@@ -1,7 +1,7 @@
 """Runs pytest in forked children, which find what is slow to import already there. It imports nothing of the project.
 
-A line of input is a JSON list: the arguments of pytest, and a folder for compiled loops or null. The answer is the exit
-code.
+A line of input is a JSON list: the arguments of pytest, and a folder for compiled loops or null. The answer is a JSON
+list too: the exit code, and the first test that failed.
 """
 
 import json
@@ -28,18 +28,38 @@ SHARED = (pd, pyarrow, scipy, sklearn)
 BROKEN = 70
 """Exit code of a child in which pytest itself failed."""
 
-for line in sys.stdin:
-    arguments, loops = json.loads(line)
-    child = os.fork()
-    if child == 0:
+
+class FirstFailure:
+    """Writes the name of the first test that fails to a file."""
+
+    def __init__(self, file: int) -> None:
+        self.file = file
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os.write(self.file, report.nodeid.encode())
+
+
+def run_pytest(arguments: list[str], loops: str | None, failure: int) -> None:
+    """The life of a child."""
+    code = BROKEN
+    try:
         quiet = os.open(os.devnull, os.O_RDWR)
         for stream in range(3):
             os.dup2(quiet, stream)
         if loops is not None:
             numba.config.CACHE_DIR = loops
-        code = BROKEN
-        try:
-            code = pytest.main(arguments)
-        finally:
-            os._exit(code)
-    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+        code = pytest.main(["-x", *arguments], plugins=[FirstFailure(failure)])
+    finally:
+        os._exit(code)
+
+
+for line in sys.stdin:
+    answer, failure = os.pipe()
+    child = os.fork()
+    if child == 0:
+        run_pytest(*json.loads(line), failure)
+    os.close(failure)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with os.fdopen(answer) as file:
+        print(json.dumps([code, file.read()]), flush=True)
