@@ -7,6 +7,7 @@ from tests.refusals import Refusal
 
 from rankrls._queries import query_layout
 from rankrls.metrics import Measure, evaluate, resolve_measure
+from rankrls.metrics._values import mean_and_error
 
 Y, F, QID = [2, 0, 1, 0, 1], [0.3, 0.5, 0.1, 0.2, 0.7], [1, 1, 1, 2, 2]
 
@@ -198,3 +199,10 @@ def test_nothing_is_meant_by_names_that_are_like_none():
         with Refusal("unknown measure", parameter="measure") as refusal:
             resolve_measure(given)
         assert "Did you mean" not in str(refusal.value)
+
+
+def test_the_standard_error_of_a_mean_over_queries_that_have_a_value():
+    values = np.array([[1.0, np.nan, 3.0], [2.0, np.nan, np.nan], [4.0, 5.0, np.nan], [np.nan, 7.0, np.nan]])
+    mean, error = mean_and_error(values)
+    np.testing.assert_allclose(mean, [7.0 / 3.0, 6.0, 3.0])
+    np.testing.assert_allclose(error, [np.std([1.0, 2.0, 4.0], ddof=1) / np.sqrt(3.0), 1.0, np.nan])

@@ -8,7 +8,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankrls import CoRankingPursuit, CoRankRLS, TransductiveRankRLS
+from rankrls import CoRankingPursuit, CoRankRLS, InputError, TransductiveRankRLS
 from rankrls.metrics import Measure, make_ranking_scorer
 from tests.models.oracles import centred, ranking_data
 from tests.refusals import Refusal
@@ -118,3 +118,17 @@ def test_where_their_query_lies_does_not_matter_to_linear_functions(name):
     make, place = WITH_UNLABELLED[name], np.where(SCORED, 0.0, QID)
     moved = new_scores(make, X + np.outer(place, np.arange(1.0, X.shape[1] + 1)), PARTLY, QID)
     np.testing.assert_allclose(moved, new_scores(make, X, PARTLY, QID), atol=1e-7)
+
+
+def test_a_row_with_labels_of_some_targets_is_not_passed_over():
+    X, y, qid = ranking_data(3)
+    Y = np.column_stack([y, -y])
+    model = TransductiveRankRLS().fit(X, Y, qid=qid)
+    unlabelled = Y.copy()
+    unlabelled[5] = np.nan
+    rest = np.delete(np.arange(len(y)), 5)
+    assert model.score(X, unlabelled, qid=qid) == model.score(X[rest], Y[rest], qid=qid[rest])
+    partly = Y.copy()
+    partly[5, 0] = np.nan
+    with pytest.raises(InputError, match="row 5"):
+        model.score(X, partly, qid=qid)

@@ -48,6 +48,7 @@ def test_rounding_does_not_decide_between_candidates():
     assert not found.add({"kernel": "rbf"}, np.ones(1), Curve(np.array([0.5 + 1e-13]), np.zeros(1)))
     assert found.best_choices == {"kernel": "linear"}
     assert found.add({"kernel": "laplacian"}, np.ones(1), Curve(np.array([0.5 + 1e-6]), np.zeros(1)))
+    assert found.best_index == 2
 
 
 def test_rounding_is_relative_to_the_values_that_are_there():

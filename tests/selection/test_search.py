@@ -9,7 +9,7 @@ from sklearn.model_selection import GroupKFold, GroupShuffleSplit, KFold, LeaveO
 from rankrls import CGRankRLS, RankBoost, RankRLS, RankRLSCV
 from rankrls._curves import Curve
 from rankrls.metrics import Measure, make_ranking_scorer
-from rankrls.selection.search import extended
+from rankrls.selection.search import at_open_end, extended
 from tests.models.oracles import GRAPHS, graph_id, held_out_by_refits, query_rows, ranking_data
 from tests.refusals import Refusal
 
@@ -286,6 +286,21 @@ def test_edge_of_the_grid():
     assert edge(best) == (False, best)
 
 
+@pytest.mark.parametrize(
+    ("k", "goodness", "is_open"),
+    [
+        (0, [0.9, 0.5, 0.9], True),
+        (2, [0.9, 0.5, 0.9], True),
+        (2, [0.5, 0.9, 0.9], False),
+        (0, [0.9, 0.9, 0.5], False),
+        (1, [0.5, 0.9, 0.5], False),
+        (1, [0.5, 0.9], False),
+    ],
+)
+def test_an_end_is_open_if_its_neighbour_is_not_as_good(k, goodness, is_open):
+    assert at_open_end(k, np.array(goodness), 1.0) == is_open
+
+
 def test_edges_of_the_grids_of_a_kernel():
     def fitted(gamma):
         return RankRLSCV((0.1, 1.0, 10.0), kernel="rbf", gamma=gamma).fit(X, Y, qid=QID)
@@ -294,6 +309,7 @@ def test_edges_of_the_grids_of_a_kernel():
     assert not inside.gamma_at_edge_
     best = inside.best_params_["gamma"]
     assert fitted((best, best * 1e6, best * 2e6)).gamma_at_edge_
+    assert fitted((best * 1e-6, best * 1e-5, best)).gamma_at_edge_
     assert not fitted((best, best * 1e6)).gamma_at_edge_  # two values have no inside
     assert not hasattr(fitted(best), "gamma_at_edge_")
 
