@@ -131,6 +131,28 @@ def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size
     assert [str(q) for q in table.qid] == [q for _, _, q in rows]
 
 
+@given(
+    cells=st.lists(st.sampled_from(["plain", "two\nlines", "three\r\n\nlines", 'a "quote"', ""]), min_size=1),
+    blank=st.lists(st.sampled_from(["", "\n", "  \n", "\r\n"]), min_size=1),
+    size=st.sampled_from([1, 60, 1 << 22]),
+)
+def test_the_line_of_each_row_is_known_without_reading_again(cells, blank, size):
+    """As the csv module counts lines, among blank lines and cells of several, in any blocks; and in errors."""
+    rows = ["label,a,text\n", *(f'{k},1,"{cell.replace(chr(34), chr(34) * 2)}"\n' for k, cell in enumerate(cells))]
+    text = "".join(row + blank[k % len(blank)] for k, row in enumerate(rows))
+    reader = csv.reader(io.StringIO(text, newline=""))
+    lines = [reader.line_num for found in reader if len(found) == 3][1:]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankrls.io.opened._BLOCK", size)
+        patch.setattr("rankrls.io._rows._BLOCK", size)
+        table = read(text, ignore=["text"])
+        assert [table.line_of(row) for row in range(len(cells))] == lines
+        error = refused((text + "1,x,1\n").encode(), ignore=["text"])
+        assert (error.row, error.line) == (len(cells), text.count("\n") + 1)
+        error = refused((text + "1,1\n").encode(), ignore=["text"])
+        assert (error.row, error.line) == (len(cells), text.count("\n") + 1)
+
+
 @given(st.lists(st.one_of(NUMBERS.map(repr), NUMBERS.map("{:.25e}".format), NUMBERS.map("{:.17g}".format))))
 def test_numbers_to_the_last_bit(words):
     words = ["0.1", "2.2250738585072011e-308", "1.7976931348623157e308", "5e-324", "9007199254740993", *words]

@@ -71,8 +71,7 @@ class Part:
             if os.stat(self.path).st_mtime_ns != self.time:
                 raise table.refuse("the file has changed since it was opened. Open the data set again.")
             batches = table.batches(self.schema.stored, self.groups)
-            found = read_columns(table, self.schema, self.dtype, batches, self.n_rows)
-        rows = found.rows(self.schema, self.path)
+            rows = read_columns(table, self.schema, self.dtype, batches, self.n_rows).rows(self.schema, table)
         return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 
 

@@ -7,6 +7,7 @@ import hashlib
 import io
 import math
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -15,12 +16,14 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from rankrls._cells import cell_number
+from rankrls._compiled import n_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Text, source_name
 
 _BATCH_CELLS = 1 << 20
 _BUFFER = 1 << 16  # of each column of Parquet
 _BLOCK = 1 << 22  # of text
+_THREADS = 2  # that cut text into cells: the numbers in them take longer
 _DELIMITERS = (b",", b";", b"\t", b"|")
 _QUOTED = re.compile(rb'"(?:[^"]|"")*(?:"|$)')
 _OPEN_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
@@ -91,6 +94,8 @@ class Table:
         What each column holds.
     group_sizes : list of int
         How many rows are in each row group of a Parquet file.
+    lines : Lines or None
+        Lines of the rows that have been read, of text.
     refuse : callable
         Makes an error about the table out of a message and further facts.
     """
@@ -113,6 +118,7 @@ class Table:
                 self._places |= {name: (field.name, place) for name, place in places.items()}
                 self._sizes |= {} if size is None else {field.name: size}
         self.group_sizes: list[int] = getattr(self._data, "sizes", [])
+        self.lines: Lines | None = self._data.lines if self.textual else None
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
         if twice is not None:
             problem = f"two columns are called {twice!r}; names must differ."
@@ -125,12 +131,14 @@ class Table:
         """Of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
         if self._format is _FRAME:
             return ""
+        if self.textual:
+            return str(self._data.text.sha256)
         self._source.seek(0)
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
     def line_of(self, row: int) -> int | None:
         """The line of a row, from 0, of text; None of other formats, or if it cannot be found."""
-        return self._data.line_of(row) if self.textual else None
+        return None if self.lines is None else self.lines.of(row)
 
     def refuse_row(self, row: int, message: str, **facts: Any) -> InputError:
         """An error about a row, from 0, that names its line in text."""
@@ -195,8 +203,6 @@ class Table:
         except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise
-            if uneven := getattr(getattr(self, "_data", None), "uneven", None):
-                raise self.refuse(**uneven) from None
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
             raise self.refuse(f"this is not {self._format.called}, or it is damaged ({line}){remedy}") from None
@@ -274,16 +280,50 @@ class _Parquet:
                 raise pa.ArrowInvalid("not all rows can be read")
 
 
-class _Text:
-    """Delimited text, which pyarrow reads as text."""
+class Lines:
+    """The line on which each row of a text file ends, from 1; rows are counted from 0."""
 
-    closed = False
+    def __init__(self) -> None:
+        self._first_rows: list[int] = []
+        self._blocks: list[Sequence[int]] = []
+
+    def append(self, first_row: int, lines: Sequence[int]) -> None:
+        """Add the lines of the next rows."""
+        self._first_rows.append(first_row)
+        self._blocks.append(lines)
+
+    def of(self, row: int) -> int | None:
+        """The line of a row; None if it is not known."""
+        block = bisect_right(self._first_rows, row) - 1
+        if block < 0:
+            return None
+        lines = self._blocks[block]
+        place = row - self._first_rows[block]
+        return lines[place] if place < len(lines) else None
+
+
+class _RowBlock(NamedTuple):
+    """Whole rows of text, and the number of lines before them."""
+
+    text: bytes
+    before: int
+
+
+class _Text:
+    """Delimited text, which pyarrow reads as text, a block of whole rows at a time.
+
+    Attributes
+    ----------
+    lines : Lines
+        Lines of the rows that have been read.
+    """
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
 
-        self.text, self.uneven = Text(source), dict[str, Any]()  # facts of a row with too many or too few fields
-        self._refuse, self._source = partial(InputError, file=self.text.name), source
+        self.text = Text(source)
+        self.lines = Lines()
+        self._refuse = partial(InputError, file=self.text.name)
         blocks = self.text.blocks()
         first = next(blocks, b"")
         start = first.lstrip(b" \r\n")
@@ -292,21 +332,21 @@ class _Text:
         bare = _QUOTED.sub(b"", start.partition(b"\n")[0])
         tabs = self.text.name.removesuffix(".gz").lower().endswith((".tsv", ".tab"))
         self._delimiter = "\t" if tabs else max(_DELIMITERS, key=bare.count).decode()
-        checked = self._checked(chain([start], blocks), first.count(b"\n") - start.count(b"\n"))
-        start = next(checked)
-        self._blocks, self._read = chain([start], checked), b""
-        header = next(csv.reader(io.StringIO(start.decode(), newline=""), delimiter=self._delimiter))
+        self._blocks = self._checked(chain([start], blocks), first.count(b"\n") - start.count(b"\n"))
+        self._first = next(self._blocks)
+        header = next(csv.reader(io.StringIO(self._first.text.decode(), newline=""), delimiter=self._delimiter))
         if all(math.isfinite(cell_number(cell)) for cell in header):
             raise self._refuse("the first line must name the columns; it holds numbers only.", line=1)
         self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in header])
 
-    def _checked(self, blocks: Iterable[bytes], line: int) -> Iterator[bytes]:
-        """Blocks of lines in UTF-8 whose quotes match: pyarrow takes all rows up to the next quote for one cell."""
+    def _checked(self, blocks: Iterable[bytes], line: int) -> Iterator[_RowBlock]:
+        """Rows in UTF-8 whose quotes match: pyarrow takes all rows up to the next quote for one cell."""
         ends = re.escape(f"{self._delimiter}\r\n".encode())
         # stretches without quotes, quotes inside cells that begin with none, and cells in quotes
         pattern = rb'(?:[^"]++|(?<![ENDS])"|"(?:[^"]++|"")*+"(?=[ENDS]))*+'
         well_formed = re.compile(pattern.replace(b"ENDS", ends))
-        cell = b""
+        before = line
+        rows = cell = b""
         for block in chain(blocks, [b""]):
             bad = block.find(b"\0")  # of which pyarrow may lose rows
             try:
@@ -324,38 +364,10 @@ class _Text:
             line, cell = line + text.count(b"\n", 1, end), text[end:]
             if cell and not (block and _OPEN_CELL.fullmatch(cell)):
                 raise self._refuse('a cell begins with a quote (") but does not end with one.', line=line + 1)
-            yield block
-
-    def read(self, size: int) -> bytes:
-        """The next bytes, for pyarrow."""
-        while len(self._read) < size and (block := next(self._blocks, b"")):
-            self._read += block
-        data, self._read = self._read[:size], self._read[size:]
-        return data
-
-    def _skipped(self, row: Any) -> str:
-        """Skip a blank row; note what is wrong with another one whose fields do not fit the header."""
-        if not row.text.strip():
-            return "skip"
-        n = len(self.schema)
-        line = next((line for line, cells in self._lines() if len(cells) != n and "".join(cells).strip()), None)
-        have = f"the row has {row.actual_columns} field{'s' * (row.actual_columns != 1)}, but the header has {n}."
-        remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
-        self.uneven = {"message": f"{have} {remedy}", "row": row.number - 2, "line": line}
-        return "error"
-
-    def _lines(self) -> Iterator[tuple[int, list[str]]]:
-        """Read again, by the csv module: the line on which each row ends, and its cells."""
-        self._source.seek(0)
-        texts = (io.StringIO(block.decode(), newline="") for block in Text(self._source).blocks())
-        rows = csv.reader(chain.from_iterable(texts), delimiter=self._delimiter)
-        with suppress(csv.Error):  # of a field that Python finds too long
-            yield from ((rows.line_num, cells) for cells in rows)
-
-    def line_of(self, row: int) -> int | None:
-        """The line of a row, from 0, behind the line of names; None if it cannot be found."""
-        fitting = (line for line, cells in self._lines() if len(cells) == len(self.schema))
-        return next(islice(fitting, row + 1, None), None)
+            rows += block
+            if rows and not cell and (len(rows) >= _BLOCK or not block):
+                yield _RowBlock(rows, before)
+                before, rows = line, b""
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         """Some columns, without the blanks around cells; a file is read once."""
@@ -365,20 +377,64 @@ class _Text:
 
         called = [*map(str, range(len(self.schema)))]
         numbers = dict(zip(self.schema.names, called, strict=True))
-        size = max(_BLOCK, 64 * len(called))
-        reading = csv.ReadOptions(use_threads=False, block_size=size, column_names=called, skip_rows_after_names=1)
-        cutting = csv.ParseOptions(
-            delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=self._skipped
-        )
         keeping = csv.ConvertOptions(
             check_utf8=False,  # it has been
             column_types=dict.fromkeys(called, pa.string()),
             include_columns=[numbers[name] for name in names],
             strings_can_be_null=False,
         )
-        blocks = csv.open_csv(pa.PythonFile(self, mode="r"), reading, cutting, keeping)
-        for block in blocks:
-            yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, block.columns)], names=names)
+
+        def parse(block: _RowBlock) -> tuple[_RowBlock, Any, list[int]]:
+            """The cells of a block, and the numbers of fields of rows that do not fit the names."""
+            odd: list[int] = []
+
+            def skip(row: Any) -> str:
+                if row.text.strip():
+                    odd.append(row.actual_columns)
+                return "skip"
+
+            cutting = csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=skip)
+            reading = csv.ReadOptions(
+                use_threads=False,
+                block_size=len(block.text) + 1,
+                column_names=called,
+                skip_rows_after_names=int(block is self._first),
+            )
+            return block, csv.read_csv(pa.BufferReader(block.text), reading, cutting, keeping), odd
+
+        first_row = -1  # that of the names
+        blocks = chain([self._first], self._blocks)
+        for block, found, odd in stream_threads(parse, blocks, threads=min(n_threads(), _THREADS)):
+            if odd:
+                raise self._uneven(block, first_row, odd[0])
+            n_rows = found.num_rows + int(block is self._first)
+            self.lines.append(first_row, self._row_lines(block, n_rows))
+            first_row += n_rows
+            for batch in found.combine_chunks().to_batches():
+                yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, batch.columns)], names=names)
+
+    def _uneven(self, block: _RowBlock, first_row: int, n_fields: int) -> InputError:
+        """An error about the first row of a block whose fields do not fit the names."""
+        n = len(self.schema)
+        filled = [(line, cells) for line, cells in self._cells(block) if len(cells) == n or "".join(cells).strip()]
+        place = next((k for k, (_, cells) in enumerate(filled) if len(cells) != n), None)
+        have = f"the row has {n_fields} field{'s' * (n_fields != 1)}, but the header has {n}."
+        remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
+        row = None if place is None else first_row + place
+        line = None if place is None else filled[place][0]
+        return self._refuse(f"{have} {remedy}", row=row, line=line)
+
+    def _row_lines(self, block: _RowBlock, n_rows: int) -> Sequence[int]:
+        """The lines of a block's rows, with that of the names."""
+        if block.text.count(b"\n") == n_rows:
+            return range(block.before + 1, block.before + 1 + n_rows)
+        return [line for line, cells in self._cells(block) if len(cells) == len(self.schema)]
+
+    def _cells(self, block: _RowBlock) -> Iterator[tuple[int, list[str]]]:
+        """The rows of a block by the csv module: the line on which each ends, and its cells."""
+        rows = csv.reader(io.StringIO(block.text.decode(), newline=""), delimiter=self._delimiter)
+        with suppress(csv.Error):  # of a field that Python finds too long
+            yield from ((block.before + rows.line_num, cells) for cells in rows)
 
 
 _FRAME = Format("a data frame", (), b"", _Frame)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._rows import take_items
 from rankrls._typing import Array, Index
 from rankrls.io._letor_lines import document_ids
 from rankrls.io._rows import objects
-from rankrls.io.opened import open_table
+from rankrls.io.opened import Lines
 
 _FEW_LABELS = 12
 _NUMBERS = ("label", "weight", "event", "strength", "position", "impressions")
@@ -99,6 +97,8 @@ class Rows:
         The position of each row and how often it was shown, if columns are named; ``y`` are then clicks.
     n_named : int or None
         Columns of ``X`` up to the last one that a line of LETOR text names; None for tables.
+    lines : Lines or None
+        Lines of the rows, if the file is a table in text.
     """
 
     X: Any
@@ -114,6 +114,7 @@ class Rows:
     position: Array | None = None
     impressions: Array | None = None
     n_named: int | None = None
+    lines: Lines | None = None
 
     @property
     def n_rows(self) -> int:
@@ -179,7 +180,8 @@ class Rows:
     def take(self, rows: Index | slice) -> Rows:
         """Some of the rows."""
         known = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray | list)}
-        return replace(self, **{name: take_items(values, rows) for name, values in {**known, "X": self.X}.items()})
+        taken = {name: take_items(values, rows) for name, values in {**known, "X": self.X}.items()}
+        return replace(self, **taken, lines=None)
 
     def with_features(self, X: Any, names: Sequence[str]) -> Rows:
         """The same rows with other features."""
@@ -187,10 +189,7 @@ class Rows:
 
     def line_of(self, row: int | None) -> int | None:
         """The line of a row of a table's text, from 1; None if it is not known."""
-        if row is not None and self.first_feature is None:
-            with suppress(InputError, OSError), open_table(self.path) as table:
-                return table.line_of(row)
-        return None
+        return None if row is None or self.lines is None else self.lines.of(row)
 
     def summary(self) -> dict[str, Any]:
         """What is in it, as plain values: where it came from, its size, and how often each label occurs."""

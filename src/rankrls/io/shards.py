@@ -199,7 +199,7 @@ def _table_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _S
             with open_table(file, format) as table:
                 first = 0
                 for part in converted(table, schema, np.float32 if float32 else dtype):
-                    yield first, part.rows(schema, file)
+                    yield first, part.rows(schema, table)
                     first += len(part.X)
 
     return _Source([*schema.features], schema.columns.get("label"), schema.texts, whole, rows())

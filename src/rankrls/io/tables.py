@@ -125,7 +125,7 @@ def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: 
     with open_table(source, format) as table:
         schema = find_columns(table, roles)
         found = read_columns(table, schema, float_type(dtype))
-        return found.rows(schema, table.name, table.sha256)
+        return found.rows(schema, table, table.sha256)
 
 
 def read_raw(
@@ -157,7 +157,7 @@ def read_raw(
             words = pa.array({"", *(word.lower() for word in missing or MISSING)})
             ids = {*schema.texts.values()}
             X = pa.table({name: X[name] if name in ids else _without(X[name], words) for name in held})
-        return found._replace(X=X).rows(schema, table.name, table.sha256)
+        return found._replace(X=X).rows(schema, table, table.sha256)
 
 
 def _without(cells: Any, words: Any) -> Any:
@@ -174,13 +174,13 @@ class Columns(NamedTuple):
     X: Any
     by_role: dict[str, NDArray[Any]]
 
-    def rows(self, schema: Schema, path: str, sha256: str = "") -> Rows:
+    def rows(self, schema: Schema, table: Table, sha256: str = "") -> Rows:
         """The rows with the names of their columns."""
         return Rows(
             X=self.X,
             y=self.by_role.get("label"),
             qid=self.by_role.get("qid"),
-            path=path,
+            path=table.name,
             sha256=sha256,
             schema=schema,
             ids=self.by_role.get("id"),
@@ -188,6 +188,7 @@ class Columns(NamedTuple):
             sample_weight=self.by_role.get("weight"),
             position=self.by_role.get("position"),
             impressions=self.by_role.get("impressions"),
+            lines=table.lines,
         )
 
 
