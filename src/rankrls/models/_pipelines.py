@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,8 @@ from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.intake import check_no_extra_qid
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import TableEncoder
+
+M = TypeVar("M")
 
 
 def fitted_ranker(model: Any) -> Ranker:
@@ -224,7 +226,7 @@ def _rows(columns: dict[str, NDArray[Any]]) -> list[Values]:
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def fit_pairs(model: Any, X: ItemsLike, winners: VectorLike, losers: VectorLike, **options: Any) -> Any:
+def fit_pairs(model: M, X: ItemsLike, winners: VectorLike, losers: VectorLike, **options: Any) -> M:
     """Fit a pipeline to preferences: its transformers to the items, then its last step to the pairs.
 
     scikit-learn's ``Pipeline.fit`` cannot do this: its metadata have one entry per row, and it slices everything that

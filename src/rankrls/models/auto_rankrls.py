@@ -36,7 +36,7 @@ from rankrls.clicks import PropensitiesLike
 from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
 from rankrls.models.boosted import fitted_blend, fitted_trees
-from rankrls.models.fitted import Fitted, described
+from rankrls.models.fitted import ChosenAttributes, Fitted, described
 from rankrls.models.intake import Clicks, check_matrix, labelled_items
 from rankrls.models.parameters import (
     SELECTION,
@@ -140,7 +140,7 @@ class _Tried:
         return known | {name: choices[name] for name in more if name in choices}
 
 
-class AutoRankRLS(Ranker):
+class AutoRankRLS(ChosenAttributes, Ranker):
     r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and a blend.
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
@@ -253,6 +253,8 @@ class AutoRankRLS(Ranker):
     _checks = SELECTION | {"rule": word(ALLOWED), "n_basis": count, "random_state": check_seed}
 
     best_estimator_: BaseEstimator
+    results_: dict[str, NDArray[Any]]
+    skipped_: dict[str, str]
 
     def __init__(
         self,

@@ -190,6 +190,9 @@ class CGRankRLS(Chooses):
         }
     )
 
+    alpha_: float
+    n_iter_: int
+
     def __init__(
         self,
         alphas: Grid = "auto",

@@ -17,7 +17,7 @@ from rankrls.kernels import Kernel
 from rankrls.learners.copursuit import CoPursuit, CoPursuitCandidate, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
 from rankrls.metrics import Measure, resolve_measure
-from rankrls.models.fitted import Fitted
+from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
     GRAPH,
@@ -410,7 +410,7 @@ class CoRankingPursuit(ViewPursuer):
         )
 
 
-class CoRankingPursuitCV(ViewPursuer):
+class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
     r"""Ranking pursuit of several views; the number of terms and the agreement are chosen by folds of labelled queries.
 
     Has the same objective as :class:`CoRankingPursuit`. Each fold is one run, whose path is evaluated after every stage

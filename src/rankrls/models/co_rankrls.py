@@ -17,7 +17,7 @@ from rankrls.learners.consensus import ConsensusCandidate, Views
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.paths import PathSolutions, select_features
 from rankrls.metrics import resolve_measure
-from rankrls.models.fitted import Fitted
+from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
     GRAPHS,
@@ -130,7 +130,7 @@ class ConsensusSpec(Spec[PathSolutions[None]]):
         return fitted.with_attributes(coef_=weights)
 
 
-class CoRankRLS(PartlyLabelledRanker):
+class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
     r"""Co-regularized RankRLS: several views of labelled and unlabelled rows that agree on all of them.
 
     Minimizes, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
@@ -211,6 +211,7 @@ class CoRankRLS(PartlyLabelledRanker):
         | {"mu": EachOf(auto_or(number(above=0.0))), "n_views": count, "random_state": check_seed}
     )
 
+    alpha_: float
     _view_kernels_: list[Kernel]
     _view_features_: list[Index | None]
 

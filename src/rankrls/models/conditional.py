@@ -22,7 +22,7 @@ from rankrls.kernels import Kernel, check_kernel, resolve_kernel
 from rankrls.learners.conditional import ConditionalRanking, KernelSide
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.metrics._values import mean_and_error
-from rankrls.models.fitted import FittedAttributes, choice_attributes
+from rankrls.models.fitted import ChosenAttributes, FittedAttributes, choice_attributes
 from rankrls.models.intake import check_features, check_items as check_rows, check_labels, check_weights
 from rankrls.models.parameters import (
     CHOICE,
@@ -79,6 +79,9 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     item_degree: int
     item_coef0: float
     fit_intercept: bool
+    alpha_: float
+    n_items_: int
+    n_queries_: int
     items_: Items | None
     coef_: Array
     intercept_: Array
@@ -379,7 +382,7 @@ class ConditionalRankRLS(ConditionalRanker):
         return self._set_attributes(self._solved(data, float(self.alpha)))
 
 
-class ConditionalRankRLSCV(ConditionalRanker):
+class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     r"""Conditional ranking with alpha chosen by exact leave-query-out.
 
     Has the same objective as :class:`ConditionalRankRLS`. One factorization gives the held-out scores of every query

@@ -5,9 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,7 +16,7 @@ from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
-from rankrls._typing import Matrix, Params, Values
+from rankrls._typing import Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.models.parameters import Check
 from rankrls.numerics.basis import Basis
@@ -138,6 +139,20 @@ class FittedAttributes(BaseEstimator):
             del known[name]
         known.update(attributes)
         return self
+
+
+class ChosenAttributes:
+    """The attributes of an estimator that chooses; see :class:`rankrls.RankRLSCV`."""
+
+    best_params_: Values
+    best_index_: int
+    best_score_: float
+    best_score_error_: float
+    optimism_: float
+    cv_results_: dict[str, NDArray[Any]]
+    selection_: str
+    query_scores_: Array | None
+    held_out_scores_: Array | None
 
 
 def _of_data(data: Data) -> Values:

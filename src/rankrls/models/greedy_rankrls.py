@@ -184,6 +184,8 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     _checks = GRAPHS | SELECTION | {"n_features_to_select": auto_or(count), "max_features": count}
 
     selected_: Index
+    alpha_: float
+    n_features_: int
 
     def __init__(
         self,

@@ -139,6 +139,8 @@ class RankBoost(Fits):
     _accepts = Accepts(several_targets=False, clicks=False, overflowing_products=True)
     _checks = CHOICE | {"n_estimators": count, "balance": word(BALANCES)}
 
+    n_estimators_: int
+    stopped_: str
     features_: Index
     thresholds_: Array
     weights_: Array

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
@@ -16,12 +17,12 @@ from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
-from rankrls.clicks import PropensitiesLike
+from rankrls.clicks import Propensities, PropensitiesLike
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import needs_gains
 from rankrls.metrics._values import labelled_rows
-from rankrls.models.fitted import FittedAttributes
+from rankrls.models.fitted import ChosenAttributes, FittedAttributes
 from rankrls.models.intake import (
     Clicks,
     Validation,
@@ -56,6 +57,8 @@ class Ranker(RegressorMixin, FittedAttributes):
 
     n_queries_: int
     n_features_in_: int
+    feature_names_in_: NDArray[np.object_]
+    propensities_: Propensities
     fitted_with_qid_: bool
     coef_: Array
     dual_coef_: Array
@@ -305,7 +308,7 @@ class Fits(Ranker):
         return self._set_fitted(spec.fit(preferred_items(spec, X, winners, losers, strength, weight)))
 
 
-class Chooses(Ranker):
+class Chooses(ChosenAttributes, Ranker):
     """Chooses a model by held-out queries or preferences."""
 
     cv: ExactFoldsLike

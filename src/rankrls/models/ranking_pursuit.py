@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from rankrls._comparisons import Data, Settings
 from rankrls._problems import LINEAR
 from rankrls._rows import take_items
-from rankrls._typing import Array, FoldsLike, ItemsLike, Params, Values
+from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitCandidate
@@ -114,6 +114,8 @@ class _PathRanker(Ranker):
 
     dictionary: str
     path_: PursuitPath
+    n_basis_: int
+    basis_indices_: Index
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
         """Score items after each stage of the path, the last of which is :meth:`predict`.

@@ -54,6 +54,8 @@ class ExactRanker(Fits):
 
     _accepts = Accepts(devices=True)
 
+    alpha_: float
+
     # With metadata routing enabled, qid reaches partial_fit without being asked for.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
@@ -132,6 +134,10 @@ class ExactChooser(Chooses):
     """Chooses by held-out scores that take no refits."""
 
     _accepts = Accepts(devices=True)
+
+    alpha_: float
+    alpha_at_edge_: bool
+    win_slope_: float
 
     def _spec(self) -> LeastSquaresSpec:
         raise NotImplementedError

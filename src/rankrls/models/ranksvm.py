@@ -214,6 +214,8 @@ class RankSVM(Fits):
     _accepts = _ACCEPTS
     _checks = _CHECKS | KERNEL | {"C": number(above=0.0), "balance": word(BALANCES)}
 
+    C_: float
+
     def __init__(
         self,
         C: float = 1.0,
@@ -310,6 +312,9 @@ class RankSVMCV(Chooses):
 
     _accepts = _ACCEPTS
     _checks = _CHECKS | KERNELS | SELECTION | {"balance": EachOf(word(BALANCES))}
+
+    C_: float
+    C_at_edge_: bool
 
     def __init__(
         self,

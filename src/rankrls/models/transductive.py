@@ -13,7 +13,7 @@ from rankrls._problems import Solutions
 from rankrls._typing import FoldsLike, Mask, Params, RandomState
 from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
 from rankrls.metrics import resolve_measure
-from rankrls.models.fitted import Fitted
+from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.parameters import (
     BASIS,
     GRAPH,
@@ -174,6 +174,8 @@ class TransductiveRankRLS(PartlyLabelledRanker):
 
     _checks = KERNEL | GRAPH | {"alpha": number(above=0.0), "penalty": number(above=0.0)} | _CHECKS
 
+    alpha_: float
+
     def __init__(
         self,
         alpha: float = 1.0,
@@ -229,7 +231,7 @@ class TransductiveRankRLS(PartlyLabelledRanker):
         )
 
 
-class TransductiveRankRLSCV(PartlyLabelledRanker):
+class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
     r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the labelled queries.
 
     Has the same objective as :class:`TransductiveRankRLS`. A held-out query loses its labels and stays among the
@@ -276,6 +278,8 @@ class TransductiveRankRLSCV(PartlyLabelledRanker):
     """
 
     _checks = KERNELS | GRAPHS | SELECTION | {"penalty": EachOf(number(above=0.0))} | _CHECKS
+
+    alpha_: float
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
@@ -25,13 +25,23 @@ from rankrls.models._pipelines import selected_features, selects_features
 from rankrls.persistence._format import decoded, encoded, is_listed, opened, write
 from rankrls.preprocessing import TableEncoder
 
+if TYPE_CHECKING:
+    from rankrls.models.conditional import ConditionalRanker
+    from rankrls.models.ranker import Ranker
+
 PathLike = str | os.PathLike[str]
 _UPDATES = "_update_state_"
 _WIDEST = 1 << 21
 _LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
 
 
-def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = None, updatable: bool = True) -> None:
+def save(
+    model: Ranker | ConditionalRanker | Pipeline,
+    path: PathLike,
+    *,
+    provenance: Mapping[str, Any] | None = None,
+    updatable: bool = True,
+) -> None:
     """Write a fitted model to a file.
 
     The file is a zip archive of numpy arrays and one JSON document. It holds numbers, texts and the public names of
@@ -94,7 +104,7 @@ def save(model: Any, path: PathLike, *, provenance: Mapping[str, Any] | None = N
     write(path, about, arrays)
 
 
-def load(path: PathLike) -> Any:
+def load(path: PathLike) -> Ranker | ConditionalRanker | Pipeline:
     """Read a model that :func:`save` wrote.
 
     The file contains no code and names classes of a fixed list only. A damaged file is an error, and so is a model that
@@ -116,7 +126,8 @@ def load(path: PathLike) -> Any:
     OSError
         If the file cannot be read.
     """
-    return read_model(path)[0]
+    model: Ranker | ConditionalRanker | Pipeline = read_model(path)[0]
+    return model
 
 
 def read_info(path: PathLike) -> dict[str, Any]:
