@@ -8,7 +8,7 @@ import platform
 import warnings
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy
@@ -22,12 +22,10 @@ from rankrls._errors import InputError
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._pipelines import selected_features, selects_features
+from rankrls.models.conditional import ConditionalRanker
+from rankrls.models.ranker import Ranker
 from rankrls.persistence._format import decoded, encoded, is_listed, opened, write
 from rankrls.preprocessing import TableEncoder
-
-if TYPE_CHECKING:
-    from rankrls.models.conditional import ConditionalRanker
-    from rankrls.models.ranker import Ranker
 
 PathLike = str | os.PathLike[str]
 _UPDATES = "_update_state_"
