@@ -2,7 +2,16 @@
 
 from rankrls.preprocessing._columns import ColumnUse
 from rankrls.preprocessing._encodings import EncodedFeature
+from rankrls.preprocessing._pairs import pair_features
 from rankrls.preprocessing._scalers import LogScaler, QueryMinMaxScaler, QueryStandardScaler
 from rankrls.preprocessing._table_encoder import TableEncoder
 
-__all__ = ["ColumnUse", "EncodedFeature", "LogScaler", "QueryMinMaxScaler", "QueryStandardScaler", "TableEncoder"]
+__all__ = [
+    "ColumnUse",
+    "EncodedFeature",
+    "LogScaler",
+    "QueryMinMaxScaler",
+    "QueryStandardScaler",
+    "TableEncoder",
+    "pair_features",
+]
