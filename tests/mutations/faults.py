@@ -103,7 +103,7 @@ FAULTS = [
     ),
     *_planted(
         "_curves.py",
-        "selection/test_folds.py",
+        "test_curves.py",
         ("np.sqrt(2.0) * mean_and_error(values)[1]", "mean_and_error(values)[1]"),
         ("* len(margins) / (len(margins) + 2.0)", ""),
         ("return ratio(np.asarray(total, dtype=np.float64), times)", "return np.asarray(total, dtype=np.float64)"),
