@@ -101,6 +101,9 @@ def test_labels_that_are_not_there(tmp_path):
     np.testing.assert_array_equal(table.y, [1, np.nan, 2])
     (table,) = open_dataset(folder, labels="ignored")
     assert np.isnan(table.y).all()
+    unweighed = write(tmp_path / "w", [frame.assign(w=[1.0, np.nan, 2.0])])
+    with Refusal("is empty", row=1, column="w"):
+        [*open_dataset(unweighed, weight="w", labels="optional")]
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,15 @@ def csv(rows):
     return "qid,docid,label,x\n" + "".join(f"{qid},{item},{y},{k}\n" for k, (qid, item, y) in enumerate(rows))
 
 
+def test_rows_without_a_label_are_neither_judgements_nor_dropped():
+    text = b"qid,docid,label,a\n7,x,2,0\n7,x,,1\n7,x,1,2\n7,y,,3\n"
+    with pytest.warns(InputWarning, match="1 item"):
+        table = load_table(io.BytesIO(text), labels="optional")
+    kept = resolve_conflicts(table)
+    np.testing.assert_array_equal(kept.y, [np.nan, 1.5, np.nan])
+    np.testing.assert_array_equal(kept.X, [[1.0], [2.0], [3.0]])
+
+
 def test_reading_a_table_warns_once_with_the_count(tmp_path):
     rows = [*CONFLICT, (8, "a", 2)]
     with pytest.warns(InputWarning, match="2 items have different labels in one query") as caught:

@@ -50,6 +50,7 @@ def test_reads_and_refuses_what_the_plain_reader_does(seed):
         (b"1 qid:1 3:1,5", "the value '1,5' of feature 3 is not a number."),
         (b"1 qid:1 1234567890123456789:1", "'1234567890123456789:1' is not"),
         (b"1 qid:1 3:1 4:1 3:1", "feature 3 is named twice."),
+        (b"1 qid:1 3:1 3:1", "feature 3 is named twice."),
         (b"1 qid: 3:1", "the query id behind 'qid:' is missing."),
         (b"1 qid:1 3:1 qid:1", "there is a second query id, 'qid:1'."),
         (b"1 qid:a\0 3:1", r"the query id 'qid:a\x00' holds a NUL byte."),
