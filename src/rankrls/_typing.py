@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any, Literal, Protocol, SupportsFloat, TypeAlias
+from typing import Any, Literal, Protocol, SupportsFloat, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,6 +38,7 @@ IdsLike: TypeAlias = HasShape | Sequence[Hashable]
 """An id for each row, of any hashable type."""
 
 
+@runtime_checkable
 class Splitter(Protocol):
     """A cross-validation splitter of scikit-learn."""
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
@@ -121,7 +120,7 @@ class BasisFeatures:
     """An (m, columns) matrix that is evaluated when its rows are asked for."""
 
     X: Matrix
-    evaluate: Callable[[Any], Array]
+    evaluate: Callable[[Matrix], Array]
     n_columns: int
 
     @property

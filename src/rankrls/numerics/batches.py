@@ -8,7 +8,6 @@ rounding, is solved directly.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 
@@ -115,7 +114,7 @@ def dual_predictions(
     return out, off, levels
 
 
-def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = False) -> Iterator[tuple[Index, Any]]:
+def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = False) -> Iterator[tuple[Index, Matrix]]:
     """The rows of units of about the same length, (units, length), and which of them are real: others fill up.
 
     Lengths that are not exact are rounded up to multiples of 8, or of an eighth of the power of two below.

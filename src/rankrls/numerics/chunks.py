@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from rankrls._compiled import n_threads, one_blas_thread, stream_threads
-from rankrls._typing import Index, Matrix
+from rankrls._typing import Index
 from rankrls.numerics.runs import edges, group_means
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ def chunks(starts: Index, rows: int) -> list[tuple[int, int]]:
     return list(zip(cuts[:-1], cuts[1:], strict=True))
 
 
-def pieces(graph: Matrix, n_rows: int) -> tuple[list[Any], Any]:
+def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
     """A long query as pieces of about so many rows, and the graph of the pieces' means; their ``L`` add up to this.
 
     A piece is a run of whole classes, or a part of a long class.
@@ -89,10 +89,10 @@ def map_chunks(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         yield from stream_threads(function, work, threads=min(len(work), n_threads()))
 
 
-def left_fold(results: Iterable[Any]) -> Matrix:
+def left_fold(results: Iterable[T]) -> T:
     """The sum of the results from left to right, in the memory of the first."""
     iterator = iter(results)
     total = next(iterator)
     for result in iterator:
-        total += result
+        total += result  # type: ignore[operator]
     return total

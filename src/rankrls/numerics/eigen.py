@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy import linalg
 from scipy.linalg.lapack import dgejsv, dpstrf
@@ -20,7 +18,7 @@ _NEGATIVE = 1e-8
 """Of the largest eigenvalue: a negative one that is smaller is rounding."""
 
 
-def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Any]:
+def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Matrix]:
     """Eigenvalues, on the host, and eigenvectors of a symmetric matrix: its lower triangle, which is destroyed.
 
     Values within ``size`` units of rounding of the largest are 0. O(n^3); n x n numbers three times over.

@@ -7,7 +7,7 @@ With scores f the loss of a graph is ``||F f - t||^2``. A graph acts on blocks o
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -209,7 +209,7 @@ class LabelledGraph(SortedRows):
         """Classes of each query."""
         return np.diff(self.query_classes)
 
-    def read(self, X: Matrix, scale: Array | None = None) -> tuple[Matrix, Any]:
+    def read(self, X: Matrix, scale: Array | None = None) -> tuple[Matrix, Matrix]:
         """Deviations of the items from the means of their queries, (m, n), and these means, (q, n).
 
         Measured from each query's first row, so that a constant column is exactly 0 and an offset costs no digits.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -157,7 +157,7 @@ def _unscaled(graph: Graph) -> Array:
 
 
 def _rounding(
-    smoother: Smoother, graph: Graph, alphas: Array, rows: tuple[Matrix, Any], turned: tuple[Matrix, Any]
+    smoother: Smoother, graph: Graph, alphas: Array, rows: tuple[Matrix, Matrix], turned: tuple[Matrix, Matrix]
 ) -> Rounding:
     """Of deviations and means of queries, in the features and in the coordinates of the smoother."""
     spreads = smoother.spreads

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -39,7 +38,7 @@ class FeatureProducts:
         self.X = X
         self.shape = X.shape
         self.sparse = sparse.issparse(X)
-        self.parts: tuple[Matrix, Matrix, Any] = (X.data, X.indices, X.indptr) if self.sparse else (None, None, None)
+        self.parts: tuple[Matrix, Matrix, Matrix] = (X.data, X.indices, X.indptr) if self.sparse else (None, None, None)
 
     def scores(self, rows: Index, p: Array) -> Array:
         """``X p`` for some rows."""

@@ -64,7 +64,7 @@ def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-
             mean[c] += first[c]
 
 
-def device_deviations(X: Matrix, starts: Index, weights: Array) -> tuple[Matrix, Any]:
+def device_deviations(X: Matrix, starts: Index, weights: Array) -> tuple[Matrix, Matrix]:
     """What :func:`deviations` finds, for rows on a device that are gathered already."""
     lengths = np.diff(starts)
     first = taken(X, starts[:-1])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -89,7 +88,7 @@ class Scorer:
         )
 
 
-def expansion_scores(X: Matrix, columns: Callable[[Any], Any], a: Array) -> Array:
+def expansion_scores(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array) -> Array:
     """``K a`` for coefficients (items,) or (items, columns), block by block."""
     return _by_blocks(X, columns, a, _EXPANSION_ROWS)
 
@@ -99,7 +98,7 @@ def linear_scores(X: Matrix, W: Array) -> Array:
     return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, as_floats, W, _PREDICT_ROWS)
 
 
-def _by_blocks(X: Matrix, columns: Callable[[Any], Any], a: Array, step: int) -> Array:
+def _by_blocks(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array, step: int) -> Array:
     m = len(X) if isinstance(X, list) else X.shape[0]
     if on_device(X):
         step = max(1, chunk_values(X) // max(X.shape[1], a.shape[0]))

@@ -164,14 +164,13 @@ def normal_equations(graph: Graph, X: Matrix) -> Equations:
     limit = 2 * rows if splits else graph.n_rows
     short = several(partial(Equations.of, X=X), (part for part in parts if part.n_rows <= limit))
     long = (_in_pieces(part, X, rows, several) for part in parts if part.n_rows > limit)
-    total: Equations = left_fold(chain(short, chain.from_iterable(long)))
-    return total
+    return left_fold(chain(short, chain.from_iterable(long)))
 
 
-def _in_pieces(graph: Matrix, X: Matrix, rows: int, several: Matrix) -> Iterator[Equations]:
+def _in_pieces(graph: Graph, X: Matrix, rows: int, several: Any) -> Iterator[Equations]:
     """The equations of the pieces of a long query, and those of the pieces' means."""
 
-    def equations(piece: LabelledGraph) -> tuple[Equations, Any]:
+    def equations(piece: LabelledGraph) -> tuple[Equations, Matrix]:
         D, mean = piece.read(X)
         return Equations.of_factored(piece, piece.factor(D, mean)), mean
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -11,9 +11,9 @@ from sklearn.utils import check_random_state
 
 from rankrls._comparisons import Data
 from rankrls._errors import InputError
+from rankrls._typing import Index, RandomState
 from rankrls.kernels import Kernel
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +29,8 @@ class BasisSpec:
     """
 
     n_basis: int | None
-    indices: Any
-    random_state: Any
+    indices: Sequence[int] | Index | None
+    random_state: RandomState
 
 
 def basis_numbers(spec: BasisSpec, data: Data) -> Index:
@@ -72,15 +72,15 @@ def _given_numbers(spec: BasisSpec, data: Data) -> Index | None:
     dropped = numbers[~kept[numbers]]
     if len(dropped):
         raise InputError(f"basis_indices names row {dropped[0]}, whose weight is zero.", parameter="basis_indices")
-    return (np.cumsum(kept) - 1)[numbers].astype(np.intp)
+    return np.asarray((np.cumsum(kept) - 1)[numbers].astype(np.intp))
 
 
-def permuting(random_state: Any) -> np.random.Generator | np.random.RandomState:
+def permuting(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
     """The source of random permutations of a random state; a Generator, which scikit-learn refuses, as it is."""
     return random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
 
 
-def generator(random_state: Any) -> np.random.Generator:
+def generator(random_state: RandomState) -> np.random.Generator:
     """A generator from what scikit-learn calls a random state."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))

@@ -19,7 +19,7 @@ from rankrls._curves import ItemFold
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, label_varies, query_layout
-from rankrls.numerics.graph import Array, Index
+from rankrls._typing import Array, FoldsLike, Index, Matrix, Splitter
 
 FEW_FOLDS = 5
 """The default number of folds that need refits; iterative solvers hold out one fold of so many."""
@@ -33,7 +33,7 @@ _LARGEST = 0.2
 INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
 
 
-def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Index:
+def fifth_of_one_ranking(data: LabelledItems, rng: np.random.RandomState) -> Index:
     """One of every five rows in the order of their labels, so that held-out rows have labels like the rest."""
     m = data.n_rows
     order = np.lexsort((rng.permutation(m), data.Y[:, 0]))
@@ -48,7 +48,7 @@ def fifth_of_one_ranking(data: LabelledItems, rng: Any) -> Index:
     return held
 
 
-def query_blocks(layout: QueryLayout) -> list[Any]:
+def query_blocks(layout: QueryLayout) -> list[Index | slice]:
     """Index of each query."""
     return [layout.rows(q) for q in range(layout.n_queries)]
 
@@ -61,7 +61,7 @@ def check_two_vary(varied: int, queries: int, remedy: str) -> None:
 
 
 def check_folds_leave_something(
-    data: LabelledItems, held_out: Iterable[Any], regression_weight: float, *, remedy: str, parameter: str
+    data: LabelledItems, held_out: Iterable[Index | slice], regression_weight: float, *, remedy: str, parameter: str
 ) -> None:
     """Refuse folds whose training rows have no query with two different labels, in any of the targets.
 
@@ -99,13 +99,13 @@ def numbered_folds(k: Any, n: int, what: str) -> Iterator[Index]:
     return (test for _, test in KFold(int(k), shuffle=True, random_state=0).split(np.empty(n)))
 
 
-def given_folds(cv: Any, data: LabelledItems) -> tuple[list[tuple[Index, Index]], str]:
+def given_folds(cv: FoldsLike, data: LabelledItems) -> tuple[list[tuple[Index, Index]], str]:
     """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
-    if hasattr(cv, "split") and not isinstance(cv, str):
+    if isinstance(cv, Splitter) and not isinstance(cv, str):
         splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
         name = type(cv).__name__
-    elif hasattr(cv, "__iter__") and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
+    elif isinstance(cv, Iterable) and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
         splits = cv
         name = "given folds"
     else:
@@ -141,7 +141,7 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Index, Index]:
     return train.astype(np.intp), test.astype(np.intp)
 
 
-def _labels_and_groups(cv: Any, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
+def _labels_and_groups(cv: FoldsLike, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
     """What a splitter is given besides the number of rows; rows of weight zero get a label and a query of others."""
     layout = data.layout
     rows = slice(None) if data.kept is None else data.kept
@@ -189,7 +189,7 @@ def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
     return replace(data, preferences=replace(table, groups=components), new=new)
 
 
-def are_identities(X: Any) -> bool:
+def are_identities(X: Matrix) -> bool:
     """Whether each row has one entry, each in another column: nothing is known of items but which they are."""
     if isinstance(X, list) or not hasattr(X, "nonzero"):
         return False
@@ -199,7 +199,7 @@ def are_identities(X: Any) -> bool:
     if (X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) != m:
         return False
     rows, columns = X.nonzero()
-    return len(np.unique(rows)) == m and len(np.unique(columns)) == m
+    return bool(len(np.unique(rows)) == m and len(np.unique(columns)) == m)
 
 
 def _components(data: PreferredItems) -> Index | None:
@@ -291,7 +291,7 @@ def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
     return both
 
 
-def preference_blocks(data: PreferredItems, cv: Any = None) -> tuple[list[Index], str]:
+def preference_blocks(data: PreferredItems, cv: FoldsLike = None) -> tuple[list[Index], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
     what = named(data)
     blocks = data.preferences.blocks()

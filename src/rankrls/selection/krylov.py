@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from rankrls._cached import cached_property
 from rankrls._comparisons import DataInMemory, Setting
 from rankrls._curves import Curve, scale_of
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.metrics._values import mean_and_error
-from rankrls.numerics.graph import Array, Index, LabelledGraph
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import FeatureProducts, LaplacianProduct
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
@@ -46,7 +47,7 @@ class KrylovSystems:
             return np.flatnonzero(data.kept)
         return np.arange(data.n_rows, dtype=np.intp)
 
-    def build(self, train: Index | None, watched: Any) -> list[tuple[System, Array]]:
+    def build(self, train: Index | None, watched: Matrix) -> list[tuple[System, Array]]:
         """A system with its right side for each target; ``train`` are the units to fit, None for all.
 
         ``watched`` are the numbers of items whose scores are evaluated, a matrix of other items, or None.
@@ -83,7 +84,7 @@ class Watched:
     evaluate: Callable[..., Curve]
     curve: Curve | None = None
 
-    def look(self, moved: NDArray[np.bool_]) -> Curve:
+    def look(self, moved: Mask) -> Curve:
         """The measure of every alpha; only those that have moved are evaluated again."""
         which = np.flatnonzero(moved | (self.curve is None))
         found = self.evaluate(self.scores(which))
@@ -225,7 +226,7 @@ class Surface:
 
     def iterations(self) -> Index:
         """Iterations of each alpha's solution, the most of any target."""
-        return np.max([run.iterations for run in self.final], axis=0).astype(np.intp)
+        return np.asarray(np.max([run.iterations for run in self.final], axis=0).astype(np.intp))
 
     def status(self) -> list[str]:
         """The status of each alpha, the worst of all targets; "stopped" where patience ended first."""

@@ -27,12 +27,13 @@ from rankrls._curves import Curve, judge_preferences, judge_queries, mean_of_tar
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
+from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Array, Graph, Index, PreferenceGraph
+from rankrls.numerics.graph import Graph, PreferenceGraph
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
 from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
 from rankrls.numerics.runs import dense_rows
@@ -117,7 +118,7 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
         return self.solver == "primal"
 
 
-def without_offset(X: Any) -> Any:
+def without_offset(X: Matrix) -> Matrix:
     """Items X measured from their mean; sparse items from what a column stores in every row."""
     return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
 
@@ -154,18 +155,18 @@ class Solver(ABC):
         return self.parts.whole().graph
 
     @property
-    def X(self) -> Any:
+    def X(self) -> Matrix:
         """The items of data in memory."""
         return self.parts.whole().X
 
     @property
-    def features(self) -> Any:
+    def features(self) -> Matrix:
         """What a hold-out reads rows of."""
         return self.parts.whole().features(self.basis)
 
     @property
     @abstractmethod
-    def item_features(self) -> Any:
+    def item_features(self) -> Matrix:
         """Features (items, d) in which functions are linear and weigh ``alpha ||v||^2``, without a common offset."""
 
     @property
@@ -209,7 +210,7 @@ class PrimalSolver(Solver):
         return self.equations.smoother()
 
     @cached_property
-    def item_features(self) -> Any:
+    def item_features(self) -> Matrix:
         return without_offset(self.X)
 
     def solve(self, alpha: float) -> Array:
@@ -227,7 +228,7 @@ class SignedSolver(PrimalSolver):
     signs: NDArray[np.int8]
 
     def solve(self, alpha: float) -> Array:
-        return self.path(np.array([alpha]))[0]
+        return np.asarray(self.path(np.array([alpha]))[0])
 
     def path(self, values: Array) -> Array:
         return self.weights(self.equations, values)
@@ -254,7 +255,7 @@ class BasisSolver(PrimalSolver):
         return self.parts.equations(self.basis).whitened(self.basis.whitening)
 
     @cached_property
-    def item_features(self) -> Any:
+    def item_features(self) -> Matrix:
         Z = dense_rows(self.features, slice(None))
         return Z if self.basis.whitening is None else Z @ self.basis.whitening
 
@@ -282,12 +283,12 @@ class DualSolver(Solver):
         return self.equations().smoother()
 
     @cached_property
-    def shifted_items(self) -> Any:
+    def shifted_items(self) -> Matrix:
         """The items without a common offset, which changes no difference and is not squared then."""
         return without_offset(self.X) if self.kernel.is_linear else self.X
 
     @cached_property
-    def item_features(self) -> Any:
+    def item_features(self) -> Matrix:
         return kernel_features(self.kernel(self.shifted_items))
 
     @property
@@ -318,11 +319,11 @@ class ItemSolver(DualSolver):
         return ItemSmoother.of_kernel(self.kernel(self.shifted_items), self.graph)
 
     @property
-    def item_features(self) -> Any:
+    def item_features(self) -> Matrix:
         return self.smoother.features
 
     def solve(self, alpha: float) -> Array:
-        return self.smoother.path(np.array([alpha]))[0]
+        return np.asarray(self.smoother.path(np.array([alpha]))[0])
 
     def read(self, coefficients: Array) -> Scorer:
         if self.kernel.is_linear:
@@ -330,7 +331,7 @@ class ItemSolver(DualSolver):
         return super().read(coefficients)
 
     @property
-    def features(self) -> Any:
+    def features(self) -> Matrix:
         return self.smoother.features
 
 
@@ -340,7 +341,7 @@ class LeastSquaresSolutions:
 
     paths: Sequence[PathSolutions[None]]
 
-    def scores(self, X: Any) -> Array:
+    def scores(self, X: Matrix) -> Array:
         """Scores of items, (rows, values, targets)."""
         return _side_by_side([path.scores(X) for path in self.paths])
 
@@ -375,7 +376,7 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         """The functions of several alphas, from one decomposition."""
         return LeastSquaresSolutions([PathSolutions(solver.path(values), solver.read) for solver in self.solvers])
 
-    def unresolved(self, values: Array) -> NDArray[np.bool_]:
+    def unresolved(self, values: Array) -> Mask:
         """Which alphas are lost in rounding where the model fits every label: their held-out scores mean nothing."""
         out = np.zeros(len(values), dtype=bool)
         for solver in self.solvers:

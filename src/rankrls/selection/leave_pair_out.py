@@ -10,6 +10,7 @@ import numpy as np
 from rankrls._comparisons import LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import label_varies
+from rankrls._typing import Array, Index
 from rankrls.metrics import Measure
 from rankrls.numerics.concordance import (
     CONFIDENCE,
@@ -19,7 +20,7 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.numerics.graph import Array, Index, LabelledGraph
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
 from rankrls.numerics.runs import dense_rows

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rankrls._compiled import one_blas_thread
-from rankrls.numerics.graph import Array, Index
+from rankrls._problems import Solutions
+from rankrls._typing import Array, Index
 from rankrls.selection.rules import EQUAL, RULES, best_within_rounding
 from rankrls.selection.search import SearchState
 
@@ -81,7 +81,7 @@ def runs_of_blocks(values: Array, most: int) -> Array:
     return np.asarray(values[: len(values) // size * size].reshape(-1, size, values.shape[1]).mean(axis=1))
 
 
-def search_bias(results: SearchState[Any]) -> float:
+def search_bias(results: SearchState[Solutions]) -> float:
     """The bias of the value that a search chose: by its rule inside each curve, and by the best value between curves.
 
     NaN if only averages are known.
@@ -102,7 +102,7 @@ def _top(mean: Array) -> int:
     return int(best_within_rounding(mean, np.abs(mean)).argmax())
 
 
-def _values_of_blocks(found: Sequence[SearchState[Any]]) -> Array | None:
+def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array | None:
     """How good every entry is on the blocks that all have a value for: greater is better. None if not known of all."""
     curves = [values for results in found for values in results.values]
     known = [values for values in curves if values is not None]
@@ -143,7 +143,7 @@ class Entries:
     mutual: bool
 
     @classmethod
-    def of(cls, found: Sequence[SearchState[Any]], greater_is_better: bool, rule: str) -> Entries:
+    def of(cls, found: Sequence[SearchState[Solutions]], greater_is_better: bool, rule: str) -> Entries:
         """From the results of searches with the same plan."""
         means = np.array([results.best_score for results in found])
         ends = np.cumsum([0, *(len(results.rows) for results in found)])

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankrls.numerics.graph import Array
+from rankrls._typing import Array, Mask
 
 EQUAL = 1e-10
 """Averages that differ by no more than this share of what they average count as equal.
@@ -41,7 +40,7 @@ def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
 RULES: dict[str, Rule] = {"best": best, "one_se": one_standard_error}
 
 
-def best_within_rounding(goodness: Array, scale: Any) -> NDArray[np.bool_]:
+def best_within_rounding(goodness: Array, scale: Any) -> Mask:
     """Which entries equal the largest one of their column, of those that are not NaN."""
     return np.asarray(reaches(goodness, np.fmax.reduce(goodness), scale))
 

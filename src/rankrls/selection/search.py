@@ -18,7 +18,7 @@ from rankrls._compiled import blas_threads_for
 from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
-from rankrls.numerics.graph import Array
+from rankrls._typing import Array
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
@@ -222,7 +222,7 @@ def further(grid: Array, *, first: bool) -> Array:
     powers = np.arange(1.0, _MORE_VALUES + 1.0)
     step = grid[0] / grid[min(1, len(grid) - 1)]
     more = grid[0] * step ** powers[::-1] if first else grid[-1] / step**powers
-    return more[more >= _LEAST * grid[0]]
+    return np.asarray(more[more >= _LEAST * grid[0]])
 
 
 def at_open_end(k: Any, goodness: Array, size: Any) -> Any:
