@@ -9,6 +9,7 @@ from hypothesis import given, strategies as st
 from rankrls import InputError, RankRLS, RankRLSCV, survival_pairs
 from rankrls.metrics import preference_accuracy
 from rankrls.model_selection import leave_pair_out
+from tests.refusals import Refusal
 
 ITEMS = st.lists(st.tuples(st.integers(0, 4), st.booleans(), st.integers(0, 2)), min_size=1, max_size=12)
 
@@ -181,3 +182,9 @@ def test_choices_that_pairs_of_preferences_cannot_make(given, parameter):
     with pytest.raises(InputError) as error:
         RankRLSCV(cv="leave_pair_out", **given).fit_pairs(np.eye(4), [0, 1, 2], [1, 2, 3])
     assert error.value.parameter == parameter
+
+
+def test_more_comparable_pairs_than_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("rankrls._checks.available_memory", lambda: 2.0**30)
+    with Refusal("12497500 comparable pairs", "sample", parameter="time"):
+        survival_pairs(np.arange(5000.0), np.ones(5000))

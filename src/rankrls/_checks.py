@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import wraps
 from inspect import signature
 from numbers import Integral
@@ -18,6 +19,7 @@ from rankrls._missing import unmasked
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_GIB = 2.0**30
 LARGEST = 1e40
 LEAST = 1e-40
 """Of numbers whose largest absolute value is 0 or between these, the products that a fit makes are numbers too."""
@@ -124,3 +126,21 @@ def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int
         also = f", or None for {none}" if none else ""
         raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)
     return int(value)
+
+
+def check_memory(need: float, what: str, remedy: str, *, parameter: str) -> None:
+    """Refuse what takes more bytes than are available; nothing is looked up for less than one GiB."""
+    available = available_memory() if need > _GIB else None
+    if available is not None and need > available:
+        problem = f"{what} {need / _GIB:.3g} GiB of memory; {available / _GIB:.3g} GiB are available."
+        raise InputError(f"{problem} {remedy}", parameter=parameter)
+
+
+def available_memory() -> float | None:
+    """Bytes that this process may still take; None if the system does not say."""
+    found = []
+    with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
+        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
+    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
+        found.append(float(limit.read()))  # of a container
+    return min(found, default=None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from importlib import import_module
@@ -9,6 +10,8 @@ from typing import Any, Self
 
 __all__ = ["InputError", "InputWarning"]
 
+_LONG = 60.0
+"""Jobs that are expected to take more seconds say so before they start."""
 _FACTS = ("message", "parameter", "row", "column", "file", "line", "settings")
 
 
@@ -83,6 +86,13 @@ class InputWarning(Located, UserWarning):
     """Input that can be used, but probably not as its owner thinks; it has the attributes of :class:`InputError`."""
 
     __module__ = "rankrls"
+
+
+def warn_of_cost(seconds: float, job: str, remedy: str, parameter: str) -> None:
+    """Warn before a job that is expected to take more than a minute: what it is, how long it takes, what is faster."""
+    if seconds > _LONG:
+        message = f"{job} will take about {max(1.0, seconds / 60.0):.0f} min. {remedy}"
+        warnings.warn(InputWarning(message, parameter=parameter), stacklevel=3)
 
 
 def format_setting(name: str, value: Any) -> str:

@@ -16,7 +16,6 @@ a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal
@@ -26,7 +25,7 @@ from scipy import sparse
 
 from rankrls._arrays import as_floats, chunk_values, device_of, namespace, on_device
 from rankrls._cached import cached_property
-from rankrls._checks import check_count
+from rankrls._checks import check_count, check_memory
 from rankrls._compiled import map_blocks
 from rankrls._errors import InputError
 from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
@@ -35,7 +34,6 @@ from rankrls._typing import Array
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
 _TILE = 1024
-_GIB = 2.0**30
 _CACHED = 1 << 17
 """Entries of a tile that stays in the second-level cache while it is worked on."""
 
@@ -402,18 +400,5 @@ def check_kernel_matrix(rows: int, columns: int) -> None:
     ------
     InputError
     """
-    need = 8.0 * rows * columns
-    available = available_memory() if need > _GIB else None
-    if available is not None and need > available:
-        problem = f"The kernel matrix takes {need / _GIB:.3g} GiB of memory; {available / _GIB:.3g} GiB are available."
-        raise InputError(f"{problem} Use SparseRankRLSCV, or for a linear kernel CGRankRLS.", parameter="kernel")
-
-
-def available_memory() -> float | None:
-    """Bytes that this process may still take; None if the system does not say."""
-    found = []
-    with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
-        found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
-    with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
-        found.append(float(limit.read()))  # of a container
-    return min(found, default=None)
+    remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
+    check_memory(8.0 * rows * columns, "The kernel matrix takes", remedy, parameter="kernel")

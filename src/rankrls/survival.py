@@ -7,11 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import refuse_where, vector_of
+from rankrls._checks import check_memory, refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 
 __all__ = ["survival_pairs"]
+
+_BYTES = 100.0
+"""What a pair takes at most, here and in a fit."""
 
 
 def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -43,8 +46,8 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     Raises
     ------
     InputError
-        For a time that is missing or infinite, an event that is neither 0 nor 1, both with their row, and if no pair
-        is comparable.
+        For a time that is missing or infinite, an event that is neither 0 nor 1, both with their row, if no pair is
+        comparable, and if there are more pairs than fit into memory with their fit.
 
     Notes
     -----
@@ -92,7 +95,10 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     if not counts.any():
         problem = f"No pair is comparable: none of {int(observed.sum())} events came before the time of another item."
         raise InputError(problem, parameter="event")
-    offsets = np.arange(int(counts.sum())) - np.repeat(np.cumsum(counts) - counts, counts)
+    pairs = int(counts.sum())
+    remedy = "Compare within strata (qid), such as folds of the items, or take a sample of the items."
+    check_memory(_BYTES * pairs, f"{pairs} comparable pairs take", remedy, parameter="time")
+    offsets = np.arange(pairs) - np.repeat(np.cumsum(counts) - counts, counts)
     losers = order[np.repeat(np.arange(len(t)), counts)]
     winners = order[np.repeat(first_longer, counts) + offsets]
     return winners, losers

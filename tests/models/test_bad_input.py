@@ -354,7 +354,7 @@ def test_sparse_weights():
 
 
 def test_a_kernel_larger_than_the_memory(monkeypatch):
-    monkeypatch.setattr("rankrls.kernels.available_memory", lambda: 2.0**30)
+    monkeypatch.setattr("rankrls._checks.available_memory", lambda: 2.0**30)
     many = np.random.default_rng(0).normal(size=(12_000, 2))
     for model in (RankRLS(kernel="rbf"), RankRLSCV(kernel="rbf"), CoRankingPursuit(kernel="rbf")):
         with Refusal("1.07 GiB", "SparseRankRLSCV", parameter="kernel"):

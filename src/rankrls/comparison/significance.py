@@ -15,11 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
-from rankrls._errors import InputError
+from rankrls._errors import InputError, warn_of_cost
 from rankrls._shown import Shown, p_text, table_text
+from rankrls.selection.search import progress
 
 _EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum moves p by less than 0.0005
 _BLOCK = 1 << 20  # resampled values held at once
+_RESAMPLED = 1e-8  # seconds of a query in a resample, signs and bootstrap
 _DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
 
 
@@ -382,9 +384,15 @@ def compare_per_query(
         raise InputError(f"A comparison needs two rankings or more; got {len(values)}.")
     if baseline is not None:
         check_word("baseline", baseline, values)
-    pairs = combinations(values, 2) if baseline is None else ((name, baseline) for name in values if name != baseline)
+    pairs = (
+        [*combinations(values, 2)] if baseline is None else [(name, baseline) for name in values if name != baseline]
+    )
     lines = []
-    for first, second in pairs:
+    work = len(pairs) * n_resamples * max(np.size(of_one) for of_one in values.values())
+    job = f"The comparison of {len(pairs)} pairs of rankings with {n_resamples} resamples"
+    remedy = "Compare all with one (baseline), or use fewer (n_resamples)."
+    warn_of_cost(_RESAMPLED * work, job, remedy, "n_resamples")
+    for first, second in progress(pairs, 0, "pairs of rankings"):
         a = values[first]
         b = values[second]
         test = paired_randomization(a, b, n_resamples=n_resamples, random_state=rng)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
 from rankrls._curves import judge_queries
-from rankrls._errors import InputError
+from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
 from rankrls._typing import Array, Index
@@ -24,7 +25,7 @@ from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.pairs import concordance_of_targets
 from rankrls.selection.plans import Plan, QueryPairsPlan, UnitsPlan
 from rankrls.selection.rules import best_within_rounding, reaches
-from rankrls.selection.search import EXTENSIONS, at_open_end, further
+from rankrls.selection.search import EXTENSIONS, at_open_end, further, progress
 from rankrls.survival import survival_pairs
 
 _BATCH = 1 << 24
@@ -104,7 +105,8 @@ def permutation_test(
     The graph of RankRLSCV does not depend on the labels if ``ties="include"``. If queries or pairs are held out
     exactly, the permutations are then targets of one factorization: for 150 items with 3,000 features, 1,000 of them
     took the processor time of about 13 refits, 0.15 s. Everything else is refitted: other estimators, folds of rows,
-    splitters, ``event``, ``positive``, and ``rule="one_se"``.
+    splitters, ``event`` (comparable pairs move with the times), ``positive``, and ``rule="one_se"``. A warning says so
+    before it takes more than a minute, and a bar shows how many are done (``verbose``, or on a terminal).
 
     References
     ----------
@@ -144,7 +146,9 @@ def permutation_test(
         winners, losers = survival_pairs(y[order], np.asarray(event)[order], qid=qid)
         return model.fit_pairs(X, winners, losers, item_id=item_id)
 
+    start = perf_counter()
     fitted(slice(None))
+    seconds = perf_counter() - start
     score = held_out_score(model)
     protocol = model.selection_
     plan: Any = None
@@ -154,7 +158,11 @@ def permutation_test(
         plan = model._query_plan(spec, data)
     shared = plan is not None and _is_shared(model, plan)
     if not shared:
-        permuted[:] = [fitted(orders(1)[0]).best_score_ for _ in permuted]
+        job = f"A fit for each of {n_permutations} permutations"
+        remedy = "Use fewer (n_permutations), or a model with fewer values to choose from."
+        warn_of_cost(seconds * n_permutations, job, remedy, "n_permutations")
+        for k in progress(range(n_permutations), int(vars(model).get("verbose", 0)), "permutations"):
+            permuted[k] = fitted(orders(1)[0]).best_score_
     else:
         y = y.ravel()
         kept = slice(None) if data.kept is None else data.kept

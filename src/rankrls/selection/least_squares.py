@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +25,7 @@ from rankrls._arrays import on_device, to_device_of
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Part, Parts, Setting
 from rankrls._curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError, InputWarning, warn_of_cost
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Mask, Matrix
@@ -49,6 +50,8 @@ from rankrls.numerics.smoother import (
 
 _UNRESOLVED = 1e-11
 """An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""
+_DECOMPOSED = 4e-10
+"""Seconds of a decomposition and hold-out of n rows are about this times n^3."""
 Judge = Callable[[Any, Array], Any]
 """Is given a chunk of a graph and its held-out scores."""
 
@@ -240,6 +243,11 @@ class SignedSolver(PrimalSolver):
         part = self.parts.whole()
         graph, units = part.in_order(folds)
         bounds = np.arange(len(graph.starts)) if units is None else units
+        start = perf_counter()
+        self.path(values)
+        seconds = (perf_counter() - start) * (len(bounds) - 1)
+        job = f"Holding out {len(bounds) - 1} parts, with constrained weights of {len(values)} alphas for each,"
+        warn_of_cost(seconds, job, "Use a few folds (cv), or fewer alphas.", "positive")
         held = hold_out_signed(self.equations, graph, part.X, values, self.signs, units=bounds, means=means)
         return [judge(graph, held)]
 
@@ -280,7 +288,15 @@ class DualSolver(Solver):
 
     @cached_property
     def smoother(self) -> DualSmoother:
-        return self.equations().smoother()
+        equations = self.equations()
+        self._warn_of_cost(self.graph.n_rows)
+        return equations.smoother()
+
+    def _warn_of_cost(self, n: int) -> None:
+        job = f"The decomposition of a kernel matrix of {n} rows"
+        warn_of_cost(
+            _DECOMPOSED * float(n) ** 3, job, "Use SparseRankRLSCV, which needs a few hundred items.", "kernel"
+        )
 
     @cached_property
     def shifted_items(self) -> Matrix:
@@ -316,7 +332,9 @@ class ItemSolver(DualSolver):
     @cached_property
     def smoother(self) -> ItemSmoother:  # type: ignore[override]
         assert isinstance(self.graph, PreferenceGraph)
-        return ItemSmoother.of_kernel(self.kernel(self.shifted_items), self.graph)
+        K = self.kernel(self.shifted_items)
+        self._warn_of_cost(len(K))
+        return ItemSmoother.of_kernel(K, self.graph)
 
     @property
     def item_features(self) -> Matrix:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
@@ -26,6 +27,8 @@ T = TypeVar("T")
 EXTENSIONS = 2
 """How often an automatic grid is continued at an end."""
 _MORE_VALUES = 5
+_BAR: ContextVar[bool] = ContextVar("bar", default=False)
+"""Whether a bar is shown: jobs inside it show none."""
 _LEAST = 1e-11
 """Smallest alpha that is evaluated, relative to the largest."""
 
@@ -175,9 +178,9 @@ def _operations(candidate: Candidate[Any], data: Data) -> float:
 def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iterator[T]:
     """The items one by one. A bar shows how many are done: with ``verbose``, or on a terminal.
 
-    Where there is no terminal, the bar is written once, when everything is done.
+    Where there is no terminal, the bar is written once, when everything is done. Inside another bar there is none.
     """
-    if not (verbose or (sys.stderr is not None and sys.stderr.isatty())):
+    if _BAR.get() or not (verbose or (sys.stderr is not None and sys.stderr.isatty())):
         yield from items
         return
     from rich.console import Console
@@ -185,7 +188,11 @@ def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iter
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=not verbose) as bar:
-        yield from bar.track(items)
+        _BAR.set(True)
+        try:
+            yield from bar.track(items)
+        finally:
+            _BAR.set(False)
 
 
 def check_evaluated(averages: Array) -> None:

@@ -154,7 +154,7 @@ def compare(options: Options, report: Report) -> Result:
         data_path = options.qrels
         qrels, read_runs = _read_runs(options, paths, report)
         runs_by_name = {names[path]: run for path, run in read_runs.items()}
-        with report.working("comparing"):
+        with report.working("comparing", bars=True):
             found = compare_runs(qrels, runs_by_name, measures=options.metrics or RUN_MEASURES, **how)
         about = {"qrels": str(data_path)}
         origin = f"{data_path}, SHA-256 {_digest(data_path)}"
@@ -165,7 +165,7 @@ def compare(options: Options, report: Report) -> Result:
         data, scores = scores_of(options, models, files, options.reading(queries="required", labels="required"), report)
         scores_by_name = {names[path]: scores[path] for path in paths}
         measures = options.metrics or suitable_measures(data.y)
-        with report.working("comparing"):
+        with report.working("comparing", bars=True):
             found = compare_rankings(data.y, scores_by_name, qid=data.qid, docno=data.docids, measures=measures, **how)
         about = {"data": data.summary()}
         origin = f"{data_path}, {data.n_rows} rows, SHA-256 {data.sha256}"
