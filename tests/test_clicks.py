@@ -179,6 +179,14 @@ def test_standard_errors_do_not_depend_on_the_order_of_rows(by_query):
     np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=0.0, atol=1e-9)
 
 
+def test_a_bootstrap_of_a_part_of_the_queries_has_the_same_errors(monkeypatch):
+    X, clicks, position, qid, shown, *_ = clicked(queries=200)
+    whole = estimate_propensities(X, clicks, position, qid=qid, impressions=shown).standard_error
+    monkeypatch.setattr("rankrls.clicks._BOOTSTRAP_ROWS", len(X) // 4)
+    part = estimate_propensities(X, clicks, position, qid=qid, impressions=shown).standard_error
+    assert 0.7 < part[1:].mean() / whole[1:].mean() < 1.4
+
+
 def test_that_rows_count_as_shown_is_said():
     X, clicks, position, qid, shown, *_ = clicked(queries=100, sessions=1)
     assert "every row counts as shown once" in str(estimate_propensities(X, clicks, position, qid=qid))

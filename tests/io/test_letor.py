@@ -73,6 +73,12 @@ def test_a_qid_after_lines_without_one():
         read(b"1 1:1\n1 qid:4 1:1\n")
 
 
+def test_a_block_of_text_without_ids_after_one_with_ids(monkeypatch):
+    monkeypatch.setattr("rankrls.io._rows._BLOCK", 8)
+    with Refusal("the lines before it have one", line=3):
+        load_letor(io.BytesIO(b"1 qid:1 1:1\n1 qid:1 1:1\n1 1:1\n1 1:2\n"))
+
+
 def test_the_first_bad_line_is_reported_whatever_the_threads(monkeypatch):
     rows = [b"1 qid:1 1:%d 2:3" % i for i in range(4000)]
     for bad in (3777, 2500, 123):

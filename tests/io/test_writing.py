@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from hypothesis import given, strategies as st
 from tests.refusals import Refusal
 
-from rankrls.io import atomic_write, load_letor, save_letor, writing as writer
+from rankrls.io import atomic_write, load_letor, load_table, save_letor, save_table, writing as writer
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
 ids = st.text(st.characters(codec="utf-8", exclude_characters=" \t\r\v\f\n#\0"), min_size=1, max_size=6)
@@ -145,3 +145,16 @@ def test_a_failure_in_the_last_steps(tmp_path, step):
         write_new(path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["x"]
+
+
+def test_text_of_single_precision_is_the_float64_that_equals_it(tmp_path):
+    X = np.array([[0.1, 1e-9], [1.0 / 3.0, 3.0]], dtype=np.float32)
+    save_table(tmp_path / "a.csv", X)
+    np.testing.assert_array_equal(load_table(tmp_path / "a.csv", labels="ignored").X, X.astype(np.float64))
+
+
+def test_the_same_table_is_the_same_packed_file_at_any_time(tmp_path, monkeypatch):
+    for name, now in (("a.csv.gz", 1e9), ("b.csv.gz", 1.5e9)):
+        monkeypatch.setattr("time.time", lambda now=now: now)
+        save_table(tmp_path / name, [[1.0], [2.0]])
+    assert (tmp_path / "a.csv.gz").read_bytes() == (tmp_path / "b.csv.gz").read_bytes()

@@ -113,7 +113,6 @@ FAULTS = [
         "selection/test_folds.py",
         ("table.weight[test] / chance[test]", "table.weight[test]"),
         ("np.bincount(component, data.preferences.strength != 0.0)", "np.bincount(component)"),
-        ("np.bincount(first, won, n) - np.bincount(second, won, n)", "np.bincount(first, won, n)"),
         ("(inside * (inside - 1.0)).sum(axis=1)", "(inside * inside).sum(axis=1)"),
     ),
     *_planted(
@@ -123,8 +122,7 @@ FAULTS = [
     ),
     *_planted(
         "selection/folds.py",
-        "models/test_invariances.py::test_rows_of_weight_zero_do_not_exist "
-        "selection/test_search.py::test_training_rows_that_repeat_or_leave_rows_out_are_taken_as_they_are",
+        "selection/test_search.py::test_given_folds_number_the_rows_of_weight_zero_too",
         ("number_left = np.cumsum(data.kept) - 1", "number_left = np.arange(m)"),
     ),
     *_planted(

@@ -7,6 +7,7 @@ list too: the exit code, and the first test that failed.
 import json
 import os
 import sys
+from contextlib import suppress
 
 os.environ |= {"SCIPY_ARRAY_API": "1", "OPENBLAS_NUM_THREADS": "1"}  # as tests/conftest.py, before numpy
 
@@ -61,5 +62,5 @@ for line in sys.stdin:
         run_pytest(*json.loads(line), failure)
     os.close(failure)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    with os.fdopen(answer) as file:
+    with os.fdopen(answer) as file, suppress(BrokenPipeError):  # whoever asked may be gone
         print(json.dumps([code, file.read()]), flush=True)

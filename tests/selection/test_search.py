@@ -148,6 +148,17 @@ def test_training_rows_that_repeat_or_leave_rows_out_are_taken_as_they_are():
         np.testing.assert_allclose(model.cv_results_["mean_score"], refit_curve([(train, test)]))
 
 
+def test_given_folds_number_the_rows_of_weight_zero_too():
+    w = np.where(np.arange(len(Y)) % 4 == 1, 0.0, W)
+    kept = np.flatnonzero(w)
+    folds = [*KFold(3, shuffle=True, random_state=1).split(X)]
+    model = RankRLSCV(ALPHAS, cv=folds).fit(X, Y, qid=QID, sample_weight=w)
+    number = np.cumsum(w > 0.0) - 1
+    own = [tuple(number[np.intersect1d(rows, kept)] for rows in fold) for fold in folds]
+    alone = RankRLSCV(ALPHAS, cv=own).fit(X[kept], Y[kept], qid=QID[kept], sample_weight=w[kept])
+    np.testing.assert_allclose(model.cv_results_["mean_score"], alone.cv_results_["mean_score"])
+
+
 def test_precomputed_kernels_are_cut_on_both_sides():
     K = X @ X.T
     w = W.copy()
