@@ -308,24 +308,18 @@ def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> 
     winners, losers = numbers.reshape(2, -1)
     inside = replace(graph, winners=winners, losers=losers, n_items=len(keys))
     right = inside.transposed(inside.target)[:, 0] - inside.laplacian(scores[items])
-    laplacian = inside.matrix.tocoo()
-    counts = np.bincount(owners, minlength=n_groups)
-    starts = lengths_to_starts(counts)
-    row, column = laplacian.coords
-    local = column - starts[owners[row]]
+    counts = np.bincount(owners)
+    firsts = lengths_to_starts(counts)[:-1]
     out = np.empty(len(keys))
     for k in np.unique(counts).tolist():
-        ours = counts == k
-        places = starts[:-1][ours][:, None] + np.arange(k)
-        some = ours[owners[row]]
-        which = (np.cumsum(ours) - 1)[owners[row[some]]]
-        own = np.zeros((len(places), k, k))
-        own[which, row[some] - starts[owners[row[some]]], local[some]] = laplacian.data[some]
-        for block in np.array_split(np.arange(len(places)), max(1, places.size * Z.shape[1] // _BLOCK)):
-            numbers = items[places[block]]
-            shape = (*numbers.shape, Z.shape[1])
-            features = dense_rows(Z, numbers.ravel()).reshape(shape)
-            between = turned[numbers] @ features.transpose(0, 2, 1)
-            rest = right[places[block]]
-            out[places[block]] = np.linalg.solve(np.eye(k) - own[block] @ between, rest[:, :, None])[:, :, 0]
+        places = firsts[counts == k][:, None] + np.arange(k)
+        size = max(1, _BLOCK // (k * Z.shape[1]))
+        for a in range(0, len(places), size):
+            some = places[a : a + size]
+            flat = some.ravel()
+            features = dense_rows(Z, items[flat]).reshape(len(some), k, -1)
+            between = turned[items[some]] @ features.transpose(0, 2, 1)
+            product = inside.matrix[flat][:, flat] @ between.reshape(-1, k)  # group by group
+            left = np.eye(k) - product.reshape(between.shape)
+            out[some] = np.linalg.solve(left, right[some][:, :, None])[:, :, 0]
     return sparse.csr_array((out, (owners, items)), shape=(n_groups, m))
