@@ -58,7 +58,7 @@ class Located(Exception):  # noqa: N818
 
     def replace(self, **facts: Any) -> Self:
         """A copy with another message or other facts."""
-        return type(self)(**{name: getattr(self, name) for name in _FACTS} | facts)
+        return type(self)(**{name: vars(self)[name] for name in _FACTS} | facts)
 
     def with_setting(self, name: str, value: Any) -> Self:
         """A copy that advises another value of a parameter."""

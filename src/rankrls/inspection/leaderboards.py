@@ -66,7 +66,7 @@ class Leaderboard(Shown):
         """The table by columns, such as ``pandas.DataFrame`` takes."""
         ranks = np.arange(1, len(self.item) + 1)
         names = ("item", "rating", "low", "high", "best_rank", "worst_rank", "votes")
-        return {"rank": ranks} | {name: getattr(self, name) for name in names}
+        return {"rank": ranks} | {name: vars(self)[name] for name in names}
 
     @property
     def head(self) -> list[str]:

@@ -139,7 +139,7 @@ class StagePath:
 
     def at(self, stage: int) -> Self:
         """The path up to a stage."""
-        rest = {f.name: getattr(self, f.name)[: stage + 1] for f in fields(self)[2:]}
+        rest = {f.name: vars(self)[f.name][: stage + 1] for f in fields(self)[2:]}
         return replace(self, indices=self.indices[:stage], coefficients=self.coefficients[:stage, :stage], **rest)
 
 

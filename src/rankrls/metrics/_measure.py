@@ -210,12 +210,12 @@ class Measure:
 
     def _given(self) -> dict[str, Any]:
         """The single choices that were made."""
-        values = {name: getattr(self, name) for name in CHOICES}
+        values = {name: vars(self)[name] for name in CHOICES}
         return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
         """As it was written, without what was left at its default; an estimator's repr holds one."""
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = {f.name: vars(self)[f.name] for f in fields(self)}
         if self.convention == "letor":
             del given["convention"]
         return f"Measure({', '.join(f'{name}={value!r}' for name, value in given.items() if value is not None)})"

@@ -129,7 +129,7 @@ class SelectedFeatures(Shown):
     def records(self) -> list[Values]:
         """The table by rows, such as ``pandas.DataFrame`` takes; None for NaN."""
         names = ("feature", "name", "weight", "held_out", "gain")
-        values = zip(*(getattr(self, name).tolist() for name in names), strict=True)
+        values = zip(*(vars(self)[name].tolist() for name in names), strict=True)
         return [
             {name: None if value != value else value for name, value in zip(names, row, strict=True)} for row in values
         ]

@@ -388,7 +388,7 @@ class PreferenceGraph(SortedRows):
 
     def _subset(self, rows: Matrix) -> PreferenceGraph:
         names = ("rows", "winners", "losers", "strength", "weights")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+        return replace(self, **{name: vars(self)[name][rows] for name in names})
 
     def read(self, X: Matrix) -> tuple[Array, None]:
         """Differences of winners and losers, (p, n); there are no means."""

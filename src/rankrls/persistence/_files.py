@@ -184,7 +184,7 @@ def _check_predicts(model: Any, size: int) -> None:
     """Refuse a model, in so many bytes, that does not give finite scores to rows of zeros and ones."""
     final = _ranker(model)
     first = steps_of(model)[0]
-    items = getattr(final, "X_fit_", None)
+    items = vars(final).get("X_fit_")
     if items is not None and items.shape[1] != final.n_features_in_:
         problem = f"The model claims to have {final.n_features_in_} features, but its items have {items.shape[1]}."
         raise InputError(problem, parameter="model")
@@ -206,33 +206,34 @@ def _described(model: Any) -> dict[str, Any]:
     """What a model says of itself; see :func:`read_info`."""
     *before, final = steps_of(model)
     first = [*before, final][0]
+    known = vars(final)
     encodes = isinstance(first, TableEncoder)
-    names = first.get_feature_names_out() if encodes else getattr(first, "feature_names_in_", None)
-    primal = getattr(final, "coef_", None)
-    dual = getattr(final, "dual_coef_", None)
+    names = first.get_feature_names_out() if encodes else vars(first).get("feature_names_in_")
+    primal = known.get("coef_")
+    dual = known.get("dual_coef_")
     coefficients = dual if primal is None else primal.T  # one column a target
-    kernel = getattr(final, "_kernel_", None)
+    kernel = known.get("_kernel_")
     found = {
         "estimator": type(final).__name__,
         "steps": [type(step).__name__ for step in before],
         "parameters": final.get_params(deep=False),
-        "alpha": getattr(final, "alpha_", None),
+        "alpha": known.get("alpha_"),
         "kernel": kernel
         and {"name": kernel.name, **{name: getattr(kernel, name) for name in kernel_parameters(kernel.name)}},
         "n_queries": int(final.n_queries_),
-        "n_features": getattr(final, "n_features_in_", None),
+        "n_features": known.get("n_features_in_"),
         "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),
         "n_training_items": None if primal is not None or dual is None else int(dual.shape[0]),
         "selection": None,
-        "examination": getattr(final, "propensities_", None) and final.propensities_.as_dict(),
+        "examination": known.get("propensities_") and final.propensities_.as_dict(),
     }
-    if hasattr(final, "selection_"):
+    if "selection_" in known:
         found["selection"] = {
             "how": final.selection_,
             "measure": str(final.scoring),
             "value": final.best_score_,
             "standard_error": final.best_score_error_,
-            "rule": getattr(final, "rule", None),
+            "rule": known.get("rule"),
             "chosen": final.best_params_,
         }
     if selects_features(final):

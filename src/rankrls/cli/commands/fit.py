@@ -69,7 +69,7 @@ def cv(options: Options, report: Report) -> Result:
     held_out_score(found.estimator)
     estimator = found.estimator
     curve = _records(found.estimator.cv_results_)
-    best = getattr(estimator, "best_index_", None)
+    best = vars(estimator).get("best_index_")
     if best is None:
         best = [entry["alpha"] for entry in curve].index(estimator.alpha_)
     result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
@@ -128,9 +128,9 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
             "how": found.protocol or None,
             "measure": found.measure,
             "convention": options.tool,
-            "rule": getattr(estimator, "rule", None),
+            "rule": vars(estimator).get("rule"),
             "value": score,
-            "standard_error": getattr(estimator, "best_score_error_", None),
+            "standard_error": vars(estimator).get("best_score_error_"),
             "optimism": bias,
         },
         "measures": {
@@ -140,9 +140,9 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         "seconds": found.report.seconds,
         "notes": found.report.notes,
     }
-    if hasattr(estimator, "propensities_"):
+    if "propensities_" in vars(estimator):
         out["examination"] = estimator.propensities_.as_dict()
-    if hasattr(estimator, "results_"):
+    if "results_" in vars(estimator):
         out |= {"models": _records(estimator.results_), "skipped": estimator.skipped_}
     return out
 
@@ -153,17 +153,17 @@ def _held_out(found: Study) -> tuple[float, float]:
     ``best_score_`` of AutoRankRLS is corrected already.
     """
     estimator = found.estimator
-    score = float(getattr(estimator, "best_score_", np.nan))
-    bias = float(getattr(estimator, "optimism_", np.nan))
+    score = float(vars(estimator).get("best_score_", np.nan))
+    bias = float(vars(estimator).get("optimism_", np.nan))
     if np.isnan(bias) or found.options.method == "auto":
         return score, bias
-    greater = getattr(getattr(estimator, "scoring", None), "greater_is_better", False)
+    greater = getattr(vars(estimator).get("scoring"), "greater_is_better", False)
     return score - bias if greater else score + bias, bias
 
 
 def _text(found: Study) -> list[str]:
     """What follows the tables: the examination of positions if labels are clicks, and what the printed score is."""
-    known = getattr(found.estimator, "propensities_", None)
+    known = vars(found.estimator).get("propensities_")
     bias = _held_out(found)[1]
     text = [] if known is None else [f"Examination by position\n{known}\n\n"]
     if not np.isnan(bias):
@@ -173,8 +173,9 @@ def _text(found: Study) -> list[str]:
 
 def _chosen(estimator: Any) -> dict[str, Any]:
     """What was chosen, and what it came to."""
-    chosen = dict(getattr(estimator, "best_params_", {}))
-    reached = {name: getattr(estimator, f"{name}_") for name in _REACHED if hasattr(estimator, f"{name}_")}
+    known = vars(estimator)
+    chosen = dict(known.get("best_params_", {}))
+    reached = {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known}
     return chosen | reached | chosen
 
 
@@ -239,7 +240,7 @@ def _choice_table(found: Study) -> Table:
     score = _held_out(found)[0]
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([f"held-out {found.measure}", show(score, getattr(estimator, "best_score_error_", None))])
+    rows.append([f"held-out {found.measure}", show(score, vars(estimator).get("best_score_error_"))])
     title = f"Chosen by {found.protocol}, from {len(estimator.cv_results_['mean_score'])} candidates"
     return Table(title, ["", ""], rows, left=2)
 
