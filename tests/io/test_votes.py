@@ -85,6 +85,11 @@ def test_an_item_called_like_a_word_is_meant_itself():
     assert votes.items[votes.winners].tolist() == ["left"]
 
 
+def test_a_column_called_like_a_word_is_meant_itself():
+    votes = read("b,a,pick\nowl,crow,a\n", left="b", right="a", preferred="pick")
+    assert votes.items[votes.winners].tolist() == ["crow"]
+
+
 def test_winners_and_losers_with_strength_and_weight():
     text = "good;bad;by;counts;who\nowl;crow;2;1;ann\njay;owl;0;0.5;bob\n"
     votes = read(text, winner="good", loser="bad", strength="by", weight="counts", group="who")

@@ -376,3 +376,10 @@ def test_columns_whose_weights_the_iteration_does_not_reach_are_warned_of_once(k
     assert len(caught) == 1
     assert caught[0].filename == __file__
     CGRankRLS(random_state=0).fit(kind(X / X.std(axis=0)), y, qid=np.arange(200) // 10)
+
+
+def test_the_held_out_fifth_follows_from_the_ids_of_queries():
+    order = np.argsort(-QID, kind="stable")
+    one = CGRankRLS((0.1, 10.0), random_state=0).fit(X, Y, qid=QID)
+    other = CGRankRLS((0.1, 10.0), random_state=0).fit(X[order], Y[order], qid=QID[order])
+    np.testing.assert_allclose(other.validation_surface_, one.validation_surface_, rtol=1e-6)

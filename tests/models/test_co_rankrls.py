@@ -99,6 +99,15 @@ def test_weights_are_repetitions():
     np.testing.assert_allclose(found - found.mean(), expected - expected.mean(), atol=1e-8)
 
 
+def test_automatic_agreements_follow_the_scale_of_the_kernels():
+    X, y, qid = made()[:3]
+    ours, tenfold = (
+        np.unique(CoRankRLS(n_views=2).fit(Z, y, qid=qid).cv_results_["mu"].astype(float)) for Z in (X, 10.0 * X)
+    )
+    np.testing.assert_allclose(ours / ours[0], [1.0, 10.0, 100.0, 1000.0])
+    np.testing.assert_allclose(tenfold, ours / 100.0, rtol=1e-5)
+
+
 def test_mu_and_alpha_are_the_best_of_all():
     X, y, qid = made(5, queries=20, scored=8)
     model = CoRankRLS(mu=(0.01, 0.1, 1.0), n_views=4).fit(X, y, qid=qid)
