@@ -161,7 +161,7 @@ class Data(ABC):
     Attributes
     ----------
     X : ndarray, csr_array, LinearOperator or list
-        Items that count: those of weight zero are gone, but for a LinearOperator, which cannot be cut.
+        Items of positive weight; a LinearOperator keeps all of them, since it cannot be cut.
     kept : ndarray of shape (rows given,), bool, or None
         Which of the rows that were given these are, if not all.
     has_qid : bool
@@ -170,7 +170,7 @@ class Data(ABC):
         Whether there is one target that came as a vector.
     features : Features
     propensities : Propensities or None
-        Of the positions of clicks, of which the labels and weights were made.
+        Propensities by which clicks became labels and weights.
     like : array or None
         An array of the library that the results are moved to, if that is not X's.
     """
@@ -196,7 +196,7 @@ class Data(ABC):
     @property
     @abstractmethod
     def n_units(self) -> int:
-        """What is held out and evaluated: items, or preferences."""
+        """Rows of Y, or preferences: what :meth:`take` counts."""
 
     @property
     @abstractmethod
@@ -277,7 +277,7 @@ class DataInMemory(Data):
 
     @abstractmethod
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
-        """The curve of scores (items, values, targets) of the items, of which equal ones are made equal."""
+        """The curve of scores (items, values, targets). Scores that differ only by rounding are made equal in place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -421,7 +421,7 @@ class PreferredItems(DataInMemory):
         return 1
 
     def settings(self, given: Settings) -> Settings:
-        """Labels play no part."""
+        """One graph: preferences have no ties or balance to choose."""
         return ((Setting(), {}),)
 
     def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
@@ -460,9 +460,6 @@ class PreferredItems(DataInMemory):
         """The items of some preferences, ascending, and these preferences between them alone, without features."""
         items, table = self.preferences.among_own_items(units)
         return items, replace(self, X=None, preferences=table, identity=self.identity[items])
-
-
-Comparisons = LabelledItems | PreferredItems
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ class Curve:
     Attributes
     ----------
     mean, error : ndarray of shape (values,)
-        The measure, and its standard error over the evaluated blocks; NaN for one ranking.
+        The measure, and its standard error over the evaluated blocks; NaN if there is only one.
     values : ndarray of shape (blocks, values), optional
         The measure of each query or block.
     interval : ndarray of shape (2, values), optional
@@ -78,7 +78,7 @@ def _side_by_side(a: Array | None, b: Array | None) -> Array | None:
 def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: Array | None, scores: Array) -> Curve:
     """Evaluate scores (items, values, targets) of items with labels Y, (items, targets).
 
-    Of computed scores, those of a query that differ by rounding only are made equal, in ``scores`` itself. Several
+    Scores of one query that differ only by rounding are made equal: this changes ``scores``. Several
     targets are averaged query by query.
     """
     for t in range(scores.shape[2]):
@@ -196,7 +196,8 @@ def of_item_folds(
 def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
     """The a of ``P(first preferred) = 1 / (1 + exp(-a margin))`` that fits preferences best; a tie is half of both.
 
-    Outcomes are drawn together a little, as by Platt (1999), so that a is finite where every preference is predicted.
+    Outcomes are shrunk slightly towards one half (Platt 1999), so that a is finite even if every preference is
+    predicted correctly.
     """
     size = float(np.sqrt(np.mean(margins**2)))
     if size == 0.0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
@@ -136,3 +137,13 @@ def require_extra(what: str, extra: str, *modules: str) -> Any:
         raise MissingPackageError(
             f"{what} needs {package}, which is not installed: python -m pip install 'rankrls[{extra}]'."
         ) from None
+
+
+def warn_user(warning: Warning) -> None:
+    """Issue a warning at the line of a user's code: behind the frames of this library and of scikit-learn."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("rankrls.", "sklearn.")):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(warning, stacklevel=level)

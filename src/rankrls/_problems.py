@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 import numpy as np
 
 from rankrls._comparisons import Data
+from rankrls._curves import Curve
 from rankrls._typing import Array, Index, Mask
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
@@ -58,7 +59,7 @@ class Problem(ABC, Generic[S]):
     def lost_feature(self) -> int | None:
         return None
 
-    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Any:
+    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve | None:
         """Every value evaluated with held-out units, each by itself or in folds, without refitting.
 
         None if only refits can give it.
@@ -66,11 +67,17 @@ class Problem(ABC, Generic[S]):
         return None
 
     def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array] | None:
-        """Margins (preferences, values) of the second preferences of each fold, fitted to the first; None likewise."""
+        """Margins (preferences, values) of the second preferences of each fold, fitted to the first.
+
+        None if only refits can give them.
+        """
         return None
 
     def scores_without(self, blocks: Sequence[Any], values: Array) -> Array | None:
-        """Scores of the rows of each block by the model of all others, (rows, values, targets); None likewise."""
+        """Scores of the rows of each block by the model of all others, (rows, values, targets).
+
+        None if only refits can give them.
+        """
         return None
 
     def unresolved(self, values: Array) -> Mask:

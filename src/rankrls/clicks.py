@@ -7,7 +7,6 @@ fitted on clicks as they are repeats the old ranking.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 
 from rankrls._checks import check_finite, numbers_of, refuse_where, vector_of
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._shown import Shown, table_text
@@ -367,4 +366,4 @@ def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
     if whole > 0.0 and left < (1.0 - CONFOUNDED) * whole:
         problem = f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
         problem += "can hardly be separated. Pass known propensities, or shuffle some results."
-        warnings.warn(InputWarning(problem, parameter="position"), stacklevel=3)
+        warn_user(InputWarning(problem, parameter="position"))

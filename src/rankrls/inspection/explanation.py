@@ -17,7 +17,7 @@ from rankrls._shown import Shown, head_rows, table_text
 from rankrls._typing import Array
 from rankrls.metrics._scorer import final_step_inputs, unwrapped
 from rankrls.models._pipelines import fitted_ranker, item_scores, linear_weights, names_of_features
-from rankrls.models.intake import check_matrix, check_no_extra_qid
+from rankrls.models.intake import check_matrix, check_qid_given
 from rankrls.ranking import Ranking, rank_scores
 
 
@@ -79,7 +79,7 @@ def explain(
     """
     final = fitted_ranker(model)
     weights = linear_weights(final, target, "there are no contributions of features to add up.")
-    check_no_extra_qid(final.fitted_with_qid_, qid, "explain")
+    check_qid_given(final.fitted_with_qid_, qid, "explain")
     names = names_of_features(model, feature_names, len(weights))
     _, Z = final_step_inputs(model, X, qid)
     Z = check_matrix(final, Z, final._accepts)

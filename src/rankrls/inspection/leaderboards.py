@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +11,7 @@ from scipy import sparse
 from scipy.linalg import cholesky, lapack
 from scipy.special import stdtrit
 
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, Index, Mask, Matrix
@@ -204,7 +203,7 @@ def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
     if len(sizes) > 1:
         problem = f"The votes fall into {len(sizes)} sets of items, the largest of {sizes.max()}, with no vote between."
         remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set by itself."
-        warnings.warn(InputWarning(f"{problem} {remedy}", parameter="winners"), stacklevel=3)
+        warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple
-from warnings import warn
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._cells import cell_number
 from rankrls._checks import check_word
-from rankrls._errors import InputWarning
+from rankrls._errors import InputWarning, warn_user
 from rankrls._missing import MISSING
 from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, check_column, find_columns
@@ -112,10 +111,7 @@ def load_table(
     """
     table = read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, dtype)
     if conflict := conflict_text(table):
-        warn(
-            InputWarning(f"{conflict} rankrls.io.resolve_conflicts keeps one row of each.", file=table.path),
-            stacklevel=2,
-        )
+        warn_user(InputWarning(f"{conflict} rankrls.io.resolve_conflicts keeps one row of each.", file=table.path))
     return table
 
 

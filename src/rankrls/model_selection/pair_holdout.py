@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems, PreferredItems
-from rankrls._errors import InputError
+from rankrls._errors import InputError, warn_user
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, Index
 from rankrls.model_selection.query_holdout import checked_spec, labelled_data
@@ -169,7 +168,7 @@ def leave_pair_out(
     candidate = next(spec.candidates(data))
     problem = candidate.problem(data)
     if problem.lost_feature is not None:
-        warnings.warn(lost_feature_warning(data, problem.lost_feature), stacklevel=2)
+        warn_user(lost_feature_warning(data, problem.lost_feature))
     grid = problem.axis() if auto else grid
     hold_out: Any = query_concordance if event is None else preference_concordance
     try:

@@ -16,7 +16,7 @@ from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, IdsLike, Index, ItemsLike, Values, VectorLike
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
-from rankrls.models.intake import check_no_extra_qid
+from rankrls.models.intake import check_qid_given
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import TableEncoder
 
@@ -36,7 +36,7 @@ def fitted_ranker(model: Any) -> Ranker:
 def item_scores(model: Any, X: ItemsLike, qid: IdsLike | None, what: str, target: int | None = None) -> Array:
     """One score a row, (m,), by a model that is refused to compare items of different queries."""
     final = fitted_ranker(model)
-    check_no_extra_qid(final.fitted_with_qid_, qid, what)
+    check_qid_given(final.fitted_with_qid_, qid, what)
     scores = np.asarray(predict_by_query(model, X, qid), dtype=np.float64)
     if scores.ndim == 1:
         return scores

@@ -371,7 +371,7 @@ class AutoSpec(Spec[Solutions]):
             return fitted
         reasons = "; ".join(f"{name} ({reason})" for name, reason in skipped.items())
         problem = f"{len(skipped)} of {len(skipped) + len(tried)} models were skipped: {reasons}."
-        return fitted.told(InputWarning(problem))
+        return fitted.with_warnings(InputWarning(problem))
 
     def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
         """Every family on every scale, the simplest first; and why some could not be fitted."""

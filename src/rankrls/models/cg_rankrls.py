@@ -347,7 +347,7 @@ class CGSpec(Spec[Solutions]):
             selection_=described(plan.description, data),
             held_out_scores_=None,
         )
-        return fitted if warning is None else fitted.told(warning)
+        return fitted if warning is None else fitted.with_warnings(warning)
 
     def _at_edge(self, surface: Surface) -> bool:
         """Whether the choice is at an end of three or more alphas, and its neighbour is not equally good."""

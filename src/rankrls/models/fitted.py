@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -14,7 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._problems import Solutions
 from rankrls._typing import Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
@@ -64,7 +63,7 @@ class Fitted:
     attributes : mapping
         The estimator's attributes, by name.
     warnings : tuple of Warning
-        What users are told of the result.
+        Warnings to show the user.
     """
 
     data: Data
@@ -80,7 +79,7 @@ class Fitted:
         basis: Basis | None = None,
         **more: object,
     ) -> Fitted:
-        """Attributes of the data, of a function of items and of its basis, and more of one's own."""
+        """The attributes that follow from the data, scorer, kernel and basis, and further ones by name."""
         known = {**_of_data(data), **more}
         if scorer is not None:
             known |= _of_function(data, scorer)
@@ -95,18 +94,18 @@ class Fitted:
         """The same with more attributes."""
         return replace(self, attributes={**self.attributes, **more})
 
-    def told(self, *warnings: Warning) -> Fitted:
+    def with_warnings(self, *warnings: Warning) -> Fitted:
         """The same with more warnings."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
     def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
-        """The same with what was chosen, and how; ``data`` were held out."""
+        """A copy with what was chosen, and how; held-out scores are those of the rows of ``data``."""
         told = self.warnings
         if found.lost_feature is not None:
             told = (*told, lost_feature_warning(data, found.lost_feature))
         held_out = {} if found.best_scores is None else data.held_out_attributes(found.best_scores)
         choice = {**choice_attributes(found, plan.description, data), **held_out}
-        # what a solver knows better of the choice stays
+        # attributes that the solver sets itself take precedence
         return replace(self, attributes={**choice, **self.attributes}, warnings=told)
 
 
@@ -125,11 +124,11 @@ class FittedAttributes(BaseEstimator):
             check_format(version, f"The pickled {type(self).__name__}")
         super().__setstate__(attributes)
 
-    def _set_fitted(self, fitted: Fitted, stacklevel: int = 4) -> Self:
+    def _set_fitted(self, fitted: Fitted) -> Self:
         """Set the attributes of a fit that has succeeded, and warn of what users are told."""
         self._set_attributes(fitted.attributes)
         for warning in fitted.warnings:
-            warnings.warn(warning, stacklevel=stacklevel)
+            warn_user(warning)
         return self
 
     def _set_attributes(self, attributes: Params) -> Self:
@@ -203,7 +202,7 @@ def choice_attributes(found: SearchState[Solutions], description: str, data: Dat
         "optimism_": search_bias(found),
         "cv_results_": found.table(),
         "selection_": described(description, data),
-        "query_scores_": None if by_item else found.best_values,
+        "query_scores_": None if by_item else found.best_block_scores,
         "held_out_scores_": None,
     }
 

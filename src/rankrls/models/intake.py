@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -18,7 +17,7 @@ from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
 from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
 from rankrls._curves import judged_queries
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._problems import Solutions
@@ -153,13 +152,13 @@ def preferred_items(
 
 
 def warn_of_one_ranking(spec: Spec[Solutions], data: LabelledItems) -> None:
-    """Warn if positions of one ranking of all rows decide: its folds have other positions than any query has."""
+    """Warn if a measure of positions chooses on one ranking of all rows, whose folds have other positions."""
     measure = spec.measure
     if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
         return
     problem = f"Without qid, {measure} looks at the first positions of one ranking of all {data.n_rows} rows."
     remedy = "Pass qid, or choose by pairs (scoring)."
-    warnings.warn(InputWarning(f"{problem} {remedy}", parameter="qid"), stacklevel=4)
+    warn_user(InputWarning(f"{problem} {remedy}", parameter="qid"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,7 +175,7 @@ class Validation:
         return self.X is not None or self.y is not None or self.qid is not None
 
 
-def validation_items(spec: Spec[Solutions], data: Data, validation: Validation, cv: ExactFoldsLike) -> Plan | None:
+def validation_plan(spec: Spec[Solutions], data: Data, validation: Validation, cv: ExactFoldsLike) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if not validation.given:
         return None
@@ -223,7 +222,7 @@ class _FeatureCheck(BaseEstimator):
 def check_features(
     name: str, accepts: Accepts, kind: XKind, X: ItemsLike, seen: Features | None, *, signed: bool = False
 ) -> tuple[Matrix, Features]:
-    """Items to fit, checked, and their features; those that were ``seen``, if any."""
+    """Checked items to fit, and their features, which must be those of ``seen`` if it is given."""
     holder = type(name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn name the class
     checked = check_items(holder, X, kind, accepts, name=name, reset=seen is None, fits=True, signed=signed)
     return checked, holder.features
@@ -340,7 +339,7 @@ def _refuse_dates(X: ItemsLike) -> None:
 
 
 def _refuse_text(X: ItemsLike, error: ValueError) -> None:
-    """An error about the first cell that is text, if there is one: scikit-learn's names no place."""
+    """Raise an error about the first cell of text, with its row and column, which scikit-learn's does not name."""
     cells = np.asarray(X)
     for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
         try:
@@ -393,8 +392,8 @@ def check_weights(sample_weight: VectorLike | None, m: int) -> Array | None:
     return weights
 
 
-def check_no_extra_qid(fitted_with_qid: bool, qid: IdsLike | None, what: str) -> None:
-    """A model of queries cannot be judged as if everything were one query."""
+def check_qid_given(fitted_with_qid: bool, qid: IdsLike | None, what: str) -> None:
+    """Refuse to rank or score without qid if the model was fitted with it."""
     if fitted_with_qid and qid is None:
         raise InputError(
             f"This model was fitted with qid, but {what} was called without: scores of different queries cannot be "

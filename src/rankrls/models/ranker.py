@@ -27,10 +27,10 @@ from rankrls.models.intake import (
     Clicks,
     Validation,
     check_items,
-    check_no_extra_qid,
+    check_qid_given,
     labelled_items,
     preferred_items,
-    validation_items,
+    validation_plan,
     warn_of_one_ranking,
 )
 from rankrls.models.spec import Accepts, Spec, XKind
@@ -155,7 +155,7 @@ class Ranker(RegressorMixin, FittedAttributes):
             Position of each row in its query, from 1 for the highest score; ties keep row order.
         """
         check_is_fitted(self)
-        check_no_extra_qid(self.fitted_with_qid_, qid, "rank")
+        check_qid_given(self.fitted_with_qid_, qid, "rank")
         return rank_positions(to_host(self.predict(X)), qid=qid)
 
     def score(
@@ -178,7 +178,7 @@ class Ranker(RegressorMixin, FittedAttributes):
             The weight of a pair is the product of its rows' weights.
         """
         check_is_fitted(self)
-        check_no_extra_qid(self.fitted_with_qid_, qid, "score")
+        check_qid_given(self.fitted_with_qid_, qid, "score")
         scores = to_host(self.predict(X))
         if self._accepts.missing_labels:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
@@ -200,7 +200,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         return html + selected_features(self)._repr_html_() if selects_features(self) else html
 
     def __sklearn_is_fitted__(self) -> bool:
-        """Not so after a fit that failed, although that may have set ``n_features_in_``."""
+        """False after a failed fit."""
         return "n_queries_" in vars(self)
 
     def __sklearn_tags__(self) -> Tags:
@@ -344,7 +344,7 @@ class Chooses(ChosenAttributes, Ranker):
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
         warn_of_one_ranking(spec, data)
-        plan = validation_items(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._query_plan(spec, data)
+        plan = validation_plan(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._query_plan(spec, data)
         return self._set_fitted(spec.fit(data, plan))
 
     @refuse_foreign_arguments
@@ -394,7 +394,7 @@ class Chooses(ChosenAttributes, Ranker):
         spec = self._spec().for_preferences()
         data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
         data = with_new(data, new)
-        plan = validation_items(spec, data, Validation(X_val, y_val), self.cv) or self._preference_plan(spec, data)
+        plan = validation_plan(spec, data, Validation(X_val, y_val), self.cv) or self._preference_plan(spec, data)
         return self._set_fitted(spec.fit(data, plan))
 
     def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan | None:

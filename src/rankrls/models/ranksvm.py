@@ -100,7 +100,7 @@ class RankSVMSpec(Spec[PathSolutions[Minimum]]):
             objective_=minimum.value,
             dual_gap_=minimum.gap,
         )
-        return fitted if minimum.status == "converged" else fitted.told(self._not_converged(minimum))
+        return fitted if minimum.status == "converged" else fitted.with_warnings(self._not_converged(minimum))
 
     def _not_converged(self, minimum: Minimum) -> NotConverged:
         """That a solution is not the minimum."""

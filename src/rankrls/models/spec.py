@@ -17,9 +17,9 @@ from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
 from rankrls._typing import Array, Index, Matrix, Params, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
 from rankrls.models.fitted import Fitted
-from rankrls.models.parameters import Feature, KernelLike, Positive, Scoring, Several, combinations, options
+from rankrls.models.parameters import Feature, KernelLike, Positive, Several, combinations, options
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
 from rankrls.selection.plans import Plan
@@ -113,7 +113,7 @@ class KernelGrid:
         return "kernel" if special == ["precomputed"] else "objects"
 
     def resolved(self, X: Matrix) -> list[tuple[Kernel, Values]]:
-        """Every kernel with its default parameters filled in from X, and what it chooses."""
+        """Every kernel with its default parameters filled in from X, and the parameter values that it stands for."""
         found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
         for values in combinations(self.values):
             kernel = resolve_kernel(
@@ -126,7 +126,7 @@ class KernelGrid:
 
 
 def graph_settings(ties: Several[str], balance: Several[str], regression_weight: float) -> Settings:
-    """Every graph that an estimator's parameters ask for, and what it chooses."""
+    """Every graph that an estimator's parameters ask for, and the parameter values that it stands for."""
     beta = float(regression_weight)
     both = combinations({"ties": ties, "balance": balance})
     return tuple((Setting(**values, regression_weight=beta), values) for values in both)
@@ -192,7 +192,7 @@ class Spec(ABC, Generic[S]):
     signed : bool
         Whether weights have constrained signs.
     regression_weight : float
-        The part of the loss that is regression; only without one must labels order something.
+        The share of the loss that is regression. If it is 0, some query must hold two different labels.
     grid : ndarray or None
         Values of the problem's parameter, the simplest model first; None for an automatic grid. An estimator that
         chooses nothing has one value.
@@ -231,7 +231,7 @@ class Spec(ABC, Generic[S]):
         """The attributes of the model that was solved for or chosen."""
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        """The one way: with a plan the best candidate and value, without one the only ones."""
+        """Fit the data: with a plan, its best candidate and value; without one, the only candidate and value."""
         if plan is None:
             return self.fitted(data, self.solve(data))
         return self.chosen(data, plan, self.search(data, plan))
@@ -244,7 +244,7 @@ class Spec(ABC, Generic[S]):
         """The attributes of what a search has found."""
         assert found.candidate is not None
         assert found.solutions is not None
-        solved = Solved(found.candidate, found.solutions, found.best_value, found.lost_feature, found)
+        solved = Solved(found.candidate, found.solutions, found.best_value, found)
         return self.fitted(data, solved).chosen_by(plan, data, found)
 
     def solve(self, data: Data) -> Solved[S]:
@@ -258,18 +258,17 @@ class Spec(ABC, Generic[S]):
 
 @dataclass(frozen=True, eq=False)
 class Solved(Generic[S]):
-    """The candidate and the value that were solved for, and their solution; with how they were found, if chosen."""
+    """A candidate, a value of its parameter, and their solution; and the search that chose them, if there was one."""
 
     candidate: Candidate[S]
     solutions: S
     value: float
-    lost_feature: int | None = None
     found: SearchState[S] | None = None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LeastSquaresSpec(Spec[LeastSquaresSolutions]):
-    """RankRLS with every kernel and every graph; those of one kernel share its basis, if there is one.
+    """RankRLS with every combination of kernel and graph. All graphs of a kernel share its basis, if it has one.
 
     Attributes
     ----------
@@ -314,8 +313,3 @@ def check_square(X: Matrix, kernel: Kernel) -> None:
     """A kernel matrix to fit has a row and a column for each item."""
     if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
         raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")
-
-
-def measure_of(scoring: Scoring) -> Measure:
-    """The measure that ``scoring`` names."""
-    return resolve_measure(scoring)

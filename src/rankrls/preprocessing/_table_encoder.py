@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
-from warnings import warn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_count, check_word, unchanged_on_error
-from rankrls._errors import InputError, InputWarning
+from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided, names_of
 from rankrls.preprocessing._encodings import (
@@ -270,7 +269,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 unseen.append(f"{encoding.column!r} ({', '.join(map(repr, [*column.counts()][:2]))})")
         if unseen:
             text = f"Training rows have no category of any row in {', '.join(unseen)}. Check how the cells are written."
-            warn(InputWarning(text, parameter="X"), stacklevel=4)  # past scikit-learn's wrapper
+            warn_user(InputWarning(text, parameter="X"))
 
     def count_unusual(self, X: Any) -> dict[str, dict[str, int]]:
         """Count the cells of each column that are missing, or categories that ``fit`` has not seen.

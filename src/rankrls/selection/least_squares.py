@@ -9,7 +9,6 @@ items          a kernel and more preferences than items: primal in features that
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +24,7 @@ from rankrls._arrays import on_device, to_device_of
 from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Part, Parts, Setting
 from rankrls._curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
-from rankrls._errors import InputError, InputWarning, warn_of_cost
+from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Mask, Matrix
@@ -406,14 +405,13 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
             if np.count_nonzero(smoother.values) >= free:
                 out |= values < _UNRESOLVED * smoother.top
         if out.any():
-            warnings.warn(
+            warn_user(
                 InputWarning(
                     f"alpha = {values[out].max():.3g} and smaller are not evaluated: they are below "
                     f"{_UNRESOLVED:g} of the largest eigenvalue, where rounding errors dominate. Scale the features, "
                     "or use larger values.",
                     parameter="alphas",
                 ),
-                stacklevel=7,
             )
         return out
 

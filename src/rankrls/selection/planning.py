@@ -55,7 +55,7 @@ def exact_plan(
 ) -> Plan:
     """The plan for ``cv``, for problems that can hold out without refitting.
 
-    None is leave-query-out; of a single ranking leave-pair-out, or folds of rows if that has no shortcut.
+    None is leave-query-out. For a single ranking it is leave-pair-out, or folds of rows where that needs refits.
     """
     q = data.n_queries
     m = data.n_rows
@@ -78,7 +78,7 @@ def exact_plan(
     if is_concordance(measure) and not refused:
         host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
         return QueryPairsPlan(measure=measure, description=f"leave-pair-out over {m} items")
-    return folds_plan(min(FEW_FOLDS, m), measure, data, beta)
+    return few_folds(None, measure, data, beta)
 
 
 def _is_leave_pair_out(cv: Any) -> bool:

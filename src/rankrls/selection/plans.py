@@ -31,7 +31,7 @@ class Part:
     watched : ndarray of int, or matrix
         Whose scores are evaluated: numbers of items, or other items.
     data : DataInMemory
-        What is known of these.
+        Their labels or preferences.
     """
 
     train: Index | None
@@ -49,7 +49,7 @@ class Plan(ABC):
     description : str
         What is held out, in words, and what is new about it.
     mutual : bool
-        Whether what is held out also teaches the models by which the rest is evaluated.
+        Whether held-out data also train the models that evaluate other held-out data.
     extends : bool
         Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends.
     """
@@ -145,7 +145,7 @@ class UnitsPlan(Plan):
         return [Part(np.delete(every, block), *data.watch(every[block])) for block in self.blocks]
 
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
-        curve: Curve | None = problem.held_out_curve(self.measure, self.numbers, values)
+        curve = problem.held_out_curve(self.measure, self.numbers, values)
         if curve is not None:
             return curve
         if not data.units_are_rows:
@@ -158,7 +158,7 @@ class UnitsPlan(Plan):
         return self._curve_of_scores(data, problem, values, scores)
 
     def _curve_of_scores(self, data: LabelledItems, problem: Problem[Any], values: Array, scores: Array) -> Curve:
-        """The curve of held-out scores (rows, values, targets), in which scores that rounding tells apart are tied."""
+        """The curve of held-out scores (rows, values, targets), with those tied that differ only by rounding."""
         every = np.arange(data.n_rows)
         rows = np.sort(np.concatenate([every[block] for block in self.blocks]))
         held = scores[rows]
@@ -193,7 +193,7 @@ class ItemFoldsPlan(Plan):
 
 
 def _part_of(data: PreferredItems, fold: ItemFold) -> Part:
-    """A fold as a part, whose preferences weigh what they count."""
+    """A fold as a part, with the fold's weights of its preferences."""
     items, inside = data.watch(fold.test)
     return Part(fold.train, items, replace(inside, preferences=replace(inside.preferences, weight=fold.weight)))
 

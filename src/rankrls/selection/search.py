@@ -73,7 +73,7 @@ class SearchState(Generic[S]):
     candidate: Candidate[S] | None = None
     solutions: S | None = None
     lost_feature: int | None = None
-    best_values: Array | None = None
+    best_block_scores: Array | None = None
     best_scores: Array | None = None
     at_edge: bool = False
     values: list[Array | None] = field(default_factory=list)
@@ -98,7 +98,7 @@ class SearchState(Generic[S]):
         self.best_index = first + k
         self.best_choices = choices
         self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
-        self.best_values = None if curve.values is None else curve.values[:, k].copy()
+        self.best_block_scores = None if curve.values is None else curve.values[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores(k)
         self.at_edge = bool(at_open_end(k, goodness, curve.size[k]))
         return True
@@ -233,7 +233,7 @@ def further(grid: Array, *, first: bool) -> Array:
 
 
 def at_open_end(k: Any, goodness: Array, size: Any) -> Any:
-    """Whether value k is at an end of three or more that is not flat: values beyond it may be better or worse."""
+    """Whether value k is the first or last of three or more and differs from its neighbour: others may be better."""
     ends = ((0, 1), (len(goodness) - 1, len(goodness) - 2)) if len(goodness) > 2 else ()
     apart = [(k == end) & ~(abs(goodness[end] - goodness[inner]) <= EQUAL * size) for end, inner in ends]
     return np.any(apart, axis=0)

@@ -406,7 +406,8 @@ class StreamedQueriesPlan(Plan):
     """Every query is held out, in one pass for each candidate."""
 
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
-        curve: Curve = problem.held_out_curve(self.measure, None, values)
+        curve = problem.held_out_curve(self.measure, None, values)
+        assert curve is not None
         return curve
 
 
