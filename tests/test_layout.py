@@ -38,7 +38,8 @@ UNDER_WHAT_IT_HOLDS = {
     # steps of reading, under the formats that are read
     "io/_letor_loop": "io/test_letor",
     "io/_rows": "io/test_letor",
-    "io/_table": "io/test_letor",
+    "io/_letor_lines": "io/test_letor",
+    "io/rows": "io/test_tables",
     "io/columns": "io/test_tables",
     "io/opened": "io/test_tables",
     "io/shards": "io/test_dataset",

@@ -41,7 +41,7 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranking_pursuit import DICTIONARIES
-from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, graph_settings
 from rankrls.selection.planning import few_folds
 from rankrls.selection.plans import Plan
 
@@ -392,12 +392,13 @@ class CoRankingPursuit(ViewPursuer):
 
     def _spec(self) -> CoPursuitSpec:
         check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         return CoPursuitSpec(
             name=type(self).__name__,
             accepts=self._accepts,
             regression_weight=float(self.regression_weight),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            kernels={"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            kernels=kernels.values,
             kernel_params=self.kernel_params,
             views=self.views,
             nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),
@@ -515,6 +516,7 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
 
     def _spec(self) -> CoPursuitSpec:
         check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         return CoPursuitSpec(
             name=type(self).__name__,
             accepts=self._accepts,
@@ -523,7 +525,7 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
             rule=self.rule,
             verbose=int(self.verbose),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            kernels={"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            kernels=kernels.values,
             kernel_params=self.kernel_params,
             views=self.views,
             nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),

@@ -38,7 +38,7 @@ from rankrls.models.parameters import (
     options,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
-from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, graph_settings
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import permuting
@@ -256,6 +256,7 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
 
     def _spec(self) -> ConsensusSpec:
         check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         automatic = isinstance(self.mu, str) and self.mu == "auto"
         return ConsensusSpec(
             name=type(self).__name__,
@@ -270,7 +271,7 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
             views=self.views,
             n_views=int(self.n_views),
             random_state=self.random_state,
-            kernel={"kernel": self.kernel, "gamma": self.gamma, "degree": self.degree, "coef0": self.coef0},
+            kernel=kernels.values,
             kernel_params=self.kernel_params,
         )
 

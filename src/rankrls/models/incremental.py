@@ -96,7 +96,7 @@ def updated(
 
 def _solve(equations: Equations, alpha: float, spec: LeastSquaresSpec, data: LabelledItems) -> Array:
     """Coefficients of one alpha, under constraints on signs."""
-    signs = feature_signs(spec.positive, data.features, spec.kernels, spec.solver)
+    signs = feature_signs(spec.positive, data.features)
     return equations.solve(alpha) if signs is None else signed_path(equations, np.array([alpha]), signs)[0]
 
 

@@ -152,7 +152,7 @@ def preferred_items(
 
 
 def warn_of_one_ranking(spec: Spec[Solutions], data: LabelledItems) -> None:
-    """Warn if a measure of positions chooses on one ranking of all rows, whose folds have other positions."""
+    """Warn if a measure of positions chooses on one ranking of all rows it is evaluated on."""
     measure = spec.measure
     if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
         return

@@ -39,7 +39,7 @@ from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.folds import with_new
 from rankrls.selection.planning import few_folds, few_preference_folds
-from rankrls.selection.plans import Plan
+from rankrls.selection.plans import Plan, ValidationPlan
 from rankrls.streaming.fitting import Streamable
 
 
@@ -343,8 +343,8 @@ class Chooses(ChosenAttributes, Ranker):
         spec = self._spec()
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
-        warn_of_one_ranking(spec, data)
         plan = validation_plan(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._query_plan(spec, data)
+        warn_of_one_ranking(spec, plan.items if isinstance(plan, ValidationPlan) else data)
         return self._set_fitted(spec.fit(data, plan))
 
     @refuse_foreign_arguments

@@ -35,7 +35,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses, Fits
-from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_settings, has_signs
 from rankrls.selection.planning import exact_plan, exact_preference_plan
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
@@ -360,7 +360,7 @@ class RankRLS(ExactRanker):
             name=type(self).__name__,
             accepts=self._accepts,
             kind=kernels.kind,
-            signed=self.positive is not False,
+            signed=has_signs(self.positive, kernels, self.solver),
             regression_weight=float(self.regression_weight),
             grid=np.array([self.alpha], dtype=np.float64),
             kernels=kernels,
@@ -504,7 +504,7 @@ class RankRLSCV(ExactChooser):
             name=type(self).__name__,
             accepts=self._accepts,
             kind=kernels.kind,
-            signed=self.positive is not False,
+            signed=has_signs(self.positive, kernels, self.solver),
             regression_weight=float(self.regression_weight),
             grid=descending_grid(self.alphas),
             measure=resolve_measure(self.scoring),

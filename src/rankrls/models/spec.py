@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Generic, Literal, Self, TypeAlias
+from typing import Generic, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Data, Features, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
-from rankrls._typing import Array, Index, Matrix, Params, Values
+from rankrls._typing import Array, Matrix, Params, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure
 from rankrls.models.fitted import Fitted
@@ -132,35 +132,52 @@ def graph_settings(ties: Several[str], balance: Several[str], regression_weight:
     return tuple((Setting(**values, regression_weight=beta), values) for values in both)
 
 
-def _features_of_mask(positive: Sequence[Feature], n_features: int | None) -> Sequence[Feature] | Index:
+def _features_of_mask(positive: object, n_features: int | None) -> Iterable[Feature]:
     """Numbers of the features that a mask names; anything else as it is."""
     mask = np.asarray(positive)
     if mask.dtype != np.bool_:
-        return positive
+        return cast(Sequence[Feature], positive)
     if mask.shape != (n_features,):
         problem = f"positive is a mask of shape {mask.shape}; X has {n_features} features."
         raise InputError(problem, parameter="positive")
     return np.flatnonzero(mask)
 
 
-def feature_signs(positive: Positive, features: Features, kernels: KernelGrid, solver: str) -> NDArray[np.int8] | None:
+def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
+    """Whether ``positive`` gives a sign to the weight of any feature.
+
+    Raises
+    ------
+    InputError
+        If it cannot, or if there are no weights of features.
+    """
+    if isinstance(positive, (bool, np.bool_)):
+        given = bool(positive)
+    elif isinstance(positive, str) or not np.iterable(positive):
+        problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
+        raise InputError(problem, parameter="positive")
+    elif isinstance(positive, Mapping):
+        given = any(sign != 0 for sign in positive.values())
+    else:
+        mask = np.asarray(positive)
+        given = bool(mask.any() if mask.dtype == np.bool_ else len(positive))
+    others = [name for name in kernels.names if not (isinstance(name, str) and name == "linear")]
+    if given and (others or solver == "dual"):
+        given_as = f"kernel={others[0]!r}" if others else f"solver={solver!r}"
+        problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
+        raise InputError(problem, parameter="positive")
+    return given
+
+
+def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8] | None:
     """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
     n_features = 1 if features.count is None else features.count
     if isinstance(positive, (bool, np.bool_)):
         positive = range(n_features) if positive else ()
-    if isinstance(positive, str) or not np.iterable(positive):
-        problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
-        raise InputError(problem, parameter="positive")
-    if not isinstance(positive, Mapping):
-        positive = _features_of_mask(positive, features.count)
-    given = positive if isinstance(positive, Mapping) else dict.fromkeys(positive, 1)
-    if not given:
-        return None
-    others = [name for name in kernels.names if not (isinstance(name, str) and name == "linear")]
-    if others or solver == "dual":
-        given_as = f"kernel={others[0]!r}" if others else f"solver={solver!r}"
-        problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
-        raise InputError(problem, parameter="positive")
+    if isinstance(positive, Mapping):
+        given = positive
+    else:
+        given = dict.fromkeys(_features_of_mask(positive, features.count), 1)
     names = () if features.names is None else features.names
     known: dict[Feature, int] = {number: number for number in range(n_features)}
     known.update(zip(names, range(n_features), strict=False))
@@ -286,7 +303,7 @@ class LeastSquaresSpec(Spec[LeastSquaresSolutions]):
     basis: BasisSpec | None = None
 
     def candidates(self, data: Data) -> Iterator[LeastSquares]:
-        signs = feature_signs(self.positive, data.features, self.kernels, self.solver)
+        signs = feature_signs(self.positive, data.features)
         numbers = None if self.basis is None else basis_numbers(self.basis, data)
         for kernel, choices in self.kernels.resolved(data.X):
             check_square(data.X, kernel)
