@@ -93,7 +93,7 @@ def warn_of_cost(seconds: float, job: str, remedy: str, parameter: str) -> None:
     """Warn before a job that is expected to take more than a minute: what it is, how long it takes, what is faster."""
     if seconds > _LONG:
         message = f"{job} will take about {max(1.0, seconds / 60.0):.0f} min. {remedy}"
-        warnings.warn(InputWarning(message, parameter=parameter), stacklevel=3)
+        warn_user(InputWarning(message, parameter=parameter))
 
 
 def format_setting(name: str, value: Any) -> str:
