@@ -240,3 +240,11 @@ def test_queries_that_compare_nothing():
     with Refusal("Nothing to compare", parameter="y"):
         model.score(X, constant, sample_weight=np.arange(12) == 3)
     assert model.score(X, constant) == pytest.approx(model.score(np.delete(X, 3, 0), np.delete(Y, 3, 0)))
+
+
+def test_queries_are_scored_by_their_weights():
+    rng = np.random.default_rng(0)
+    X, Y, w = rng.normal(size=(12, 3)), rng.normal(size=(12, 4)), rng.uniform(0.0, 3.0, 12)
+    model = ConditionalRankRLS().fit(X, Y)
+    each = [model.score(X[q : q + 1], Y[q : q + 1]) for q in range(12)]
+    np.testing.assert_allclose(model.score(X, Y, sample_weight=w), np.average(each, weights=w))

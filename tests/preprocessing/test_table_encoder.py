@@ -523,3 +523,10 @@ def test_query_ids_are_text_only_if_they_read_like_it(name, kind, reason, tmp_pa
     assert main(given) == 2
     error = capsys.readouterr().err
     assert all(word in error for word in ("train.csv", "row 3", "'inf'", "'price'"))
+
+
+def test_times_with_an_offset_are_taken_at_utc():
+    table = {"when": ["2024-03-01T00:30:00+02:00", "2024-02-29T22:30:00+00:00", "2024-03-01", "2024-02-01"]}
+    ages = TableEncoder(dates="when").fit_transform(table)[:, 0]
+    assert ages[0] == ages[1]
+    np.testing.assert_allclose(ages[2:], [0.0, 29.0])
