@@ -15,7 +15,8 @@ from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._encodings import PERIODS, Categories, Encoding, Numbers
 
 _SCORERS = ("score.py", "score.mjs")
-FORMAT, FORMAT_VERSION = "rankrls-scorer", 1
+FORMAT = "rankrls-scorer"
+FORMAT_VERSION = 1
 
 
 def to_json(

@@ -16,7 +16,8 @@ from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 from rankrls.models.parameters import number
 
-OPSET, IR_VERSION = 18, 8
+OPSET = 18
+IR_VERSION = 8
 _NOTES = (
     "Triton needs batches: describe the output of one target as dims: [1] with reshape: { shape: [ ] }.",
     "TensorRT has no float64: use the provider for CPUs or for CUDA.",
@@ -125,7 +126,8 @@ class _Graph:
 
     def constant(self, value: Any) -> str:
         """Add a number or an array, of float64 or of whole numbers such as those of axes; gives its name."""
-        name, array = f"constant_{len(self.constants)}", np.asarray(value)
+        name = f"constant_{len(self.constants)}"
+        array = np.asarray(value)
         array = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iu" else np.float64)
         self.constants.append(self.onnx.numpy_helper.from_array(array.reshape(np.shape(value)), name))
         return name

@@ -21,7 +21,9 @@ from numpy.typing import NDArray
 
 from rankrls._compiled import compiled
 
-FINE, BAD, HARD = 0, 1, 2
+FINE = 0
+BAD = 1
+HARD = 2
 """What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""
 
 LEAST_POWER = -342  # below it even a 19 digit integer is less than half the least subnormal
@@ -31,7 +33,8 @@ _EXACT_RECIPROCALS = -27  # down to here 5**-q fits 64 bits and the reciprocal m
 
 def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """The leading 128 bits of each power of five, as two words."""
-    high, low = [], []
+    high = []
+    low = []
     for q in range(LEAST_POWER, _LARGEST_POWER + 1):
         power = 5 ** abs(q)
         if q < 0:
@@ -54,15 +57,19 @@ _LOW_WORD = np.uint64(0xFFFFFFFF)
 _TWO_52 = np.uint64(1 << 52)
 _TWO_53 = np.uint64(1 << 53)
 _ROOM = np.uint64(10**18)  # below it there is room for one more of 19 digits
-ONE, TEN, ZERO = np.uint64(1), np.uint64(10), np.uint64(ord("0"))
+ONE = np.uint64(1)
+TEN = np.uint64(10)
+ZERO = np.uint64(ord("0"))
 
 
 @compiled
 def multiply(a, b):  # type: ignore[no-untyped-def]
     """High and low word of the product of two 64 bit words."""
     half = np.uint64(32)
-    a1, a0 = a >> half, a & _LOW_WORD
-    b1, b0 = b >> half, b & _LOW_WORD
+    a1 = a >> half
+    a0 = a & _LOW_WORD
+    b1 = b >> half
+    b0 = b & _LOW_WORD
     low = a0 * b0
     middle = a1 * b0 + (low >> half)
     other = a0 * b1 + (middle & _LOW_WORD)

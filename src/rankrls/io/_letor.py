@@ -100,7 +100,8 @@ def load_letor(
     for key, choice in (("zero_based", zero_based), ("dense", dense)):
         if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
             raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
-    text, options = Text(path), Options(float_type(dtype), n_features, zero_based)
+    text = Text(path)
+    options = Options(float_type(dtype), n_features, zero_based)
     blocks = [*_parsed(text, options)]
     options, share = _with_shape(blocks, text.name, options)
     return _joined(blocks, text, options, dense=share >= _DENSE_FROM if dense == "auto" else dense)
@@ -169,7 +170,8 @@ class LetorShape(NamedTuple):
 
 def letor_shape(path: Source) -> LetorShape:
     """The shape of a file, found by reading it; memory is a few blocks of text."""
-    text, with_ids = Text(path), list[bool]()
+    text = Text(path)
+    with_ids = list[bool]()
 
     def blocks() -> Iterator[_Block]:
         for block in _parsed(text, Options()):
@@ -185,7 +187,8 @@ def letor_tables(path: Source, *, n_features: int, zero_based: bool, dtype: DTyp
 
     A query may go on in the next table.
     """
-    text, options = Text(path), Options(np.dtype(dtype), n_features, zero_based)
+    text = Text(path)
+    options = Options(np.dtype(dtype), n_features, zero_based)
     for block in _parsed(text, options):
         yield _joined([block], text, options, dense=False)
 
@@ -206,7 +209,8 @@ def _parsed(text: Text, options: Options) -> Iterator[_Block]:
             memory.room = room_for(len(text))
         return text, _parse(text, memory.room, options, memory.maps)
 
-    lines, with_qid = 0, None
+    lines = 0
+    with_qid = None
     for raw, block in stream_threads(parse, text.blocks()):
         bad = [] if block.bad is None else [block.bad]
         if len(block.y):
@@ -227,14 +231,17 @@ def _parse(text: bytes, room: Room, options: Options, maps: _Maps) -> _Block:
     """The rows of a block up to its first bad line."""
     limit = options.limit
     found: Found = parse_block(np.frombuffer(text, np.uint8), *options.taken, limit, room)
-    rows, bad = found.rows, [found.bad] if found.bad >= 0 else []
+    rows = found.rows
+    bad = [found.bad] if found.bad >= 0 else []
     labels, ends, notes, stops, ids, values, runs, hard = room
     for first, last, at in hard[: found.hard].tolist():
         value = float(text[first:last])
         target, place, most = (labels, -1 - at, math.inf) if at < 0 else (values, at, limit)
         target[place] = value
         bad += [first] if abs(value) >= most else []
-    ids, values, ends = ids[: found.entries], values[: found.entries], ends[:rows].copy()
+    ids = ids[: found.entries]
+    values = values[: found.entries]
+    ends = ends[:rows].copy()
     if found.unsorted:
         ids, values, twice = _sorted(ends, ids, values)
         bad += stops[twice].tolist()
@@ -280,13 +287,15 @@ class _Maps:
     """
 
     def __init__(self) -> None:
-        self._map, self._used = mmap.mmap(-1, _MAP_BYTES), 0
+        self._map = mmap.mmap(-1, _MAP_BYTES)
+        self._used = 0
 
     def copy(self, values: NDArray[Any], dtype: Any) -> NDArray[Any]:
         """A copy of values, cast to a type."""
         size = len(values) * np.dtype(dtype).itemsize
         if self._used + size > len(self._map):
-            self._map, self._used = mmap.mmap(-1, max(size, _MAP_BYTES)), 0
+            self._map = mmap.mmap(-1, max(size, _MAP_BYTES))
+            self._used = 0
         out = np.frombuffer(self._map, np.uint8, size, self._used).view(dtype) if size else np.empty(0, dtype)
         out[:] = values
         self._used += -(-size // 16) * 16  # arrays begin at multiples of 16 bytes
@@ -297,7 +306,8 @@ def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.
     """Entries with ascending ids in each row; the first row that names a feature twice, if there is one."""
     rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     order = np.lexsort((ids[: len(rows)], rows))
-    ids, values = ids[order], values[order]
+    ids = ids[order]
+    values = values[order]
     return ids, values, rows[1:][(np.diff(ids) == 0) & (np.diff(rows) == 0)][:1]
 
 
@@ -310,10 +320,15 @@ def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[
         If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
         feature that is beyond those that are given because the text names feature 0 too.
     """
-    rows, entries, least, largest = 0, 0, NO_ID, -1
+    rows = 0
+    entries = 0
+    least = NO_ID
+    largest = -1
     for block in blocks:
-        rows, entries = rows + len(block.y), entries + len(block.values)
-        least, largest = min(least, block.least), max(largest, block.largest)
+        rows = rows + len(block.y)
+        entries = entries + len(block.values)
+        least = min(least, block.least)
+        largest = max(largest, block.largest)
     zero_based = least == 0 if options.zero_based == "auto" else options.zero_based
     columns = max(largest + int(zero_based), 0)
     given = options.n_features
@@ -333,7 +348,8 @@ def _with_shape(blocks: Iterable[_Block], name: str, options: Options) -> tuple[
 
 def _joined(blocks: list[_Block], text: Text, options: Options, dense: bool) -> Rows:
     """The table of some blocks; the list is emptied on the way, so that each block's memory goes back."""
-    largest, comments = max(block.largest for block in blocks), None
+    largest = max(block.largest for block in blocks)
+    comments = None
     if any(block.comments for block in blocks):
         comments = [note for block in blocks for note in block.comments or [""] * len(block.y)]
     ids = [block.qid for block in blocks if block.qid is not None]
@@ -367,14 +383,18 @@ def _dense(blocks: list[_Block], options: Options) -> NDArray[Any]:
 
 
 def _sparse(blocks: list[_Block], options: Options) -> Any:
-    columns, entries = options.n_features or 0, sum(len(block.values) for block in blocks)
+    columns = options.n_features or 0
+    entries = sum(len(block.values) for block in blocks)
     integer = np.int32 if max(columns, entries) <= np.iinfo(np.int32).max else np.int64
-    values, indices = np.empty(entries, dtype=options.dtype), np.empty(entries, dtype=integer)
-    ends, before = [np.zeros(1, dtype=np.int64)], 0
+    values = np.empty(entries, dtype=options.dtype)
+    indices = np.empty(entries, dtype=integer)
+    ends = [np.zeros(1, dtype=np.int64)]
+    before = 0
     while blocks:
         block = blocks.pop(0)
         here = slice(before, before + len(block.values))
-        values[here], indices[here] = block.values, block.ids - int(not options.zero_based)
+        values[here] = block.values
+        indices[here] = block.ids - int(not options.zero_based)
         ends.append(block.ends + before)
         before = here.stop
     indptr = np.concatenate(ends).astype(integer)

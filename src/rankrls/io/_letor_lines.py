@@ -62,7 +62,8 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> InputErro
     if why := _not_a_value(label, math.inf):
         return InputError(f"the label {quoted(label)} {why}.", column="label")
     least, largest = options.taken
-    has_qid, ids = False, set[int]()
+    has_qid = False
+    ids = set[int]()
     for token in tokens:
         shown, (name, colon, value) = quoted(token), token.partition(b":")
         if name == b"qid" and colon:

@@ -36,12 +36,16 @@ runs of rows of one query (first row, first and last byte of the id), and decima
 def room_for(size: int) -> Room:
     """Arrays for all that so many bytes can hold; memory that is not written to costs nothing."""
     integers = partial(np.empty, dtype=np.int64)
-    rows, entries = size // 2 + 1, size // 4 + 1
-    places, decimals = (integers(rows), integers(rows), integers(rows)), integers((size // 20 + 1, 3))
+    rows = size // 2 + 1
+    entries = size // 4 + 1
+    places = (integers(rows), integers(rows), integers(rows))
+    decimals = integers((size // 20 + 1, 3))
     return np.empty(rows), *places, integers(entries), np.empty(entries), integers((rows, 3)), decimals
 
 
-_FOUR, _FIFTEEN, _NINETEEN = np.uint64(4), np.uint64(15), np.uint64(19)
+_FOUR = np.uint64(4)
+_FIFTEEN = np.uint64(15)
+_NINETEEN = np.uint64(19)
 _ID_DIGITS = np.uint64(18)  # so many always fit int64
 _NO_ID = np.iinfo(np.int64).max
 
@@ -74,7 +78,8 @@ def _same(text, first, last, start, stop):  # type: ignore[no-untyped-def]
     same = last - first == stop - start
     while same and first < last:
         same = text[first] == text[start]
-        first, start = first + ONE, start + ONE
+        first = first + ONE
+        start = start + ONE
     return same
 
 
@@ -94,11 +99,20 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
         Written.
     """
     labels, ends, comments, stops, ids, values, runs, hard = room
-    p, size = np.uint64(0), np.uint64(len(text))
-    lines, row, entry, run, n_hard, bad = 0, 0, np.uint64(0), 0, 0, np.int64(-1)
-    lowest, highest = np.int64(_NO_ID), np.int64(-1)
-    unsorted, with_comments = False, False
-    last_qid, last_qid_end = p, p
+    p = np.uint64(0)
+    size = np.uint64(len(text))
+    lines = 0
+    row = 0
+    entry = np.uint64(0)
+    run = 0
+    n_hard = 0
+    bad = np.int64(-1)
+    lowest = np.int64(_NO_ID)
+    highest = np.int64(-1)
+    unsorted = False
+    with_comments = False
+    last_qid = p
+    last_qid_end = p
     while p < size:
         lines += 1
         while _blank(text[p]):
@@ -114,10 +128,14 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
             bad = np.int64(first)
             break
         if status == HARD:
-            hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = first, p, -1 - row
+            hard[n_hard, 0] = first
+            hard[n_hard, 1] = p
+            hard[n_hard, 2] = -1 - row
             n_hard += 1
         labels[row] = value
-        qid, qid_end, before = p, p, np.int64(-1)
+        qid = p
+        qid_end = p
+        before = np.int64(-1)
         while bad < 0:
             if text[p] == 32:
                 p += ONE
@@ -149,7 +167,10 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
             negative = text[first] == 45
             start = first + np.uint64(negative)
             digits, p = _digits(text, start, np.uint64(0))
-            count, places, status, failed = p - start, np.uint64(0), FINE, False
+            count = p - start
+            places = np.uint64(0)
+            status = FINE
+            failed = False
             if text[p] == 46:
                 start = p + ONE
                 digits, p = _digits(text, start, digits)
@@ -168,12 +189,15 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
                 bad = np.int64(first)
                 break
             if status == HARD:
-                hard[n_hard, 0], hard[n_hard, 1], hard[n_hard, 2] = first, p, np.int64(entry)
+                hard[n_hard, 0] = first
+                hard[n_hard, 1] = p
+                hard[n_hard, 2] = np.int64(entry)
                 n_hard += 1
             unsorted = unsorted or number <= before
             before = number
             if number < lowest or number > highest:
-                lowest, highest = min(lowest, number), max(highest, number)
+                lowest = min(lowest, number)
+                highest = max(highest, number)
                 if number < least or number > largest:
                     bad = np.int64(first)
             ids[entry] = number
@@ -182,9 +206,12 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
         if bad >= 0:
             break
         if row == 0 or not _same(text, last_qid, last_qid_end, qid, qid_end):
-            runs[run, 0], runs[run, 1], runs[run, 2] = row, qid, qid_end
+            runs[run, 0] = row
+            runs[run, 1] = qid
+            runs[run, 2] = qid_end
             run += 1
-            last_qid, last_qid_end = qid, qid_end
+            last_qid = qid
+            last_qid_end = qid_end
         if text[p] == 35:
             with_comments = True
             p += ONE

@@ -33,7 +33,8 @@ class _Hashed(io.RawIOBase):
     """A binary file that is hashed as it is read."""
 
     def __init__(self, file: Any) -> None:
-        self.digest, self._file = hashlib.sha256(), file
+        self.digest = hashlib.sha256()
+        self._file = file
 
     def readable(self) -> bool:
         return True
@@ -83,7 +84,8 @@ class Text:
     """
 
     def __init__(self, path: Source) -> None:
-        self._path, self.sha256 = path, ""
+        self._path = path
+        self.sha256 = ""
         self.name = source_name(path)
 
     def blocks(self) -> Iterator[bytes]:

@@ -98,7 +98,8 @@ class ReadOptions(ColumnRoles):
         OSError
             If the file cannot be read.
         """
-        given, format = path if source is None else source, self.format_of(path)
+        given = path if source is None else source
+        format = self.format_of(path)
         if format == "letor":
             table = self._letor(path, given)
         elif self.raw:
@@ -121,7 +122,8 @@ class ReadOptions(ColumnRoles):
         """Refuse rows without query ids where they are required."""
         if table.qid is None and self.queries == "required":
             near = like_queries(table)
-            what, remedy = "no line has a qid.", "Give the sizes of the queries (group), or rank"
+            what = "no line has a qid."
+            remedy = "Give the sizes of the queries (group), or rank"
             if table.feature_names is not None:
                 what = "there is no column 'qid'" + (f"; there is {near[0]!r}." if near else ".")
                 remedy = "Name it (qid), or rank"
@@ -129,7 +131,8 @@ class ReadOptions(ColumnRoles):
             raise InputError(message, file=table.path, parameter="qid")
 
     def _letor(self, path: Path, source: Any) -> Rows:
-        count, endings = self.n_features, f"tables end in {', '.join(ENDINGS)}."
+        count = self.n_features
+        endings = f"tables end in {', '.join(ENDINGS)}."
         why = f"needs a table, but this file is LETOR text ({endings})"
         if self.raw:
             raise InputError(f"what is not a number {why}", file=str(path))
@@ -188,7 +191,8 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         return
     called = {"label": table.label, "qid_name": table.qid_name, "id_name": table.id_name}
     given: Any = {key: name for key, name in called.items() if name is not None}
-    names, ids = names or table.feature_names or [f"f{name}" for name in table.feature_ids], table.docids
+    names = names or table.feature_names or [f"f{name}" for name in table.feature_ids]
+    ids = table.docids
     save_table(path, table.X, table.y, table.qid, ids=ids, feature_names=names, **given)
     if table.comments and ids is None:
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
@@ -300,7 +304,8 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
         with open_table(path, kind) as table:
             roles = ColumnRoles(qid=options.qid, features=(), labels="ignored", usual={"label": "", "id": ""})
             found = read_columns(table, find_columns(table, roles))
-            n_rows, qid = len(found.X), found.by_role.get("qid")
+            n_rows = len(found.X)
+            qid = found.by_role.get("qid")
     records = Records(path, kind, None if qid is None else qid.tolist(), n_rows, ending + ".gz" * name.endswith(".gz"))
     sizes = sizes_beside(path, options.sizes, str(path), n_rows, qid is not None, note)
     if sizes is None:

@@ -225,7 +225,9 @@ def common_columns(
     paths: Sequence[str], format: str, roles: ColumnRoles
 ) -> tuple[Schema, np.dtype[Any], frozenset[str]]:
     """The columns of the first file, which all have to have; the type of the features, and which ids are integers."""
-    plans, types, whole = list[Schema](), [], []
+    plans = list[Schema]()
+    types = []
+    whole = []
     for path in paths:
         with open_table(path, format) as table:
             schema = find_columns(table, roles)
@@ -245,11 +247,13 @@ def common_columns(
 
 def _parts(paths: Sequence[str], schema: Schema, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
     """Row groups together, up to so many rows, but to the end of a query."""
-    ids_only, first_row = Schema(columns={"qid": schema.columns["qid"]}), 0
+    ids_only = Schema(columns={"qid": schema.columns["qid"]})
+    first_row = 0
     queries = Queries(schema.columns["qid"])
     for path in paths:
         with open_table(path, "parquet") as table:
-            row, part = 0, Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, schema, dtype)
+            row = 0
+            part = Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, schema, dtype)
             queries.last = None  # no query goes on in the next file
             for group, size in enumerate(table.group_sizes):
                 if not size:
@@ -259,9 +263,11 @@ def _parts(paths: Sequence[str], schema: Schema, dtype: np.dtype[Any], most: int
                 if part.n_rows and begins[:1].tolist() == [0] and part.n_rows + size > most:
                     yield part
                     part = replace(part, groups=range(group, group), n_rows=0, n_queries=0, first_row=first_row)
-                groups, rows = range(part.groups.start, group + 1), part.n_rows + size
+                groups = range(part.groups.start, group + 1)
+                rows = part.n_rows + size
                 part = replace(part, groups=groups, n_rows=rows, n_queries=part.n_queries + len(begins))
-                row, first_row = row + size, first_row + size
+                row = row + size
+                first_row = first_row + size
             if part.n_rows:
                 yield part
 

@@ -91,7 +91,8 @@ def _conflicting_items(table: Rows, ids: NDArray[Any] | None) -> NDArray[np.intp
     queries, items = (query_layout(values, len(values)).codes[known] for values in (table.qid, ids))
     _, pairs = np.unique(queries * (items.max() + 1) + items, return_inverse=True)
     labels = table.y[known]
-    least, most = np.full(pairs.max() + 1, np.inf), np.full(pairs.max() + 1, -np.inf)
+    least = np.full(pairs.max() + 1, np.inf)
+    most = np.full(pairs.max() + 1, -np.inf)
     np.minimum.at(least, pairs, labels)
     np.maximum.at(most, pairs, labels)
     found[known] = np.where((least < most)[pairs], pairs, -1)

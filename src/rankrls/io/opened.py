@@ -61,7 +61,8 @@ def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
     if hasattr(source, "__arrow_c_stream__"):
         yield Table(f"<{type(source).__name__}>", source, _FRAME)
         return
-    name, is_open = source_name(source), hasattr(source, "read")
+    name = source_name(source)
+    is_open = hasattr(source, "read")
     with nullcontext(source) if is_open else open(source, "rb") as file:
         if is_open or not file.seekable():
             file = io.BytesIO(file.read())
@@ -101,7 +102,9 @@ class Table:
     """
 
     def __init__(self, name: str, source: Any, format: Format) -> None:
-        self.name, self._format, self.textual = name, format, format.open is _Text
+        self.name = name
+        self._format = format
+        self.textual = format.open is _Text
         self.refuse: Callable[..., InputError] = partial(InputError, file=name)
         self._source = source
         self.columns: list[str] = []
@@ -361,13 +364,15 @@ class _Text:
                 raise self._refuse(problem, line=line)
             text = b"\n" + cell + block
             end = well_formed.match(text, 1).end()  # type: ignore[union-attr]
-            line, cell = line + text.count(b"\n", 1, end), text[end:]
+            line = line + text.count(b"\n", 1, end)
+            cell = text[end:]
             if cell and not (block and _OPEN_CELL.fullmatch(cell)):
                 raise self._refuse('a cell begins with a quote (") but does not end with one.', line=line + 1)
             rows += block
             if rows and not cell and (len(rows) >= _BLOCK or not block):
                 yield _RowBlock(rows, before)
-                before, rows = line, b""
+                before = line
+                rows = b""
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         """Some columns, without the blanks around cells; a file is read once."""

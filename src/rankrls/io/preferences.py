@@ -142,7 +142,8 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
             why = "the id of no item, or of several items"
             row_of = rows_by_id(ids)
         rows = np.array([row_of.get(item, -1) for item in votes.items], dtype=np.intp)
-        winners, losers = rows[votes.winners], rows[votes.losers]
+        winners = rows[votes.winners]
+        losers = rows[votes.losers]
         wrong = (winners < 0) | (losers < 0)
         if wrong.any():
             k = int(np.argmax(wrong))
@@ -259,7 +260,8 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
     found = read_columns(table, schema).by_role
     words = {role: objects(map(str, found[role].tolist())) for role in schema.texts}
     coded = pa.array(np.stack([words[role] for role in sides], axis=1).ravel(), pa.large_string()).dictionary_encode()
-    items, pairs = objects(coded.dictionary.to_pylist()), coded.indices.to_numpy().reshape(-1, 2)
+    items = objects(coded.dictionary.to_pylist())
+    pairs = coded.indices.to_numpy().reshape(-1, 2)
     choice = np.ones(len(pairs))
     if "preferred" in given:
         choice = _choices(table, words, given)

@@ -132,9 +132,11 @@ def write_shards(
                 how: Any = {"use_dictionary": source.coded, "write_statistics": False}
                 part = new / f"part-{n_files:05d}.parquet"
                 writer = opened.enter_context(parquet.ParquetWriter(part, group.schema, **how))
-                n_files, in_file = n_files + 1, 0
+                n_files = n_files + 1
+                in_file = 0
             writer.write_table(group, row_group_size=group.num_rows)
-            in_file, n_rows = in_file + group.num_rows, n_rows + group.num_rows
+            in_file = in_file + group.num_rows
+            n_rows = n_rows + group.num_rows
     return {"files": n_files, "rows": n_rows, "queries": len(queries.seen), "features": len(names)}
 
 
@@ -145,14 +147,17 @@ def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> It
     """
     import pyarrow as pa
 
-    waiting, cuts = None, np.zeros(0, dtype=np.intp)
+    waiting = None
+    cuts = np.zeros(0, dtype=np.intp)
     for table, begins in tables:
         cuts = np.append(cuts, begins + (0 if waiting is None else waiting.num_rows))
-        waiting, cuts = table if waiting is None else pa.concat_tables([waiting, table]), cuts[cuts > 0]
+        waiting = table if waiting is None else pa.concat_tables([waiting, table])
+        cuts = cuts[cuts > 0]
         while waiting.num_rows > most and len(cuts):
             stop = int(cuts[max(int(np.searchsorted(cuts, most, side="right")) - 1, 0)])
             yield waiting.slice(0, stop)
-            waiting, cuts = waiting.slice(stop), cuts[cuts > stop] - stop
+            waiting = waiting.slice(stop)
+            cuts = cuts[cuts > stop] - stop
     yield waiting
 
 

@@ -325,7 +325,8 @@ class _Batch:
         except pa.ArrowException as error:
             message = f"the ids in column {name!r} are neither whole numbers nor UTF-8 text ({error})."
             raise self.table.refuse(message, column=name) from None
-        different, codes = coded.dictionary.to_pylist(), coded.indices.to_numpy()
+        different = coded.dictionary.to_pylist()
+        codes = coded.indices.to_numpy()
         if "" in different and what not in may_be_empty:
             k = self.start + int(np.argmax(codes == different.index("")))
             raise self.table.refuse_row(k, f"column {name!r} is empty: every row needs an id.", column=name)

@@ -96,7 +96,8 @@ def save_letor(
     check_finite("y", labels, "label")
     ids = None if qid is None else _qid_texts(_vector("qid", qid, rows))
     notes = None if comments is None else _comment_texts(_vector("comments", comments, rows, object))
-    first_id, step = int(not zero_based), max(1, _BLOCK_CELLS // (features.size // rows + 5))
+    first_id = int(not zero_based)
+    step = max(1, _BLOCK_CELLS // (features.size // rows + 5))
 
     def block(here: slice) -> bytes:
         part: Any = features[here]
