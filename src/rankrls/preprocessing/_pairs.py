@@ -21,13 +21,13 @@ def pair_features(
 
     With u and v scaled to the length :math:`n^{1/4}`, the columns of a pair are
 
-    ==============  ===================================  =======
-    part            columns                              number
-    ==============  ===================================  =======
-    ``product``     :math:`u_k v_k`                      n
-    ``difference``  :math:`|u_k - v_k|`                  n
+    ==============  =================================  =======
+    part            columns                            number
+    ==============  =================================  =======
+    ``product``     :math:`u_k v_k`                    n
+    ``difference``  :math:`|u_k - v_k|`                n
     ``cosine``      :math:`u'v / \sqrt n`, the cosine  1
-    ==============  ===================================  =======
+    ==============  =================================  =======
 
     A linear model of the products is a cosine whose terms have weights.
 
