@@ -89,7 +89,9 @@ def test_forms_of_the_same_features(learner, form):
     exact = X.astype(np.float32).astype(np.float64)
     A = FORMS[form](exact)
     np.testing.assert_array_equal(A.toarray(), exact)
-    expected = fitted(learner, X=exact).predict(exact)
+    dense = exact.copy()
+    expected = fitted(learner, X=dense).predict(exact)
+    np.testing.assert_array_equal(dense, exact)  # left as it was
     given = A.copy()
     found = fitted(learner, X=A).predict(sparse.csr_array(exact))
     scale = np.abs(expected - expected.mean()).max()

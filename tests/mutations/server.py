@@ -55,12 +55,18 @@ def run_pytest(arguments: list[str], loops: str | None, failure: int) -> None:
         os._exit(code)
 
 
-for line in sys.stdin:
-    answer, failure = os.pipe()
-    child = os.fork()
-    if child == 0:
-        run_pytest(*json.loads(line), failure)
-    os.close(failure)
-    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    with os.fdopen(answer) as file, suppress(BrokenPipeError):  # whoever asked may be gone
-        print(json.dumps([code, file.read()]), flush=True)
+def serve() -> None:
+    """Answer the lines of standard input."""
+    for line in sys.stdin:
+        answer, failure = os.pipe()
+        child = os.fork()
+        if child == 0:
+            run_pytest(*json.loads(line), failure)
+        os.close(failure)
+        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+        with os.fdopen(answer) as file, suppress(BrokenPipeError):  # whoever asked may be gone
+            print(json.dumps([code, file.read()]), flush=True)
+
+
+if __name__ == "__main__":
+    serve()

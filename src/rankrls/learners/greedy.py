@@ -42,8 +42,8 @@ from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.runs import dense_rows
 from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.smoother import centred_items
 
 _EQUAL = 1e-10
 """Features whose criteria differ by no larger share are equal, and the lowest number is taken."""
@@ -339,8 +339,7 @@ def block_rows(X: Matrix, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
     products = 1 if blocks == graph.n_rows else blocks
     if isinstance(graph, LabelledGraph) or products * graph.n_items >= _FEW_ITEMS * graph.n_rows:
         return BlockRows(graph.factor_rows(X), starts)
-    items = dense_rows(X, slice(None))
-    items -= items[graph.components]  # what is constant among compared items is 0 then
+    items = centred_items(graph, X)  # what is constant among compared items is 0 then
     return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ graph.incidence))
 
 

@@ -94,7 +94,7 @@ def means_of_runs(X: Matrix, weights: Array, starts: Index) -> Matrix:
 
 
 def dense_rows(X: Matrix, rows: Matrix) -> Matrix:
-    """Some rows of X in new memory: dense, float64, one row after the other; on a device maybe a view."""
+    """Some rows of X: dense, float64, one row after the other. A view where X has them so: do not write to it."""
     block = taken(X, rows) if on_device(X) else X[rows]
     if on_device(block):
         return as_floats(block)
