@@ -37,6 +37,7 @@ def proposed(result):
     [
         ("Grade", "search_id", "sku", {}, {"--label": "Grade", "--qid": "search_id", "--id": "sku"}),
         ("user rating", "query", "product", {"tint": ["red", "blue"] * 24}, {"--columns": "auto"}),
+        ("relevance", "search", "product", {}, {"--label": "relevance", "--qid": "search", "--id": "product"}),
         ("label", "qid", "docid", {}, {}),
         ("q3", "the_query", "url", {}, {"--label": "q3", "--qid": "the_query", "--id": "url"}),
     ],

@@ -16,7 +16,7 @@ from rankrls.io.opened import is_number, open_table, table_format
 
 _NAMES = {
     "label": ("label", "relevance", "rel", "grade", "rating", "judgement", "judgment", "target", "y"),
-    "qid": ("qid", "query_id", "queryid", "query", "search_id", "session_id", "session", "user_id"),
+    "qid": ("qid", "query_id", "queryid", "query", "search_id", "search", "session_id", "session", "user_id"),
     "id": ("docid", "doc_id", "item_id", "product_id", "sku", "asin", "document", "item", "product", "url", "id"),
 }
 """What columns of a role are often called, the surest name first."""
