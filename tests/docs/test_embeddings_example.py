@@ -3,10 +3,13 @@
 import importlib
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODULES = ("numpy.linalg", "numpy.fft", "scipy.linalg", "scipy.fft")
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")  # LightGBM 4.6 names columns itself
 def test_in_one_go(capsys, monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     example = importlib.import_module("reranking_by_embeddings")

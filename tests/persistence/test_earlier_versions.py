@@ -31,6 +31,7 @@ def test_every_estimator_is_there():
         assert {name.removesuffix(ending) for name in names(ending)} >= estimators
 
 
+@pytest.mark.filterwarnings("ignore:Trying to unpickle estimator")  # of scikit-learn, inside a pipeline
 @pytest.mark.parametrize("name", names(".pickle"))
 def test_a_pickle_of_version_1_is_refused(name):
     with pytest.raises(InputError, match=r"format version 1, .* Fit the model again\.$"):
