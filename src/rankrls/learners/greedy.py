@@ -28,6 +28,7 @@ counts the same; the item is then held out with another alpha.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -172,7 +173,7 @@ def take_forward(
     return ForwardPath(np.array(taken, dtype=np.intp), coefficients, np.array(losses), np.array(held_out))
 
 
-class _HeldOut:
+class _HeldOut(ABC):
     """Held-out residuals g of some rows."""
 
     g: Array
@@ -199,12 +200,13 @@ class _HeldOut:
         self.q = np.vstack((self.q, q))
         self.ratios = np.vstack((self.ratios, ratio))
 
+    @abstractmethod
     def errors(self, is_open: Mask) -> Array:
         """The squared length of g if each feature is taken too; infinite if it is not open, or is not the least."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
-        raise NotImplementedError
+        """Bring g up to a feature that is taken."""
 
 
 class _HeldOutRows(_HeldOut):

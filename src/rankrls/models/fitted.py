@@ -100,13 +100,11 @@ class Fitted:
 
     def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
         """A copy with what was chosen, and how; held-out scores are those of the rows of ``data``."""
-        told = self.warnings
-        if found.lost_feature is not None:
-            told = (*told, lost_feature_warning(data, found.lost_feature))
+        lost = () if found.lost_feature is None else (lost_feature_warning(data, found.lost_feature),)
         held_out = {} if found.best_scores is None else data.held_out_attributes(found.best_scores)
         choice = {**choice_attributes(found, plan.description, data), **held_out}
         # attributes that the solver sets itself take precedence
-        return replace(self, attributes={**choice, **self.attributes}, warnings=told)
+        return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost)
 
 
 class FittedAttributes(BaseEstimator):

@@ -128,8 +128,7 @@ def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params
     try:
         check_kernel(**given)
     except InputError as error:
-        name = error.parameter if error.parameter in given.keys() - view.keys() else "views"
-        raise InputError(f"{where}: {error}", parameter=name) from None
+        raise InputError(f"{where}: {error}", parameter="views") from None
     if isinstance(given["kernel"], str) and given["kernel"] == "precomputed":
         raise InputError(f"{where}: views are made of features, and a precomputed kernel has none.", parameter="kernel")
     shape = np.empty((0, known.count or 0 if features is None else len(features)))

@@ -201,9 +201,9 @@ def _part_of(data: PreferredItems, fold: ItemFold) -> Part:
 class PairsPlan(Plan):
     """Every pair of items is held out, with all that is known of them, without refits."""
 
+    @abstractmethod
     def concordance(self, data: Any, candidate: Any, problem: Any, values: Array) -> Concordance:
         """The share of held-out pairs in the right order."""
-        raise NotImplementedError
 
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
         found = self.concordance(data, candidate, problem, values)
