@@ -394,7 +394,7 @@ FAULTS = [
         ("n_queries=part.n_queries + len(begins))", "n_queries=len(begins))"),
         ("part.n_rows + size > most:", "part.n_rows + size >= most:"),
         ("if os.stat(self.path).st_mtime_ns != self.time:", "if False:"),
-        ("row, first_row = row + size, first_row + size", "first_row = first_row + size"),
+        ("row = row + size\n", "row = row\n"),
     ),
     *_planted(
         "io/shards.py",
@@ -587,7 +587,7 @@ FAULTS = [
     *_planted(
         "models/ranksvm.py",
         "models/test_ranksvm_cv.py models/test_ranksvm.py",
-        ("grid=None if Cs is None else Cs[::-1]", "grid=Cs"),
+        ("None if Cs is None else Cs[::-1]", "Cs"),
         ("data.given_numbers(np.flatnonzero(minimum.degree > 0.0))", "np.flatnonzero(minimum.degree > 0.0)"),
     ),
     *_planted(

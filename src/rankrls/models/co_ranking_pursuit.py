@@ -16,7 +16,7 @@ from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, 
 from rankrls.kernels import Kernel
 from rankrls.learners.copursuit import CoPursuit, CoPursuitCandidate, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
 from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
@@ -391,24 +391,7 @@ class CoRankingPursuit(ViewPursuer):
         self.regression_weight = regression_weight
 
     def _spec(self) -> CoPursuitSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return CoPursuitSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            regression_weight=float(self.regression_weight),
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            kernels=kernels.values,
-            kernel_params=self.kernel_params,
-            views=self.views,
-            nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),
-            n_basis=int(self.n_basis),
-            of_features=self.dictionary == "features",
-            disjoint=bool(self.disjoint),
-            shared_basis=bool(self.shared_basis),
-            backfit=bool(self.backfit),
-            aggregation=self.aggregation,
-        )
+        return _spec_of(self, self.n_basis)
 
 
 class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
@@ -515,28 +498,30 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
         self.verbose = verbose
 
     def _spec(self) -> CoPursuitSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return CoPursuitSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            regression_weight=float(self.regression_weight),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            verbose=int(self.verbose),
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            kernels=kernels.values,
-            kernel_params=self.kernel_params,
-            views=self.views,
-            nus=tuple(sorted(float(value) for value in options(self.nu, "nu"))),
-            n_basis=int(self.max_basis),
-            of_features=self.dictionary == "features",
-            disjoint=bool(self.disjoint),
-            shared_basis=bool(self.shared_basis),
-            backfit=bool(self.backfit),
-            aggregation=self.aggregation,
-            cv=self.cv,
-        )
+        spec = replace(_spec_of(self, self.max_basis), cv=self.cv)
+        return spec.choosing(None, self.scoring, self.rule, self.verbose)
 
     def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
         return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
+
+
+def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPursuitSpec:
+    """What the parameters that both have ask for, with at most some terms a view."""
+    check_parameters(model)
+    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    return CoPursuitSpec(
+        name=type(model).__name__,
+        accepts=model._accepts,
+        regression_weight=float(model.regression_weight),
+        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
+        kernels=kernels.values,
+        kernel_params=model.kernel_params,
+        views=model.views,
+        nus=tuple(sorted(float(value) for value in options(model.nu, "nu"))),
+        n_basis=int(n_basis),
+        of_features=model.dictionary == "features",
+        disjoint=bool(model.disjoint),
+        shared_basis=bool(model.shared_basis),
+        backfit=bool(model.backfit),
+        aggregation=model.aggregation,
+    )

@@ -18,7 +18,6 @@ from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
 from rankrls.learners.pursuit import PursuitCandidate
-from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import (
     GRAPH,
@@ -261,20 +260,7 @@ class RankingPursuit(Fits, _PathRanker):
         self.regression_weight = regression_weight
 
     def _spec(self) -> PursuitSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        of_features = self.dictionary == "features"
-        return PursuitSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind="features" if of_features else kernels.kind,
-            regression_weight=float(self.regression_weight),
-            kernels=kernels,
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            of_features=of_features,
-            backfit=bool(self.backfit),
-            n_basis=int(self.n_basis),
-        )
+        return _spec_of(self, self.n_basis)
 
 
 class RankingPursuitCV(Chooses, _PathRanker):
@@ -367,20 +353,22 @@ class RankingPursuitCV(Chooses, _PathRanker):
         self.verbose = verbose
 
     def _spec(self) -> PursuitSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        of_features = self.dictionary == "features"
-        return PursuitSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind="features" if of_features else kernels.kind,
-            regression_weight=float(self.regression_weight),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            verbose=int(self.verbose),
-            kernels=kernels,
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            of_features=of_features,
-            backfit=bool(self.backfit),
-            n_basis=int(self.max_basis),
-        )
+        return _spec_of(self, self.max_basis).choosing(None, self.scoring, self.rule, self.verbose)
+
+
+def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitSpec:
+    """What the parameters that both have ask for, with at most some terms."""
+    check_parameters(model)
+    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    of_features = model.dictionary == "features"
+    return PursuitSpec(
+        name=type(model).__name__,
+        accepts=model._accepts,
+        kind="features" if of_features else kernels.kind,
+        regression_weight=float(model.regression_weight),
+        kernels=kernels,
+        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
+        of_features=of_features,
+        backfit=bool(model.backfit),
+        n_basis=int(n_basis),
+    )

@@ -14,7 +14,6 @@ from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._queries import in_words
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Params, VectorLike
-from rankrls.metrics import resolve_measure
 from rankrls.models.incremental import UpdateState, updated
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import (
@@ -354,20 +353,7 @@ class RankRLS(ExactRanker):
         self.positive = positive
 
     def _spec(self) -> LeastSquaresSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return LeastSquaresSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            signed=has_signs(self.positive, kernels, self.solver),
-            regression_weight=float(self.regression_weight),
-            grid=np.array([self.alpha], dtype=np.float64),
-            kernels=kernels,
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            solver=self.solver,
-            positive=self.positive,
-        )
+        return _spec_of(self).at(self.alpha)
 
     def _can_update(self) -> bool:
         return self.kernel == "linear" and self.solver != "dual"
@@ -498,20 +484,21 @@ class RankRLSCV(ExactChooser):
         self.positive = positive
 
     def _spec(self) -> LeastSquaresSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return LeastSquaresSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            signed=has_signs(self.positive, kernels, self.solver),
-            regression_weight=float(self.regression_weight),
-            grid=descending_grid(self.alphas),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            verbose=int(self.verbose),
-            kernels=kernels,
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            solver=self.solver,
-            positive=self.positive,
-        )
+        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.verbose)
+
+
+def _spec_of(model: RankRLS | RankRLSCV) -> LeastSquaresSpec:
+    """What the parameters that both have ask for."""
+    check_parameters(model)
+    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    return LeastSquaresSpec(
+        name=type(model).__name__,
+        accepts=model._accepts,
+        kind=kernels.kind,
+        signed=has_signs(model.positive, kernels, model.solver),
+        regression_weight=float(model.regression_weight),
+        kernels=kernels,
+        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
+        solver=model.solver,
+        positive=model.positive,
+    )

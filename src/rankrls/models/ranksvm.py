@@ -12,7 +12,6 @@ from rankrls._errors import InputError
 from rankrls._typing import FoldsLike, Params, RandomState
 from rankrls.learners.paths import PathSolutions
 from rankrls.learners.ranksvm import Minimum, RankSVMCandidate
-from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted, NotConverged
 from rankrls.models.parameters import (
     BALANCES,
@@ -246,19 +245,7 @@ class RankSVM(Fits):
         self.random_state = random_state
 
     def _spec(self) -> RankSVMSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return RankSVMSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            grid=np.array([self.C], dtype=np.float64),
-            kernels=kernels,
-            balance=self.balance,
-            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )
+        return _spec_of(self).at(self.C)
 
 
 class RankSVMCV(Chooses):
@@ -354,20 +341,22 @@ class RankSVMCV(Chooses):
         self.random_state = random_state
 
     def _spec(self) -> RankSVMSpec:
-        check_parameters(self)
+        spec = _spec_of(self)
         Cs = descending_grid(self.Cs, "Cs", positive=True)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return RankSVMSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            grid=None if Cs is None else Cs[::-1],
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            verbose=int(self.verbose),
-            kernels=kernels,
-            balance=self.balance,
-            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
-            tol=float(self.tol),
-            max_iter=int(self.max_iter),
-        )
+        return spec.choosing(None if Cs is None else Cs[::-1], self.scoring, self.rule, self.verbose)
+
+
+def _spec_of(model: RankSVM | RankSVMCV) -> RankSVMSpec:
+    """What the parameters that both have ask for."""
+    check_parameters(model)
+    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    return RankSVMSpec(
+        name=type(model).__name__,
+        accepts=model._accepts,
+        kind=kernels.kind,
+        kernels=kernels,
+        balance=model.balance,
+        basis=BasisSpec(model.n_basis, model.basis_indices, model.random_state),
+        tol=float(model.tol),
+        max_iter=int(model.max_iter),
+    )

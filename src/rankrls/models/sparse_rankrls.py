@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from rankrls._typing import ExactFoldsLike, Params, RandomState
-from rankrls.metrics import resolve_measure
 from rankrls.models.parameters import (
     BASIS,
     GRAPH,
@@ -131,18 +128,7 @@ class SparseRankRLS(ExactRanker):
         self.random_state = random_state
 
     def _spec(self) -> LeastSquaresSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return LeastSquaresSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            regression_weight=float(self.regression_weight),
-            grid=np.array([self.alpha], dtype=np.float64),
-            kernels=kernels,
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
-        )
+        return _spec_of(self).at(self.alpha)
 
     def _can_update(self) -> bool:
         return self.kernel != "precomputed"
@@ -227,18 +213,19 @@ class SparseRankRLSCV(ExactChooser):
         self.random_state = random_state
 
     def _spec(self) -> LeastSquaresSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        return LeastSquaresSpec(
-            name=type(self).__name__,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            regression_weight=float(self.regression_weight),
-            grid=descending_grid(self.alphas),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            verbose=int(self.verbose),
-            kernels=kernels,
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
-            basis=BasisSpec(self.n_basis, self.basis_indices, self.random_state),
-        )
+        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.verbose)
+
+
+def _spec_of(model: SparseRankRLS | SparseRankRLSCV) -> LeastSquaresSpec:
+    """What the parameters that both have ask for."""
+    check_parameters(model)
+    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    return LeastSquaresSpec(
+        name=type(model).__name__,
+        accepts=model._accepts,
+        kind=kernels.kind,
+        regression_weight=float(model.regression_weight),
+        kernels=kernels,
+        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
+        basis=BasisSpec(model.n_basis, model.basis_indices, model.random_state),
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Generic, Literal, Self, TypeAlias, cast
 
@@ -17,9 +17,9 @@ from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
 from rankrls._typing import Array, Matrix, Params, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
-from rankrls.metrics import Measure
+from rankrls.metrics import Measure, resolve_measure
 from rankrls.models.fitted import Fitted
-from rankrls.models.parameters import Feature, KernelLike, Positive, Several, combinations, options
+from rankrls.models.parameters import Feature, KernelLike, Positive, Scoring, Several, combinations, options
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
 from rankrls.selection.plans import Plan
@@ -228,6 +228,14 @@ class Spec(ABC, Generic[S]):
     measure: Measure | None = None
     rule: str = "best"
     verbose: int = 0
+
+    def at(self, value: float) -> Self:
+        """The same with one value of the problem's parameter, of an estimator that chooses nothing."""
+        return replace(self, grid=np.array([value], dtype=np.float64))
+
+    def choosing(self, grid: Array | None, scoring: Scoring, rule: str, verbose: int) -> Self:
+        """The same for an estimator that chooses from a grid, as its parameters of these names say."""
+        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, verbose=int(verbose))
 
     @property
     def required_measure(self) -> Measure:

@@ -12,7 +12,6 @@ from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._typing import FoldsLike, Mask, Params, RandomState
 from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
-from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.parameters import (
     BASIS,
@@ -210,25 +209,7 @@ class TransductiveRankRLS(PartlyLabelledRanker):
         self.random_state = random_state
 
     def _spec(self) -> TransductiveSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        basis = None
-        if self.n_basis is not None or self.basis_indices is not None:
-            basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
-        name = type(self).__name__
-        graphs = graph_settings(self.ties, self.balance, self.regression_weight)
-        model = LeastSquaresSpec(
-            name=name, kind=kernels.kind, kernels=kernels, graphs=graphs, solver=self.solver, basis=basis
-        )
-        return TransductiveSpec(
-            name=name,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            regression_weight=float(self.regression_weight),
-            grid=np.array([self.alpha], dtype=np.float64),
-            model=model,
-            penalties=tuple(sorted((float(each) for each in options(self.penalty, "penalty")), reverse=True)),
-        )
+        return _spec_of(self).at(self.alpha)
 
 
 class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
@@ -323,31 +304,33 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
         self.random_state = random_state
 
     def _spec(self) -> TransductiveSpec:
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        basis = None
-        if self.n_basis is not None or self.basis_indices is not None:
-            basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
-        name = type(self).__name__
-        graphs = graph_settings(self.ties, self.balance, self.regression_weight)
-        model = LeastSquaresSpec(
-            name=name, kind=kernels.kind, kernels=kernels, graphs=graphs, solver=self.solver, basis=basis
-        )
-        return TransductiveSpec(
-            name=name,
-            accepts=self._accepts,
-            kind=kernels.kind,
-            regression_weight=float(self.regression_weight),
-            grid=descending_grid(self.alphas, positive=True),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            verbose=int(self.verbose),
-            model=model,
-            penalties=tuple(sorted((float(each) for each in options(self.penalty, "penalty")), reverse=True)),
-        )
+        spec = _spec_of(self)
+        return spec.choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule, self.verbose)
 
     def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
         return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
+
+
+def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> TransductiveSpec:
+    """What the parameters that both have ask for."""
+    check_parameters(model)
+    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    basis = None
+    if model.n_basis is not None or model.basis_indices is not None:
+        basis = BasisSpec(model.n_basis, model.basis_indices, model.random_state)
+    name = type(model).__name__
+    graphs = graph_settings(model.ties, model.balance, model.regression_weight)
+    least_squares = LeastSquaresSpec(
+        name=name, kind=kernels.kind, kernels=kernels, graphs=graphs, solver=model.solver, basis=basis
+    )
+    return TransductiveSpec(
+        name=name,
+        accepts=model._accepts,
+        kind=kernels.kind,
+        regression_weight=float(model.regression_weight),
+        model=least_squares,
+        penalties=tuple(sorted((float(each) for each in options(model.penalty, "penalty")), reverse=True)),
+    )
 
 
 def _check_whole_queries(data: LabelledItems, labelled: Mask) -> None:
