@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, NamedTuple, Self
@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_word, refuse_foreign_arguments
 from rankrls._comparisons import Data, Features, LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
-from rankrls._problems import Candidate, Solutions
+from rankrls._problems import Solutions
 from rankrls._rows import check_finite_features
 from rankrls._typing import (
     Array,
@@ -51,7 +51,7 @@ from rankrls.models.parameters import (
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
-from rankrls.models.spec import Accepts, Solved, Spec
+from rankrls.models.spec import Accepts, Spec
 from rankrls.preprocessing import LogScaler
 from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Entries
@@ -344,7 +344,7 @@ def _to_try(parameter: str, given: Several[str], known: Params) -> tuple[str, ..
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class AutoSpec(Spec[Solutions]):
+class AutoSpec(Spec):
     """Families of functions on scales of the features, the simplest first."""
 
     scoring: Scoring
@@ -352,13 +352,6 @@ class AutoSpec(Spec[Solutions]):
     scales: tuple[str, ...]
     n_basis: int
     random_state: RandomState
-
-    def candidates(self, data: Data) -> Iterator[Candidate[Solutions]]:
-        """None: each family and scale has a search of its own."""
-        yield from ()
-
-    def fitted(self, data: Data, solved: Solved[Solutions]) -> Fitted:
-        raise NotImplementedError
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert isinstance(data, LabelledItems)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -13,7 +12,6 @@ import numpy as np
 from rankrls._comparisons import Data, DataInMemory, LabelledItems, PreferredItems, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
-from rankrls._problems import Candidate, Solutions
 from rankrls._rows import column_scales
 from rankrls._typing import Array, FoldsLike, Index, Matrix, RandomState
 from rankrls.kernels import Kernel
@@ -32,7 +30,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses
-from rankrls.models.spec import Accepts, Solved, Spec, check_square, graph_settings
+from rankrls.models.spec import Accepts, Spec, check_square, graph_settings
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import permuting
@@ -255,15 +253,15 @@ class CGRankRLS(Chooses):
             raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
-    def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan:
+    def _query_plan(self, spec: Spec, data: LabelledItems) -> Plan:
         rng = permuting(self.random_state)
         return self._nothing(spec) or one_fold_plan(self.cv, spec.required_measure, data, rng, spec.regression_weight)
 
-    def _preference_plan(self, spec: Spec[Solutions], data: PreferredItems) -> Plan:
+    def _preference_plan(self, spec: Spec, data: PreferredItems) -> Plan:
         rng = permuting(self.random_state)
         return self._nothing(spec) or one_preference_fold(self.cv, spec.required_measure, data, rng)
 
-    def _nothing(self, spec: Spec[Solutions]) -> Plan | None:
+    def _nothing(self, spec: Spec) -> Plan | None:
         """A plan that holds nothing out, if there is nothing to choose."""
         one = spec.grid is not None and len(spec.grid) == 1
         if self.cv is not None or self.selection != "tikhonov" or not one:
@@ -272,7 +270,7 @@ class CGRankRLS(Chooses):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CGSpec(Spec[Solutions]):
+class CGSpec(Spec):
     """Conjugate gradients that are evaluated while they iterate.
 
     Attributes
@@ -289,13 +287,6 @@ class CGSpec(Spec[Solutions]):
     selection: str
     cg: MultiShiftCG
     patience: int
-
-    def candidates(self, data: Data) -> Iterator[Candidate[Solutions]]:
-        """None: the surface of alphas by iterations is walked once."""
-        yield from ()
-
-    def fitted(self, data: Data, solved: Solved[Solutions]) -> Fitted:
-        raise NotImplementedError
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert plan is not None

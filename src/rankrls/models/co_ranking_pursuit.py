@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, KnownItems, Settings
 from rankrls._errors import InputError
-from rankrls._problems import Solutions
 from rankrls._rows import take_items
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, Values
 from rankrls.kernels import Kernel
@@ -41,7 +40,7 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranking_pursuit import DICTIONARIES
-from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, Spec, graph_settings
 from rankrls.selection.planning import few_folds
 from rankrls.selection.plans import Plan
 
@@ -58,7 +57,7 @@ _LAST = slice(-1, None)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class CoPursuitSpec(Spec[ViewSolutions]):
+class CoPursuitSpec(SearchSpec[ViewSolutions]):
     """Every kernel of the views, with every weight of their agreement and every graph.
 
     Attributes
@@ -501,7 +500,7 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
         spec = replace(_spec_of(self, self.max_basis), cv=self.cv)
         return spec.choosing(None, self.scoring, self.rule, self.verbose)
 
-    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
+    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan:
         return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, Features, KnownItems, Settings
-from rankrls._problems import Solutions
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, RandomState
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusCandidate, Views
@@ -38,7 +37,7 @@ from rankrls.models.parameters import (
     options,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
-from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, Spec, graph_settings
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import permuting
@@ -50,7 +49,7 @@ _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ConsensusSpec(Spec[PathSolutions[None]]):
+class ConsensusSpec(SearchSpec[PathSolutions[None]]):
     """Every agreement of the views with every graph.
 
     Attributes
@@ -275,7 +274,7 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
             kernel_params=self.kernel_params,
         )
 
-    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
+    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan:
         settings = [setting for setting, _ in graph_settings(self.ties, self.balance, self.regression_weight)]
         # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
         return exact_plan(self.cv, spec.required_measure, known, settings, constrained=True)

@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting, Settings
 from rankrls._errors import InputError
-from rankrls._problems import Solutions
 from rankrls._typing import Array, FoldsLike, Index, Mask, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
 from rankrls.learners.paths import PathSolutions
@@ -31,14 +30,14 @@ from rankrls.models.parameters import (
     options,
 )
 from rankrls.models.ranker import Chooses
-from rankrls.models.spec import Accepts, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, SearchSpec, Solved, Spec, graph_settings
 from rankrls.selection.plans import Plan
 
 _DECADES = 6
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class GreedySpec(Spec[PathSolutions[ForwardPath]]):
+class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
     """Every graph with every alpha; the parameter of their paths is the number of features.
 
     Attributes
@@ -230,10 +229,10 @@ class GreedyRankRLS(SelectorMixin, Chooses):
             max_features=int(self.max_features),
         )
 
-    def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan | None:
+    def _query_plan(self, spec: Spec, data: LabelledItems) -> Plan | None:
         return super()._query_plan(spec, data) if self._holds_out() else None
 
-    def _preference_plan(self, spec: Spec[Solutions], data: PreferredItems) -> Plan | None:
+    def _preference_plan(self, spec: Spec, data: PreferredItems) -> Plan | None:
         return super()._preference_plan(spec, data) if self._holds_out() else None
 
     def _holds_out(self) -> bool:

@@ -20,7 +20,6 @@ from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
-from rankrls._problems import Solutions
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features, refuse_container
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
@@ -48,7 +47,7 @@ NO_CLICKS = Clicks()
 
 
 def labelled_items(
-    spec: Spec[Solutions],
+    spec: Spec,
     X: ItemsLike,
     y: LabelsLike,
     qid: IdsLike | None,
@@ -105,7 +104,7 @@ def labelled_items(
 
 
 def _corrected(
-    spec: Spec[Solutions], X: ItemsLike, Y: Array, qid: IdsLike | None, clicks: Clicks
+    spec: Spec, X: ItemsLike, Y: Array, qid: IdsLike | None, clicks: Clicks
 ) -> tuple[Array, Array, Propensities]:
     """Clicks as labels and weights without the bias of position."""
     if not spec.accepts.clicks:
@@ -122,7 +121,7 @@ def _corrected(
 
 
 def preferred_items(
-    spec: Spec[Solutions],
+    spec: Spec,
     X: ItemsLike,
     winners: VectorLike,
     losers: VectorLike,
@@ -151,7 +150,7 @@ def preferred_items(
     return PreferredItems(X, None, False, True, given, identity.codes, features=features)
 
 
-def warn_of_one_ranking(spec: Spec[Solutions], data: LabelledItems) -> None:
+def warn_of_one_ranking(spec: Spec, data: LabelledItems) -> None:
     """Warn if a measure of positions chooses on one ranking of all rows it is evaluated on."""
     measure = spec.measure
     if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
@@ -175,7 +174,7 @@ class Validation:
         return self.X is not None or self.y is not None or self.qid is not None
 
 
-def validation_plan(spec: Spec[Solutions], data: Data, validation: Validation, cv: ExactFoldsLike) -> Plan | None:
+def validation_plan(spec: Spec, data: Data, validation: Validation, cv: ExactFoldsLike) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if not validation.given:
         return None

@@ -11,7 +11,6 @@ import numpy as np
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Features, KnownItems
 from rankrls._errors import InputError
-from rankrls._problems import Solutions
 from rankrls._queries import query_layout
 from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, Params, VectorLike
 from rankrls.kernels import check_kernel, resolve_kernel
@@ -54,13 +53,13 @@ class PartlyLabelledRanker(Ranker):
         known = partly_labelled(spec, X, y, qid, sample_weight)
         return self._set_fitted(spec.fit(known, self._query_plan(spec, known)))
 
-    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan | None:
+    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan | None:
         """How models are compared; None if there is nothing to choose."""
         return None
 
 
 def partly_labelled(
-    spec: Spec[Solutions], X: ItemsLike, y: LabelsLike, qid: IdsLike | None, sample_weight: VectorLike | None
+    spec: Spec, X: ItemsLike, y: LabelsLike, qid: IdsLike | None, sample_weight: VectorLike | None
 ) -> KnownItems:
     """Checked rows of which some have a label: NaN in y marks an unlabelled row."""
     data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)

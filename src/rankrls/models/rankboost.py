@@ -18,11 +18,11 @@ from rankrls.models.fitted import Fitted
 from rankrls.models.intake import Validation, check_matrix, labelled_items, validation_plan
 from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
 from rankrls.models.ranker import Fits
-from rankrls.models.spec import Accepts, Solved, Spec
+from rankrls.models.spec import Accepts, SearchSpec, Solved
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RankBoostSpec(Spec[StagedScores]):
+class RankBoostSpec(SearchSpec[StagedScores]):
     """RankBoost, whose number of rounds validation data may choose."""
 
     balance: str

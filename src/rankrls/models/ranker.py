@@ -14,7 +14,6 @@ from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
-from rankrls._problems import Solutions
 from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike
@@ -66,7 +65,7 @@ class Ranker(RegressorMixin, FittedAttributes):
     _kernel_: Kernel
     _one_target_: bool
 
-    def _spec(self) -> Spec[Solutions]:
+    def _spec(self) -> Spec:
         """What the parameters ask for, which are checked."""
         raise NotImplementedError
 
@@ -397,10 +396,10 @@ class Chooses(ChosenAttributes, Ranker):
         plan = validation_plan(spec, data, Validation(X_val, y_val), self.cv) or self._preference_plan(spec, data)
         return self._set_fitted(spec.fit(data, plan))
 
-    def _query_plan(self, spec: Spec[Solutions], data: LabelledItems) -> Plan | None:
+    def _query_plan(self, spec: Spec, data: LabelledItems) -> Plan | None:
         """How models of labelled items are compared; None if there is nothing to choose."""
         return few_folds(self.cv, spec.required_measure, data, spec.regression_weight)
 
-    def _preference_plan(self, spec: Spec[Solutions], data: PreferredItems) -> Plan | None:
+    def _preference_plan(self, spec: Spec, data: PreferredItems) -> Plan | None:
         """How models of preferences are compared; None if there is nothing to choose."""
         return few_preference_folds(self.cv, spec.required_measure, data)

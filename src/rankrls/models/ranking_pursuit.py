@@ -35,14 +35,14 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses, Fits, Ranker
-from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, check_square, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, check_square, graph_settings
 
 DICTIONARIES = ("kernel", "features")
 _CHECKS: dict[str, Check] = {"dictionary": word(DICTIONARIES), "backfit": flag}
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PursuitSpec(Spec[PathSolutions[PursuitPath]]):
+class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
     """Every dictionary with every graph.
 
     Attributes

@@ -33,7 +33,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses, Fits
-from rankrls.models.spec import Accepts, KernelGrid, Solved, Spec, check_square
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, check_square
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 
 MOST_EXACT = 5000
@@ -49,7 +49,7 @@ _CHECKS: dict[str, Check] = BASIS | {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class RankSVMSpec(Spec[PathSolutions[Minimum]]):
+class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
     """Every kernel with every balance; those of one kernel share its basis."""
 
     kernels: KernelGrid

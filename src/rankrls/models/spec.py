@@ -196,7 +196,7 @@ def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8] | 
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Spec(ABC, Generic[S]):
+class Spec(ABC):
     """What an estimator's parameters ask for. Nothing behind it sees the estimator.
 
     Attributes
@@ -229,14 +229,6 @@ class Spec(ABC, Generic[S]):
     rule: str = "best"
     verbose: int = 0
 
-    def at(self, value: float) -> Self:
-        """The same with one value of the problem's parameter, of an estimator that chooses nothing."""
-        return replace(self, grid=np.array([value], dtype=np.float64))
-
-    def choosing(self, grid: Array | None, scoring: Scoring, rule: str, verbose: int) -> Self:
-        """The same for an estimator that chooses from a grid, as its parameters of these names say."""
-        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, verbose=int(verbose))
-
     @property
     def required_measure(self) -> Measure:
         """The measure of an estimator that chooses."""
@@ -248,6 +240,23 @@ class Spec(ABC, Generic[S]):
         return self
 
     @abstractmethod
+    def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
+        """Fit the data: with a plan, the best model of those asked for; without one, the only model."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SearchSpec(Spec, Generic[S]):
+    """Candidates, of which one is solved or chosen by a search."""
+
+    def at(self, value: float) -> Self:
+        """The same with one value of the problem's parameter, of an estimator that chooses nothing."""
+        return replace(self, grid=np.array([value], dtype=np.float64))
+
+    def choosing(self, grid: Array | None, scoring: Scoring, rule: str, verbose: int) -> Self:
+        """The same for an estimator that chooses from a grid, as its parameters of these names say."""
+        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, verbose=int(verbose))
+
+    @abstractmethod
     def candidates(self, data: Data) -> Iterator[Candidate[S]]:
         """What is tried on some data."""
 
@@ -256,7 +265,6 @@ class Spec(ABC, Generic[S]):
         """The attributes of the model that was solved for or chosen."""
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        """Fit the data: with a plan, its best candidate and value; without one, the only candidate and value."""
         if plan is None:
             return self.fitted(data, self.solve(data))
         return self.chosen(data, plan, self.search(data, plan))
@@ -292,7 +300,7 @@ class Solved(Generic[S]):
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class LeastSquaresSpec(Spec[LeastSquaresSolutions]):
+class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
     """RankRLS with every combination of kernel and graph. All graphs of a kernel share its basis, if it has one.
 
     Attributes

@@ -9,7 +9,6 @@ import numpy as np
 
 from rankrls._comparisons import Data, KnownItems, LabelledItems
 from rankrls._errors import InputError
-from rankrls._problems import Solutions
 from rankrls._typing import FoldsLike, Mask, Params, RandomState
 from rankrls.learners.transductive import TransductiveCandidate, TransductiveSolutions
 from rankrls.models.fitted import ChosenAttributes, Fitted
@@ -34,7 +33,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker
-from rankrls.models.spec import KernelGrid, LeastSquaresSpec, Solved, Spec, graph_settings
+from rankrls.models.spec import KernelGrid, LeastSquaresSpec, SearchSpec, Solved, Spec, graph_settings
 from rankrls.selection.basis import BasisSpec
 from rankrls.selection.folds import query_blocks
 from rankrls.selection.planning import few_folds
@@ -51,7 +50,7 @@ _CHECKS: dict[str, Check] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class TransductiveSpec(Spec[TransductiveSolutions]):
+class TransductiveSpec(SearchSpec[TransductiveSolutions]):
     """RankRLS on all rows, with every penalty.
 
     Attributes
@@ -307,7 +306,7 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
         spec = _spec_of(self)
         return spec.choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule, self.verbose)
 
-    def _query_plan(self, spec: Spec[Solutions], known: KnownItems) -> Plan:
+    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan:
         return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
 
 
