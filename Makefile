@@ -56,17 +56,17 @@ long: mutations
 
 # Every table of the five papers for which DATA, a folder, has the data, beside the papers' figures.
 replicate: $(STAMPS)/test
-	$(BIN)/python -m experiments.replicate $(if $(DATA),--data $(DATA))
+	$(BIN)/python -m papers.replicate $(if $(DATA),--data $(DATA))
 
-# The standing attack: hostile and random input for some minutes. SEED and MINUTES may be given; TARGETS names some.
+# Fuzzing: hostile and random input for MINUTES. SEED repeats a run; TARGETS names some of the targets.
 MINUTES ?= 4
 fuzz: $(STAMPS)/test
-	$(BIN)/python -m attack.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--targets $(TARGETS)) \
-		--json attack-findings/table.json
+	$(BIN)/python -m fuzzing.fuzz --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) $(if $(TARGETS),--targets $(TARGETS)) \
+		--json fuzz-findings/table.json
 
 # Kills, signals, full disks and closed pipes, for MINUTES.
 faults: $(STAMPS)/test
-	$(BIN)/python -m attack.faults --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) --json attack-findings/faults.json
+	$(BIN)/python -m fuzzing.faults --minutes $(MINUTES) $(if $(SEED),--seed $(SEED)) --json fuzz-findings/faults.json
 
 lint: $(STAMPS)/lint
 	$(BIN)/ruff check .

@@ -20,8 +20,8 @@ import sys
 from dataclasses import dataclass
 
 import numpy as np
-from documentation.features import words_of_name
-from documentation.pages import PACKAGES, Library
+from installed_pages.features import words_of_name
+from installed_pages.pages import PACKAGES, Library
 from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize

@@ -9,7 +9,7 @@ used once, for the test.
 
 Run it with ``make demo``. It writes a report, a picture, the models and an export to ``demo-output/``. It reads the
 installed documentation, so the figures depend on the versions of the three packages. The modules in
-``examples/documentation`` make the pages and features.
+``examples/installed_pages`` make the pages and features.
 """
 
 # sphinx_gallery_thumbnail_path = '_static/search_documentation.png'
@@ -25,8 +25,8 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from documentation.features import Table, build
-from documentation.pages import PACKAGES, Library
+from installed_pages.features import Table, build
+from installed_pages.pages import PACKAGES, Library
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import QuantileTransformer, StandardScaler
 

@@ -12,8 +12,8 @@ from unittest import mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from attack.campaign import Refused
-from attack.letor import blocks_of, judge, make
+from fuzzing.campaign import Refused
+from fuzzing.letor import blocks_of, judge, make
 from hypothesis import given, settings, strategies as st
 from tests.refusals import Refusal
 

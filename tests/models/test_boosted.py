@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from attack.model_files import Changed, npy
+from fuzzing.model_files import Changed, npy
 from scipy import sparse
 from sklearn.model_selection import KFold
 

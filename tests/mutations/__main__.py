@@ -22,7 +22,7 @@ from typing import Any
 from tests.mutations.faults import FAULTS, Fault
 
 ROOT = Path(__file__).parents[2]
-LEFT_OUT = (".git", ".venv", ".hypothesis", "build", "dist", "demo-output", "_build", "gallery", "attack-findings")
+LEFT_OUT = (".git", ".venv", ".hypothesis", "build", "dist", "demo-output", "_build", "gallery", "fuzz-findings")
 SOURCE = Path("src", "rankrls")
 FOUND = "found"
 PASSED, FAILED = 0, 1

@@ -10,7 +10,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from attack.model_files import DOCUMENT, Changed, archived, header, hostile_nodes, members, npy
+from fuzzing.model_files import DOCUMENT, Changed, archived, header, hostile_nodes, members, npy
 from hypothesis import given, strategies as st
 from scipy import sparse
 

@@ -1,0 +1,1 @@
+"""Comparisons with other tools, and studies of the library's own estimates: one program a file."""

@@ -1,0 +1,239 @@
+"""What AutoRankRLS reaches on queries it never saw, beside tuned LightGBM, and whether its own estimate is honest.
+
+    python -m comparisons.auto --data DIR                 # LETOR's collections: train and validation parts, then test
+    python -m comparisons.auto --documentation 450        # so many queries of make demo to learn from, 400 to judge on
+    python -m comparisons.auto --sizes DIR                # five folds of LightGBM's example (examples/lambdarank there)
+    python -m comparisons.auto --prices                   # 200 training and 200 test queries of made-up offers
+    python -m comparisons.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
+
+Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
+bootstrap over test queries, tests are paired and adjusted by Holm, seconds are processor time of all fits. DIR holds
+LETOR collections in folders named after them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from papers._tables import MissingDataError
+from papers.letor import FOLDERS, Collection, Rows, find, joined
+from sklearn.model_selection import KFold
+
+from rankrls import AutoRankRLS, group_to_qid
+from rankrls.comparison import compare_per_query
+from rankrls.comparison.significance import bootstrap_interval
+from rankrls.io import load_letor
+from rankrls.metrics import Measure
+
+NDCG = Measure("ndcg", k=10)
+RIVAL = "LightGBM"
+SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
+MOST_TREES, PATIENCE = 600, 50
+
+
+def lambdarank(train: Rows) -> tuple[Any, str]:
+    """LightGBM's lambdarank; leaves and the number of trees by 5 folds of queries, then all queries."""
+    import lightgbm
+
+    def dataset(rows: np.ndarray, reference: Any = None) -> Any:
+        _, sizes = np.unique(np.cumsum(np.diff(train.qid[rows], prepend=train.qid[rows][0]) != 0), return_counts=True)
+        return lightgbm.Dataset(train.X[rows], train.y[rows], group=sizes, reference=reference)
+
+    every, found = np.arange(len(train.y)), []
+    queries = np.unique(train.qid)
+    for leaves, rate in SETTINGS:
+        parameters = {
+            "objective": "lambdarank",
+            "metric": "ndcg",
+            "eval_at": [10],
+            "num_leaves": leaves,
+            "learning_rate": rate,
+            "feature_fraction": 0.5,
+            "num_threads": 1,
+            "verbosity": -1,
+        }
+        values, counts = [], []
+        for _, held in KFold(5, shuffle=True, random_state=0).split(queries):
+            out = np.isin(train.qid, queries[held])
+            fitted, stop = dataset(every[~out]), lightgbm.early_stopping(PATIENCE, verbose=False)
+            watched = dataset(every[out], fitted)
+            booster = lightgbm.train(parameters, fitted, MOST_TREES, valid_sets=[watched], callbacks=[stop])
+            values.append(booster.best_score["valid_0"]["ndcg@10"])
+            counts.append(booster.best_iteration)
+        found.append((np.mean(values), round(float(np.mean(counts))), parameters))
+    _, count, parameters = max(found, key=lambda one: one[0])
+    return lightgbm.train(parameters, dataset(every), count), f"{parameters['num_leaves']} leaves, {count} trees"
+
+
+def auto(**given: Any) -> Callable[[Rows], tuple[Any, str]]:
+    """AutoRankRLS, and what it chose."""
+
+    def fitted(train: Rows) -> tuple[Any, str]:
+        model = AutoRankRLS(**given).fit(train.X, train.y, qid=train.qid)
+        return model, f"{model.best_params_['model']}/{model.best_params_['scale']}"
+
+    return fitted
+
+
+METHODS: dict[str, Callable[[Rows], tuple[Any, str]]] = {
+    "linear": auto(families="linear", scales=("raw", "standard")),
+    "Gaussian": auto(families="gaussian", scales=("raw", "standard")),
+    "Auto": auto(),
+    "Auto with trees": auto(families="all"),
+    RIVAL: lambdarank,
+}
+
+
+def collections(data: Path, wanted: str) -> Iterator[Collection]:
+    """Those that are there, or the one that is named."""
+    for name in FOLDERS if wanted == "auto" else (wanted,):
+        try:
+            yield find(data, name)
+        except MissingDataError as error:
+            print(error, file=sys.stderr)
+
+
+def folds(collection: Collection) -> Iterator[tuple[Rows, Rows]]:
+    """Training with validation queries, and test queries, of each fold."""
+    for number in collection.folds:
+        fold = collection.load(number, scaled=False)
+        yield joined(fold.train, fold.validation), fold.test
+
+
+def sized(folder: Path) -> Rows:
+    """The queries of rank.train and rank.test, whose sizes are in files beside them."""
+    parts: list[Rows] = []
+    for name in ("rank.train", "rank.test"):
+        like: Any = {"n_features": parts[0].X.shape[1]} if parts else {}
+        table = load_letor(folder / name, dense=True, zero_based=False, **like)
+        sizes = np.loadtxt(folder / f"{name}.query", dtype=int)
+        qid = 1000 * len(parts) + group_to_qid(sizes)
+        parts.append(Rows(table.X, table.y, qid))
+    return joined(*parts)
+
+
+def fifths(rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Five folds of queries."""
+    drawn = np.random.default_rng(0).permutation(np.unique(rows.qid))
+    for held in (np.isin(rows.qid, drawn[k::5]) for k in range(5)):
+        yield taken(rows, ~held), taken(rows, held)
+
+
+def taken(rows: Rows, which: np.ndarray) -> Rows:
+    """Some of the rows."""
+    return Rows(rows.X[which], rows.y[which], rows.qid[which])
+
+
+def offers(queries: int = 400, seed: int = 0) -> Rows:
+    """Made-up offers, 10 a query: prices, numbers of reviews and sales over several powers of ten, rating and match."""
+    rng = np.random.default_rng(seed)
+    m = 10 * queries
+    price, reviews, sales = np.exp(rng.normal((3.5, 2.5, 4.0), (1.2, 1.8, 1.5), size=(m, 3))).T
+    rating, match = rng.normal(4.0, 0.5, m), rng.random(m)
+    utility = 3.0 * match + 0.8 * rating - np.log(price) + 0.5 * np.log1p(np.floor(reviews)) + rng.normal(size=m)
+    X = np.column_stack([price.round(2), np.floor(reviews), np.floor(sales), rating, match])
+    return Rows(X, np.digitize(utility, np.quantile(utility, (0.6, 0.8, 0.92))).astype(float), np.arange(m) // 10)
+
+
+def documentation(count: int) -> tuple[Rows, Rows]:
+    """Some training queries of the demo and 400 of its unseen ones, with all features."""
+    sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "examples"))
+    from search_documentation import read_documentation
+
+    data, found = read_documentation(), []
+    for table, size in ((data.train, count), (data.test, 400)):
+        drawn = np.random.default_rng(0).permutation(len(table.queries))[:size]
+        found.append(Rows(*table.of(np.isin(np.arange(len(table.queries)), drawn)).rows()))
+    return found[0], found[1]
+
+
+def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
+    """Every method learns from the first of each pair, and is judged on the second; a line for each."""
+    values: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
+    seconds, choices = dict.fromkeys(METHODS, 0.0), {name: [] for name in METHODS}
+    for train, test in parts:
+        for name, fitted in METHODS.items():
+            start = time.process_time()
+            model, choice = fitted(train)
+            seconds[name] += time.process_time() - start
+            values[name].append(NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True))
+            choices[name].append(choice)
+    every = {name: np.concatenate(found) for name, found in values.items()}
+    lines = {line.first: line for line in compare_per_query(every, baseline=RIVAL, random_state=0)}
+    lines |= {line.second: line for line in lines.values()}
+    print(title)
+    for name, found in every.items():
+        interval = bootstrap_interval(found[~np.isnan(found)], random_state=0)
+        text = f"  {name:16s} {np.nanmean(found):.4f} [{interval.low:.4f}, {interval.high:.4f}]"
+        if name != RIVAL:
+            apart = found - every[RIVAL]
+            error = np.nanstd(apart, ddof=1) / np.sqrt((~np.isnan(apart)).sum())
+            text += f"  {np.nanmean(apart):+.4f} ± {error:.4f} p {lines[name].p_randomization_holm:.4f}"
+        print(f"{text}  {seconds[name]:.0f} s  {', '.join(choices[name])}", flush=True)
+
+
+def whole(collection: Collection) -> Rows:
+    """All queries of a collection."""
+    fold = collection.load(collection.folds[0], scaled=False)
+    return joined(joined(fold.train, fold.validation), fold.test)
+
+
+def splits(title: str, rows: Rows, count: int) -> None:
+    """Halves of some queries: the estimate of the finished model, and what it reaches on the others."""
+    ids, found = np.unique(rows.qid), []
+    for seed in range(count):
+        first = np.isin(rows.qid, np.random.default_rng(seed).permutation(ids)[: len(ids) // 2])
+        train, test = taken(rows, first), taken(rows, ~first)
+        model = AutoRankRLS(families="all").fit(train.X, train.y, qid=train.qid)
+        reached = NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True)
+        reached = reached[~np.isnan(reached)]
+        apart, error = model.best_score_ - reached.mean(), reached.std(ddof=1) / np.sqrt(len(reached))
+        found.append((apart, abs(apart) <= 1.96 * np.hypot(error, model.best_score_error_), model.optimism_))
+        gap, covered, optimism = np.mean(found, axis=0)
+        spread = np.std(found, axis=0)[0] / np.sqrt(len(found))
+        print(
+            f"{title}, {len(found)} halves of {len(ids)} queries: estimate minus test {gap:+.4f} "
+            f"± {spread:.4f}, {covered:.0%} within the 95 % interval of their difference, optimism {optimism:.4f}, "
+            f"{model.best_params_['model']}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    """Run."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, default=os.environ.get("RANKRLS_DATA"), help="folder of collections")
+    parser.add_argument("--collection", default="auto", help="one collection only, by its name")
+    parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the estimate")
+    parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
+    parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
+    parser.add_argument("--prices", action="store_true", help="made-up offers with prices and counts")
+    options = parser.parse_args()
+    if options.sizes is not None and options.splits:
+        splits("LightGBM's example", sized(options.sizes), options.splits)
+    elif options.sizes is not None:
+        compare("LightGBM's example", fifths(sized(options.sizes)))
+    elif options.prices:
+        rows = offers()
+        compare("offers", [(taken(rows, rows.qid < 200), taken(rows, rows.qid >= 200))])
+    elif options.documentation:
+        compare("documentation search", [documentation(options.documentation)])
+    elif options.data is None:
+        parser.error("give --data DIR, --documentation N, --prices or --sizes DIR")
+    else:
+        for collection in collections(Path(options.data), options.collection):
+            if options.splits:
+                splits(collection.name, whole(collection), options.splits)
+            else:
+                compare(collection.name, folds(collection))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,1 +1,0 @@
-"""The experiments of the papers, and some of our own: ``python -m experiments.replicate`` runs them."""
