@@ -141,6 +141,14 @@ def squared_lengths(X: Any, axis: int) -> Array:
     return to_host(namespace(X).sum(X * X, axis=axis))
 
 
+def squared_lengths_in(units: Array, X: Any) -> Array:
+    """Squared lengths of the rows of ``X / units``, on the host, without that matrix."""
+    weights = units**-2.0
+    if not on_device(X):
+        return np.asarray(np.einsum("ij,ij,j->i", X, X, weights))
+    return to_host((X * X) @ to_device_of(weights, X))
+
+
 def items_behind(X: Any) -> Any:
     """The items of features that are evaluated when their rows are asked for; any other X itself."""
     return getattr(X, "X", X)

@@ -19,6 +19,7 @@ from rankrls._arrays import (
     on_device,
     repeated,
     squared_lengths,
+    squared_lengths_in,
     taken,
     to_device_of,
     to_host,
@@ -161,17 +162,16 @@ def _rounding(
 ) -> Rounding:
     """Of deviations and means of queries, in the features and in the coordinates of the smoother."""
     spreads = smoother.spreads
-    if spreads is None:
-        whole, level = turned
-        norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)
-    else:
-        units = to_device_of(spreads, rows[0])
-        whole = rows[0] / units
-        level = None if rows[1] is None else rows[1] / units
-        norms = _norms(smoother, spreads, alphas)
+    whole, level = turned if spreads is None else rows
     if level is not None and regresses(graph):
         whole = whole + repeated(level, np.diff(graph.starts))
-    return Rounding(_with_levels(np.sqrt(squared_lengths(whole, axis=1)), graph), norms)
+    if spreads is None:
+        squares = squared_lengths(whole, axis=1)
+        norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)
+    else:
+        squares = squared_lengths_in(spreads, whole)
+        norms = _norms(smoother, spreads, alphas)
+    return Rounding(_with_levels(np.sqrt(squares), graph), norms)
 
 
 def _norms(smoother: Smoother, spreads: Array, alphas: Array) -> Array:
