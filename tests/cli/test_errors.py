@@ -100,6 +100,14 @@ def test_a_cell_of_a_table_is_found_by_its_line(files, refused, more, cell):
     refused("fit", "bad.csv", "-m", "m.rankrls", "--label", "y", "--qid", "q", *more, wrong)
 
 
+def test_labels_that_are_words_are_refused_with_the_coding(files, refused):
+    (files / "bad.csv").write_text(
+        "q,a,bought\n" + "".join(f"{k // 4},{k},{'yes' if k % 2 else 'no'}\n" for k in range(8))
+    )
+    given = ("fit", "bad.csv", "-m", "m.rankrls", "--label", "bought", "--qid", "q")
+    refused(*given, Refusal("'no'", "1 for yes and 0 for no", "Higher labels", file="bad.csv", line=2, column="bought"))
+
+
 def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     X, y, qid = rows(1)
     letor(files / "wide.txt", X.repeat(2, axis=1), y, qid)

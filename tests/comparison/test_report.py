@@ -138,6 +138,13 @@ def test_page_is_whole_safe_and_alone(report):
     assert "a has the best mean: it is better than all others, beyond what chance explains" in text
     assert f"{report.measures[0].intervals['a'].estimate:.4f}" in text
     assert page.tags.count("svg") == 2
+    for measure in report.measures:
+        ends = [end for interval in measure.intervals.values() for end in (interval.low, interval.high)]
+        better = "higher" if measure.greater_is_better else "lower"
+        axis = [f"{min(ends):.4f}", f"{max(ends):.4f}", f"{measure.name}, mean over queries ({better} is better)"]
+        assert set(axis) <= set(page.text)
+    assert "Where it comes from" not in text
+    assert "Where it comes from" in report.to_html(about={"data": "test.csv"})
 
 
 def test_page_says_where_the_lead_may_be_chance():

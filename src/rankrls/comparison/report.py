@@ -204,7 +204,7 @@ class RankingReport(Shown):
             measures="".join(f"<section>{measure}</section>" for measure in measures),
             changed="".join(tables[len(sections) :]),
             confidence=f"{self.confidence:.0%}",
-            origin=_table(["", "from"], about.items()) if about else "",
+            origin=f"<h2>Where it comes from</h2>{_table(['', 'from'], about.items())}" if about else "",
             version=escape(version("rankrls")),
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
         )
@@ -416,7 +416,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _chart(m: MeasureReport, confidence: float) -> str:
-    """Means with their intervals as SVG, one row a ranking, with a line at the best mean; a sure winner is marked."""
+    """Means with their intervals as SVG, one row per ranking, above an axis; a clear winner is marked."""
     first = m.ranked[0]
     winner = None if m.rivals(confidence) else first
     ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]
@@ -426,9 +426,17 @@ def _chart(m: MeasureReport, confidence: float) -> str:
     def x(value: float) -> float:
         return round(14 + (value - low) / span * (_WIDTH - 94), 1)
 
-    height = 40 * len(m.intervals) + 14
+    bottom = 40 * len(m.intervals) + 8
+    height = bottom + 40
     best = x(m.intervals[first].estimate)
-    parts = [f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{height - 6}"/>']
+    better = "higher" if m.greater_is_better else "lower"
+    parts = [
+        f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{bottom}"/>',
+        f'<line class="whisker axis" x1="{x(low)}" y1="{bottom}" x2="{x(low + span)}" y2="{bottom}"/>',
+        f'<text class="value" x="8" y="{bottom + 16}">{low:.4f}</text>',
+        f'<text class="value" x="{x(low + span)}" y="{bottom + 16}" text-anchor="end">{low + span:.4f}</text>',
+        f'<text class="value" x="8" y="{bottom + 34}">{escape(m.name)}, mean over queries ({better} is better)</text>',
+    ]
     for k, (name, interval) in enumerate(m.intervals.items()):
         y = 34 + 40 * k
         mark = " best" if name == winner else ""

@@ -326,7 +326,7 @@ class Comparison(Shown):
         """Cells of text, in the order of ``COLUMNS``; the p values are adjusted, and "<" if they may be smaller."""
         return [
             [
-                f"{p.first} - {p.second}",
+                f"{p.first} vs. {p.second}",
                 f"{p.difference:+.4f}",
                 f"{p.low:+.4f} to {p.high:+.4f}",
                 f"{p.wins}/{p.ties}/{p.losses}",

@@ -280,7 +280,7 @@ class _Batch:
             cell = self.batch.column(name)[k].as_py()
             shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
-            message = f"column {name!r} ({what}) {shown}: it must hold finite {out.dtype} numbers{sign}.{_remedy(what)}"
+            message = f"column {name!r} ({what}) {shown}: it must hold finite numbers{sign}.{_REMEDIES.get(what, '')}"
             raise self.table.refuse_row(self.start + k, message, column=name)
         return out
 
@@ -293,7 +293,7 @@ class _Batch:
         if self.table.textual:
             found = _parsed(column)
         elif not is_number(kind):
-            message = f"column {name!r} ({what}) holds {kind}, not numbers.{_remedy(what)}"
+            message = f"column {name!r} ({what}) holds {kind}, not numbers.{_REMEDIES.get(what, '')}"
             raise self.table.refuse(message, column=name)
         else:
             if pa.types.is_decimal(kind):
@@ -334,9 +334,10 @@ class _Batch:
         return np.asarray(found[codes])
 
 
-def _remedy(what: str) -> str:
-    remedy = " Fill it, leave the column out (ignore), or fit a TableEncoder to the table (columns)."
-    return remedy if what == "feature" else ""
+_REMEDIES = {
+    "feature": " Fill it, leave the column out (ignore), or fit a TableEncoder to the table (columns).",
+    "label": " Higher labels are better: write 1 for yes and 0 for no, or 0, 1, 2, ... for grades.",
+}
 
 
 def _parsed(cells: Any) -> NDArray[np.float64]:
