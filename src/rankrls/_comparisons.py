@@ -25,6 +25,7 @@ from rankrls.numerics.holdout import hold_out_chunks, in_order_of
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")
+K = TypeVar("K", bound="Data")
 
 
 @dataclass(frozen=True)
@@ -182,6 +183,11 @@ class Data(ABC):
     features: Features = field(default=Features(), kw_only=True)
     propensities: Propensities | None = field(default=None, kw_only=True)
     like: Any = field(default=None, kw_only=True)
+
+    def of_kind(self, kind: type[K]) -> K:
+        """These data, for what can be fitted on one kind of data only."""
+        assert isinstance(self, kind)
+        return self
 
     @property
     @abstractmethod

@@ -71,6 +71,20 @@ def test_queries_that_are_refused(model):
         np.testing.assert_array_equal(model.predict(queries), scores)
 
 
+@pytest.mark.parametrize(
+    "cls", [rankrls.ConditionalRankRLS, rankrls.ConditionalRankRLSCV], ids=lambda cls: cls.__name__
+)
+def test_queries_that_cannot_be_solved(cls):
+    queries, utilities = np.random.default_rng(1).normal(size=(2, 12, 4))
+    model = cls(kernel="precomputed").fit(queries @ queries.T, utilities)
+    before = dict(vars(model))
+    indefinite = -np.eye(11)
+    with pytest.raises(InputError):
+        model.fit(indefinite, utilities[1:], items=rankrls.Items(np.eye(4)))
+    assert vars(model).keys() == before.keys()
+    assert all(value is before[name] for name, value in vars(model).items())
+
+
 @pytest.mark.parametrize("scaler", [QueryMinMaxScaler(), QueryStandardScaler()], ids=str)
 @pytest.mark.parametrize("fit", ["fit", "fit_transform"])
 def test_scalers_of_queries(scaler, fit):

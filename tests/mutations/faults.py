@@ -565,9 +565,13 @@ FAULTS = [
         "models/conditional.py",
         "models/test_conditional.py",
         ("return scores + self.intercept_", "return scores"),
-        ("_tied(problem.without_each_query(found.best_value))", "_tied(problem.without_each_query(float(alphas[0])))"),
-        ("        G -= G.mean(axis=0)\n", ""),
         ("np.average(error[known], weights=weights[known])", "np.average(error[known])"),
+    ),
+    *_planted(
+        "learners/conditional.py",
+        "models/test_conditional.py",
+        ("self.without_each_query(float(values[k]))", "self.without_each_query(float(values[0]))"),
+        ("    G -= G.mean(axis=0)\n", ""),
     ),
     *_planted(
         "models/cg_rankrls.py",

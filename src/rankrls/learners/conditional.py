@@ -16,14 +16,25 @@ u is predicted without it is ``T_uk - c_uk / [(sigma_k K + alpha I)^-1]_uu``, ``
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy import linalg, sparse
 
 from rankrls._cached import cached_property
-from rankrls._typing import Array, Matrix
+from rankrls._comparisons import Data, Items, LabelledItems
+from rankrls._curves import Curve
+from rankrls._problems import LINEAR, Candidate, Problem
+from rankrls._queries import QueryLayout, query_layout
+from rankrls._typing import Array, Index, Matrix
+from rankrls.kernels import Kernel
+from rankrls.learners.paths import PathSolutions
+from rankrls.metrics import Measure
+from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.eigen import check_semidefinite
+from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.ties import tied
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,28 +76,107 @@ class KernelSide:
 
 
 @dataclass(frozen=True, eq=False)
-class ConditionalRanking:
-    """The problem of all utilities, for every alpha.
+class RankedItems(LabelledItems):
+    """Queries and their utilities of the same items: each row is a query, and the columns of Y are the items.
 
     Attributes
     ----------
-    queries : KernelSide
-    items : KernelSide or None
-        ``C G C``; None for G = I.
-    Y : ndarray of shape (q, d)
+    item_features : Items or None
+        None if nothing is known of the items: label ranking.
+    """
+
+    item_features: Items | None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConditionalCandidate(Candidate[PathSolutions[Array]]):
+    """The kernel of the queries with that of the items.
+
+    Attributes
+    ----------
+    item_kernel : Kernel or None
+        None for G = I.
     fit_intercept : bool
         Whether each item has a utility of its own that is not penalized; for G = I.
     """
 
-    queries: KernelSide
-    items: KernelSide | None
+    item_kernel: Kernel | None
+    fit_intercept: bool
+
+    def problem(self, data: Data) -> ConditionalRanking:
+        ranked = data.of_kind(RankedItems)
+        side = None
+        if self.item_kernel is not None and ranked.item_features is not None:
+            side = centred_side(self.item_kernel, ranked.item_features.features)
+        return ConditionalRanking(ranked.X, ranked.Y, side, self.kernel, self.fit_intercept)
+
+
+def centred_side(kernel: Kernel, Z: Matrix) -> KernelSide:
+    """``C G C`` of items with features Z."""
+    if kernel.is_linear and not sparse.issparse(Z):
+        return KernelSide.of_features(Z - Z.mean(axis=0))
+    G = kernel(Z)
+    G -= G.mean(axis=0)
+    return KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalRanking(Problem[PathSolutions[Array]]):
+    """The problem of all utilities, for every alpha.
+
+    Attributes
+    ----------
+    X : ndarray or csr_array of shape (q, n)
+    Y : ndarray of shape (q, d)
+    items : KernelSide or None
+        ``C G C``; None for G = I.
+    kernel : Kernel
+        The queries'.
+    fit_intercept : bool
+    """
+
+    X: Matrix
     Y: Array
+    items: KernelSide | None = None
+    kernel: Kernel = LINEAR
     fit_intercept: bool = False
 
-    def grid(self, count: int = 21) -> Array:
+    parameter = "alpha"
+
+    @cached_property
+    def queries(self) -> KernelSide:
+        """K."""
+        if self.kernel.is_linear:
+            return KernelSide.of_features(self.X)
+        return KernelSide.of_matrix(self.kernel(self.X), "kernel")
+
+    def axis(self) -> Array:
         """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios."""
         top = float(self.queries.values.max(initial=0.0) * self._sigma.max(initial=0.0))
-        return np.asarray(np.geomspace(10.0 * top, 1e-9 * top, count)) if top > 0.0 else np.ones(1)
+        return np.asarray(np.geomspace(10.0 * top, 1e-9 * top, 21)) if top > 0.0 else np.ones(1)
+
+    def path(self, values: Array) -> PathSolutions[Array]:
+        """Functions of queries with a column for each item; the details are the items' intercepts."""
+        coefficients, intercepts = zip(*map(self.solution, values.tolist()), strict=True)
+        return PathSolutions(np.stack(coefficients), self._read, intercepts)
+
+    def _read(self, a: Array) -> Scorer:
+        if self.kernel.is_linear:
+            return Scorer(np.asarray(self.X.T @ a))
+        return Scorer(None, a, self.kernel, None if self.kernel.name == "precomputed" else self.X)
+
+    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve | None:
+        """Every alpha evaluated with each query held out by itself; O(q d (q + d)) an alpha."""
+        if folds is not None:
+            return None
+
+        def held_out(k: int) -> Array:
+            scores = self.without_each_query(float(values[k]))
+            return tied(scores.reshape(-1, 1), _rows_as_queries(scores)).reshape(scores.shape)
+
+        every = range(len(values))
+        found = np.column_stack([each_query(measure, self.Y, held_out(k)) for k in every])
+        return Curve(*mean_and_error(found), found, scores=held_out)
 
     @cached_property
     def _T(self) -> Array:
@@ -156,3 +246,12 @@ class ConditionalRanking:
             diagonal -= ones**2 / total
         held = self._T - errors / diagonal
         return held if self.items is None else np.asarray(held @ self.items.vectors.T)
+
+
+def each_query(measure: Measure, Y: Array, scores: Array) -> Array:
+    """The measure of each row of Y, NaN if it has none."""
+    return measure.per_query(Y.ravel(), scores.reshape(-1, 1), _rows_as_queries(Y))[:, 0]
+
+
+def _rows_as_queries(Y: Array) -> QueryLayout:
+    return query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)

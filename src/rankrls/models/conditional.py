@@ -2,28 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from scipy import sparse
 from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from rankrls._comparisons import Items
-from rankrls._curves import Curve
+from rankrls._comparisons import Data, Items
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
-from rankrls._problems import Solutions
-from rankrls._queries import QueryLayout, query_layout
+from rankrls._queries import query_layout
 from rankrls._typing import Array, Index, ItemsLike, LabelsLike, Matrix, Params, Values, VectorLike
-from rankrls.kernels import Kernel, check_kernel, resolve_kernel
-from rankrls.learners.conditional import ConditionalRanking, KernelSide
-from rankrls.metrics import Measure, resolve_measure
-from rankrls.metrics._values import mean_and_error
-from rankrls.models.fitted import ChosenAttributes, FittedAttributes, choice_attributes
-from rankrls.models.intake import check_features, check_items as check_rows, check_labels, check_weights
+from rankrls.kernels import Kernel
+from rankrls.learners.conditional import ConditionalCandidate, RankedItems, each_query
+from rankrls.learners.paths import PathSolutions
+from rankrls.metrics import Measure
+from rankrls.models.fitted import ChosenAttributes, Fitted, FittedAttributes
+from rankrls.models.intake import check_items as check_rows, check_labels, check_weights, labelled_items
 from rankrls.models.parameters import (
     CHOICE,
     KERNEL,
@@ -37,11 +35,11 @@ from rankrls.models.parameters import (
     flag,
     number,
 )
-from rankrls.models.spec import Accepts, KernelGrid, XKind, check_square
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, XKind, check_square
 from rankrls.numerics.scorer import Scorer
-from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
-from rankrls.selection.search import SearchState
+from rankrls.selection.folds import query_blocks
+from rankrls.selection.plans import Plan, UnitsPlan
 
 _CHECKS: dict[str, Check] = KERNEL | {
     **dict.fromkeys(("item_kernel", "item_gamma", "item_degree", "item_coef0"), any_value),
@@ -49,14 +47,55 @@ _CHECKS: dict[str, Check] = KERNEL | {
 }
 
 
-@dataclass(frozen=True, eq=False)
-class ConditionalData:
-    """Checked queries with their utilities of the items, and the problem that they pose."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
+    """The kernel of the queries with that of the items.
 
-    X: Matrix
-    kernel: Kernel
-    problem: ConditionalRanking
-    attributes: Params
+    Attributes
+    ----------
+    kernels : KernelGrid
+        Of the queries.
+    item_kernel : tuple
+        Name, gamma, degree and coef0.
+    fit_intercept : bool
+    """
+
+    kernels: KernelGrid
+    item_kernel: tuple[KernelLike, float | None, int, float]
+    fit_intercept: bool
+
+    def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
+        ((kernel, _),) = self.kernels.resolved(data.X)
+        check_square(data.X, kernel)
+        items = data.of_kind(RankedItems).item_features
+        item_kernel = None if items is None else self._item_kernel(items.features)
+        yield ConditionalCandidate(kernel=kernel, item_kernel=item_kernel, fit_intercept=self.fit_intercept)
+
+    def _item_kernel(self, Z: Matrix) -> Kernel:
+        """The kernel of items with features Z."""
+        try:
+            ((kernel, _),) = KernelGrid.of(*self.item_kernel, None).resolved(Z)
+            check_square(Z, kernel)
+        except InputError as error:
+            name = "items" if error.parameter == "X" else f"item_{error.parameter}"
+            raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
+        return kernel
+
+    def fitted(self, data: Data, solved: Solved[PathSolutions[Array]]) -> Fitted:
+        items = data.of_kind(RankedItems).item_features
+        assert isinstance(solved.candidate, ConditionalCandidate)
+        item_kernel = solved.candidate.item_kernel
+        known: Values = {} if item_kernel is None else {"_item_kernel_": item_kernel}
+        return Fitted.of(
+            data,
+            solved.solutions[0],
+            solved.candidate.kernel,
+            alpha_=solved.value,
+            intercept_=solved.solutions.details[0],
+            items_=items,
+            n_items_=data.n_targets,
+            **known,
+        )
 
 
 class ConditionalRanker(RegressorMixin, FittedAttributes):
@@ -74,7 +113,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     degree: int
     coef0: float
     kernel_params: Params | None
-    item_kernel: str
+    item_kernel: KernelLike
     item_gamma: float | None
     item_degree: int
     item_coef0: float
@@ -87,6 +126,43 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     intercept_: Array
     _kernel_: Kernel
     _item_kernel_: Kernel
+
+    def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
+        """Fit queries and their utilities of the items; what there is to choose is chosen by held-out queries.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (q, n)
+            Queries; with ``kernel="precomputed"`` the kernel between them, (q, q).
+        y : array-like of shape (q, d)
+            Utilities, higher is better.
+        items : Items, optional
+            Features of the d items. None is label ranking.
+
+        Returns
+        -------
+        self
+        """
+        spec = self._spec()
+        ranked = ranked_items(spec, X, y, items)
+        return self._set_fitted(spec.fit(ranked, self._plan(spec, ranked)))
+
+    def _spec(self) -> ConditionalSpec:
+        """What the parameters ask for, which are checked."""
+        check_parameters(self)
+        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        return ConditionalSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind="features" if kernels.kind == "objects" else kernels.kind,
+            kernels=kernels,
+            item_kernel=(self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0),
+            fit_intercept=bool(self.fit_intercept),
+        )
+
+    def _plan(self, spec: ConditionalSpec, ranked: RankedItems) -> Plan | None:
+        """How models are compared; None if there is nothing to choose."""
+        return None
 
     def predict(self, X: ItemsLike, *, items: Items | None = None) -> Array:
         """Score items for queries.
@@ -153,7 +229,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         Y, _ = check_labels(type(self).__name__, self._accepts, y)
         if Y.shape != scores.shape:
             raise InputError(f"y has shape {Y.shape}, but the scores have shape {scores.shape}.", parameter="y")
-        error = _each_query(Measure("disagreement"), Y, scores)
+        error = each_query(Measure("disagreement"), Y, scores)
         given = check_weights(sample_weight, len(Y))
         weights = np.ones(len(Y)) if given is None else given
         known = ~np.isnan(error) & (weights > 0.0)
@@ -181,70 +257,25 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
             self.coef_.T if "coef_" in known else None, known.get("dual_coef_"), self._kernel_, known.get("X_fit_")
         )
 
-    def _checked(self, X: ItemsLike, y: LabelsLike, items: Items | None) -> ConditionalData:
-        """Check what ``fit`` was given."""
-        check_parameters(self)
-        name = type(self).__name__
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
-        Y, _ = check_labels(name, self._accepts, y)
-        kind = "features" if kernels.kind == "objects" else kernels.kind
-        rows, features = check_features(name, self._accepts, kind, X, None)
-        if len(Y) != rows.shape[0]:
-            raise InputError(f"X has {rows.shape[0]} rows but y has {len(Y)}.", parameter="y")
-        if (Y[:, :1] == Y).all():
-            problem = "Nothing to compare: no query has two items with different utilities"
-            raise InputError(f"{problem} ({len(Y)} sample{'' if len(Y) == 1 else 's'}). Check y.", parameter="y")
-        ((kernel, _),) = kernels.resolved(rows)
-        check_square(rows, kernel)
-        known: Values = {
-            "n_features_in_": features.count,
-            "n_queries_": Y.shape[0],
-            "n_items_": Y.shape[1],
-            "items_": None,
-            "_kernel_": kernel,
-        }
-        if features.names is not None:
-            known["feature_names_in_"] = features.names
-        side: KernelSide | None = None
-        if items is not None:
-            known["items_"] = check_items(items)
-            known["_item_kernel_"], side = self._item_side(known["items_"], Y)
-        queries = KernelSide.of_features(rows) if kernel.is_linear else KernelSide.of_matrix(kernel(rows), "kernel")
-        return ConditionalData(rows, kernel, ConditionalRanking(queries, side, Y, bool(self.fit_intercept)), known)
 
-    def _item_side(self, items: Items, Y: Array) -> tuple[Kernel, KernelSide]:
-        """The kernel of the items, and ``C G C``."""
-        if items.n_items != Y.shape[1]:
-            problem = f"There are {items.n_items} items, but y has {Y.shape[1]} columns. Pass them as rankrls.Items."
-            raise InputError(problem, parameter="items")
-        if self.fit_intercept:
-            problem = "fit_intercept=True cannot be used with items. Add a constant feature to X instead."
-            raise InputError(problem, parameter="fit_intercept")
-        given = self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0
-        try:
-            check_kernel(*given, None)
-            kernel = resolve_kernel(items.features, *given, None)
-            check_square(items.features, kernel)
-        except InputError as error:
-            name = "items" if error.parameter == "X" else f"item_{error.parameter}"
-            raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
-        if kernel.is_linear and not sparse.issparse(items.features):
-            return kernel, KernelSide.of_features(items.features - items.features.mean(axis=0))
-        G = kernel(items.features)
-        G -= G.mean(axis=0)
-        return kernel, KernelSide.of_matrix(G - G.mean(axis=1)[:, None], "item_kernel")
-
-    def _solved(self, data: ConditionalData, alpha: float) -> Values:
-        """The attributes of the model of one alpha."""
-        a, intercept = data.problem.solution(alpha)
-        known = {**data.attributes, "intercept_": intercept, "alpha_": alpha}
-        if data.kernel.is_linear:
-            known["coef_"] = np.ascontiguousarray(np.asarray(data.X.T @ a).T)
-            return known
-        known["dual_coef_"] = a
-        if data.kernel.name != "precomputed":
-            known["X_fit_"] = data.X
-        return known
+def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Items | None) -> RankedItems:
+    """Checked queries with their utilities of the items."""
+    data = labelled_items(spec, X, y, None, None, comparable=False)
+    q, d = data.Y.shape
+    if (data.Y[:, :1] == data.Y).all():
+        problem = (
+            f"Nothing to compare: no query has two items with different utilities ({q} sample{'' if q == 1 else 's'})."
+        )
+        raise InputError(f"{problem} Check y.", parameter="y")
+    items = None if items is None else check_items(items)
+    if items is not None and items.n_items != d:
+        problem = f"There are {items.n_items} items, but y has {d} columns. Pass them as rankrls.Items."
+        raise InputError(problem, parameter="items")
+    if items is not None and spec.fit_intercept:
+        problem = "fit_intercept=True cannot be used with items. Add a constant feature to X instead."
+        raise InputError(problem, parameter="fit_intercept")
+    queries = query_layout(np.arange(q), q)
+    return RankedItems(data.X, None, False, False, data.Y, queries, None, items, features=data.features)
 
 
 def check_items(items: Items | ItemsLike) -> Items:
@@ -255,20 +286,6 @@ def check_items(items: Items | ItemsLike) -> Items:
     except (TypeError, ValueError) as error:
         raise InputError(f"items: {error}", parameter="items") from None
     return Items(features)
-
-
-def _each_query(measure: Measure, Y: Array, scores: Array) -> Array:
-    """The measure of each row of Y, NaN if it has none."""
-    return measure.per_query(Y.ravel(), scores.reshape(-1, 1), _rows_as_queries(Y))[:, 0]
-
-
-def _tied(scores: Array) -> Array:
-    """Scores (q, d) in which those of a row that differ by rounding only are equal."""
-    return tied(scores.reshape(-1, 1), _rows_as_queries(scores)).reshape(scores.shape)
-
-
-def _rows_as_queries(Y: Array) -> QueryLayout:
-    return query_layout(np.repeat(np.arange(len(Y)), Y.shape[1]), Y.size)
 
 
 class ConditionalRankRLS(ConditionalRanker):
@@ -344,7 +361,7 @@ class ConditionalRankRLS(ConditionalRanker):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_params: Params | None = None,
-        item_kernel: str = "linear",
+        item_kernel: KernelLike = "linear",
         item_gamma: float | None = None,
         item_degree: int = 3,
         item_coef0: float = 1.0,
@@ -362,24 +379,8 @@ class ConditionalRankRLS(ConditionalRanker):
         self.item_coef0 = item_coef0
         self.fit_intercept = fit_intercept
 
-    def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
-        """Fit to queries and their utilities of the items.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (q, n)
-            Queries; with ``kernel="precomputed"`` the kernel between them, (q, q).
-        y : array-like of shape (q, d)
-            Utilities, higher is better.
-        items : Items, optional
-            Features of the d items. None is label ranking.
-
-        Returns
-        -------
-        self
-        """
-        data = self._checked(X, y, items)
-        return self._set_attributes(self._solved(data, float(self.alpha)))
+    def _spec(self) -> ConditionalSpec:
+        return super()._spec().at(self.alpha)
 
 
 class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
@@ -438,7 +439,7 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
         degree: int = 3,
         coef0: float = 1.0,
         kernel_params: Params | None = None,
-        item_kernel: str = "linear",
+        item_kernel: KernelLike = "linear",
         item_gamma: float | None = None,
         item_degree: int = 3,
         item_coef0: float = 1.0,
@@ -460,35 +461,18 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
         self.scoring = scoring
         self.rule = rule
 
-    def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
-        """Choose alpha, then learn from all queries.
+    def _spec(self) -> ConditionalSpec:
+        return super()._spec().choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule, 0)
 
-        Parameters
-        ----------
-        X, y, items : as in :meth:`ConditionalRankRLS.fit`
-
-        Returns
-        -------
-        self
-        """
-        data = self._checked(X, y, items)
-        problem = data.problem
-        measure = resolve_measure(self.scoring)
-        n_queries, n_items = problem.Y.shape
-        varies = int((problem.Y[:, :1] != problem.Y).any(axis=1).sum())
-        if varies < 2 and n_items > 1:
-            raise InputError(
-                f"Leave-query-out needs two queries with items of different utilities; {varies} of "
-                f"{n_queries} sample{'' if n_queries == 1 else 's'} has some.",
-                parameter="y",
-            )
-        alphas = descending_grid(self.alphas, positive=True)
-        alphas = problem.grid() if alphas is None else alphas
-        held = (_tied(problem.without_each_query(float(alpha))) for alpha in alphas)
-        values = np.column_stack([_each_query(measure, problem.Y, scores) for scores in held])
-        found: SearchState[Solutions] = SearchState(measure.greater_is_better, self.rule, mutual=True)
-        found.add({}, alphas, Curve(*mean_and_error(values), values))
-        known = self._solved(data, found.best_value)
-        choice = choice_attributes(found, f"leave-query-out over {n_queries} queries")
-        choice["held_out_scores_"] = _tied(problem.without_each_query(found.best_value))
-        return self._set_attributes({**choice, **known})
+    def _plan(self, spec: ConditionalSpec, ranked: RankedItems) -> Plan:
+        q = ranked.n_queries
+        varies = int((ranked.Y[:, :1] != ranked.Y).any(axis=1).sum())
+        if varies < 2:
+            problem = "Leave-query-out needs two queries with items of different utilities;"
+            raise InputError(f"{problem} {varies} of {q} sample{'' if q == 1 else 's'} has some.", parameter="y")
+        return UnitsPlan(
+            measure=spec.required_measure,
+            description=f"leave-query-out over {q} queries",
+            blocks=query_blocks(ranked.layout),
+            extends=False,
+        )

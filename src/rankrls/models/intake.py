@@ -77,7 +77,9 @@ def labelled_items(
     X = in_place(given)
     m = _num_samples(given)
     if m != len(Y):
-        raise InputError(f"X has {m} items but y has {len(Y)} labels; it needs one label per item.", parameter="y")
+        raise InputError(
+            f"X has {m} rows, but y has {len(Y)}. Pass one label, or one row of labels, for each.", parameter="y"
+        )
     layout = query_layout(qid, m)
     weights = check_weights(sample_weight, m)
     propensities = None
