@@ -11,7 +11,7 @@ from scipy import sparse
 
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, MultiShiftCG, Status, largest_eigenvalue
-from rankrls.numerics.products import FeatureProducts, LaplacianProduct
+from rankrls.numerics.products import LaplacianProduct
 from rankrls.numerics.smoother import normal_equations
 from tests.numerics.cases import cases
 
@@ -24,7 +24,7 @@ def test_products_are_those_of_the_explicit_laplacian(case, offset):
     wanted, right = case.X.T @ (L @ (case.X @ p)), case.X.T @ (L @ case.y)
     scale = np.abs(L).max() * np.abs(case.X).max() ** 2 * len(L) + 1.0
     for container in (X, sparse.csr_array(X)):
-        product = LaplacianProduct(FeatureProducts(container), case.graph)
+        product = LaplacianProduct(container, case.graph)
         np.testing.assert_allclose((product @ p - wanted) / scale, 0.0, atol=1e-7 if offset else 1e-12)
         found = product.right_side(case.graph.target[:, 0])
         np.testing.assert_allclose((found - right) / scale, 0.0, atol=1e-7 if offset else 1e-12)
@@ -48,7 +48,7 @@ def test_one_pass_and_two_passes_over_some_rows(ties, queries, kind):
     wanted = dense.T @ graph.restore(graph.laplacian((dense @ np.ones(60))[graph.rows]))
     given_X = {"dense": X.toarray(), "float32": X.toarray().astype(np.float32)}.get(kind, X)
     of_rows = LabelledGraph.build(y, q, weights=graph.restore(graph.weights), ties=ties)
-    product = LaplacianProduct(FeatureProducts(given_X), with_rows(of_rows, rows))
+    product = LaplacianProduct(given_X, with_rows(of_rows, rows))
     if kind == "sparse":
         assert (product._one_pass is not None) == (queries < 400)
     tolerance = {"float32": 1e-5, "offset": 1e-6}.get(kind, 1e-10)
@@ -68,7 +68,7 @@ def test_products_of_preferences():
     graph = PreferenceGraph.build(i, j, 30, weights=rng.uniform(0.5, 2, 50), strength=rng.normal(size=50))
     equations = normal_equations(graph, X)
     for container in (X, sparse.csr_array(X)):
-        product = LaplacianProduct(FeatureProducts(container), graph)
+        product = LaplacianProduct(container, graph)
         np.testing.assert_allclose(product @ np.ones(5), equations.gram @ np.ones(5), rtol=1e-6, atol=1e-6)
         np.testing.assert_allclose(product.right_side(graph.target[:, 0]), equations.right[:, 0], rtol=1e-6, atol=1e-6)
 
@@ -86,7 +86,7 @@ def systems(seed=0, m=80, n=12):
     X, q = rng.normal(size=(m, n)), np.repeat(np.arange(8), m // 8)
     graph = LabelledGraph.build(X[:, 0] + rng.normal(size=m), q, ties="exclude")
     Xv = rng.normal(size=(9, n))
-    product = LaplacianProduct(FeatureProducts(X), graph)
+    product = LaplacianProduct(X, graph)
     A, b = normal_equations(graph, X).gram, product.right_side(graph.target[:, 0])
     yield FeatureSystem(product, lambda p: Xv @ p, 9), A, b, lambda x: Xv @ x
     F = graph.factor_rows(np.eye(m))
@@ -137,7 +137,7 @@ def test_an_alpha_of_0_goes_to_the_solution_of_minimum_norm_and_bad_systems_stop
     rng = np.random.default_rng(0)
     X = rng.normal(size=(20, 50))
     graph = LabelledGraph.build(rng.normal(size=20))
-    product = LaplacianProduct(FeatureProducts(X), graph)
+    product = LaplacianProduct(X, graph)
     b = product.right_side(graph.target[:, 0])
     run = solve(MultiShiftCG(tol=1e-12, max_iter=200), FeatureSystem(product), b, np.zeros(1))
     F = graph.factor_rows(X)

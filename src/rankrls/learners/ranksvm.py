@@ -36,7 +36,7 @@ from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.krylov import FeatureSystem, largest_eigenvalue
-from rankrls.numerics.products import FeatureProducts, LaplacianProduct
+from rankrls.numerics.products import LaplacianProduct
 from rankrls.numerics.runs import group_sums
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import normal_equations
@@ -412,6 +412,6 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
 
     def axis(self) -> Array:
         """Values of C, ascending, around the one for which loss and penalty weigh the same."""
-        product = LaplacianProduct(FeatureProducts(self._X), self.graph)
+        product = LaplacianProduct(self._X, self.graph)
         top = largest_eigenvalue(FeatureSystem(product), product.right_side(self.graph.target[:, 0]))
         return np.asarray(0.05 / top * np.geomspace(1.0, 10.0**_DECADES, _GRID)) if top > 0.0 else np.full(1, 0.5)

@@ -10,16 +10,17 @@ the row is in the cache. Otherwise there are two passes, with L f between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from scipy import sparse
 
+from rankrls._cached import cached_property
 from rankrls._compiled import compiled, n_threads
 from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Matrix
-from rankrls.numerics.chunks import CHUNK_VALUES, R, map_chunks
+from rankrls.numerics.chunks import CHUNK_VALUES, left_fold, map_chunks
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import averaging, group_means
 
@@ -31,51 +32,55 @@ _FEW_GROUPS = 16
 """Up to so many groups have their mean rows made dense: a sparse product takes the memory of all their rows."""
 
 
-class FeatureProducts:
+class RowProducts:
     """Products with some rows of X and with their transpose: dense (float32 or float64) or CSR, on all threads."""
 
-    def __init__(self, X: Matrix) -> None:
+    def __init__(self, X: Matrix, rows: Index) -> None:
         self.X = X
-        self.shape = X.shape
+        self.rows = rows
+        self.n_features = int(X.shape[1])
         self.sparse = sparse.issparse(X)
         self.parts: tuple[Matrix, Matrix, Matrix] = (X.data, X.indices, X.indptr) if self.sparse else (None, None, None)
 
-    def scores(self, rows: Index, p: Array) -> Array:
-        """``X p`` for some rows."""
-        out = np.empty(len(rows))
+    @cached_property
+    def runs(self) -> list[tuple[int, int]]:
+        """Runs of the rows: of sparse X as many as there are threads, each with as many stored entries."""
+        if self.sparse:
+            ends = np.cumsum(np.diff(self.parts[2])[self.rows], dtype=np.intp)
+            work = int(ends[-1]) if len(ends) else 0
+            count = max(1, min(n_threads(), work // (1 << 16)))
+            inner = np.searchsorted(ends, np.linspace(0, work, count + 1)[1:-1]).tolist()
+        else:
+            inner = [*range(0, len(self.rows), max(1, CHUNK_VALUES // max(1, self.n_features)))][1:]
+        return list(pairwise([0, *inner, len(self.rows)]))
 
-        def run(a: int, b: int) -> None:
+    def scores(self, p: Array) -> Array:
+        """``X p``."""
+        out = np.empty(len(self.rows))
+
+        def run(cut: tuple[int, int]) -> None:
+            part = slice(*cut)
             if self.sparse:
-                _dot(*self.parts, rows[a:b], p, out[a:b])
+                _dot(*self.parts, self.rows[part], p, out[part])
             else:
-                out[a:b] = self._block(rows[a:b]) @ p
+                out[part] = self._block(self.rows[part]) @ p
 
-        for _ in self.over(rows, run):
+        for _ in map_chunks(run, self.runs):
             pass
         return out
 
-    def combine(self, rows: Index, z: Array) -> Array:
-        """``X'z`` for some rows."""
+    def combine(self, z: Array) -> Array:
+        """``X'z``."""
 
-        def run(a: int, b: int) -> Array:
+        def run(cut: tuple[int, int]) -> Array:
+            part = slice(*cut)
             if not self.sparse:
-                return z[a:b] @ self._block(rows[a:b])
-            out = np.zeros(self.shape[1])
-            _add(*self.parts, rows[a:b], z[a:b], out)
+                return z[part] @ self._block(self.rows[part])
+            out = np.zeros(self.n_features)
+            _add(*self.parts, self.rows[part], z[part], out)
             return out
 
-        return np.asarray(sum(self.over(rows, run), np.zeros(self.shape[1])))
-
-    def over(self, rows: Index, run: Callable[[int, int], R]) -> Iterator[R]:
-        """``run(a, b)`` for runs of rows, in order: as many as there are threads, or chunks of a dense X."""
-        if self.sparse:
-            ends = np.cumsum(self.parts[2][rows + 1] - self.parts[2][rows])
-            work = int(ends[-1]) if len(ends) else 0
-            count = max(1, min(n_threads(), work // (1 << 16)))
-            cuts = [0, *np.searchsorted(ends, np.linspace(0, work, count + 1)[1:-1]).tolist(), len(rows)]
-        else:
-            cuts = [*range(0, len(rows), max(1, CHUNK_VALUES // max(1, self.shape[1]))), len(rows)]
-        return map_chunks(lambda cut: run(*cut), pairwise(cuts))
+        return left_fold(map_chunks(run, self.runs))
 
     def _block(self, rows: Index) -> Array:
         whole = len(rows) and int(rows[-1]) - int(rows[0]) == len(rows) - 1 and bool((np.diff(rows) == 1).all())
@@ -87,7 +92,7 @@ class LaplacianProduct:
 
     Parameters
     ----------
-    features : FeatureProducts
+    X : ndarray or csr_array
     graph : LabelledGraph or PreferenceGraph
         Over rows of X, or over its items.
 
@@ -96,44 +101,55 @@ class LaplacianProduct:
     O(stored entries of X) a product; of preferences, O(preferences) beside it. X is not copied.
     """
 
-    def __init__(self, features: FeatureProducts, graph: Graph) -> None:
-        self.features = features
-        self.graph = graph
-        self.n_features = int(features.shape[1])
+    def __init__(self, X: Matrix, graph: Graph) -> None:
+        self.n_features = int(X.shape[1])
         self._one_pass: _OnePass | None = None
+        self._graph: Graph = graph
         if isinstance(graph, PreferenceGraph):
-            self._rows = self._order = np.unique(np.concatenate((graph.winners, graph.losers)))
-            self._matrix = graph.matrix[self._rows][:, self._rows]
+            rows, self._graph = _compared(graph)
+            self._order = np.arange(len(rows))
+            self._rows = RowProducts(X, rows)
             return
         self._order = np.argsort(graph.rows)
-        self._rows = graph.rows[self._order]
+        self._rows = RowProducts(X, graph.rows[self._order])
         self._place = np.argsort(self._order)
-        if features.sparse:
-            one = _OnePass(features, graph)
+        if self._rows.sparse:
+            one = _OnePass(X, graph)
             self._one_pass = one if one.pays else None
 
     def __matmul__(self, p: Array) -> Array:
         if self._one_pass is not None:
             return self._one_pass(p)
-        f = self.features.scores(self._rows, p)
-        if isinstance(self.graph, PreferenceGraph):
-            return self.features.combine(self._rows, self._matrix @ (f - f.mean()))
-        return self.features.combine(self._rows, self.graph.laplacian(f[self._place])[self._order])
+        f = self._rows.scores(p)
+        if isinstance(self._graph, PreferenceGraph):
+            return self._rows.combine(self._graph.matrix @ (f - f.mean()))
+        return self._rows.combine(self._graph.laplacian(f[self._place])[self._order])
 
     def right_side(self, target: Array) -> Array:
         """``X'F't`` for a target t, (n,)."""
-        return self.features.combine(self._rows, self.graph.transposed(target)[self._order])
+        return self._rows.combine(self._graph.transposed(target)[self._order])
+
+
+def _compared(graph: PreferenceGraph) -> tuple[Index, PreferenceGraph]:
+    """Items that have preferences, and the graph over these items alone."""
+    compared = np.zeros(graph.n_items, dtype=bool)
+    compared[graph.winners] = True
+    compared[graph.losers] = True
+    items = np.flatnonzero(compared)
+    numbers = np.cumsum(compared) - 1
+    winners = numbers[graph.winners]
+    losers = numbers[graph.losers]
+    return items, replace(graph, winners=winners, losers=losers, n_items=len(items))
 
 
 class _OnePass:
     """The product of CSR rows as a diagonal and mean rows; columns stored everywhere are moved to around zero."""
 
-    def __init__(self, features: FeatureProducts, graph: LabelledGraph) -> None:
-        self.features = features
-        X = features.X
+    def __init__(self, X: Matrix, graph: LabelledGraph) -> None:
         # rows of a class in the order in which they stand in X
         order = np.lexsort((graph.rows, np.repeat(np.arange(len(graph.class_lengths)), graph.class_lengths)))
-        self.rows = np.ascontiguousarray(graph.rows[order])
+        rows = np.ascontiguousarray(graph.rows[order])
+        self.rows = RowProducts(X, rows)
         self.weights = graph.weights[order]
         diagonal, levels = graph.levels
         self.diagonal = diagonal[order]
@@ -141,7 +157,7 @@ class _OnePass:
         self.shift = np.zeros(0)
         if not graph.e3:
             self.columns, self.shift = offset_columns(X)
-        gap = float(np.median(np.abs(np.diff(self.rows)))) if len(self.rows) > 1 else 0.0
+        gap = float(np.median(np.abs(np.diff(rows)))) if len(rows) > 1 else 0.0
         near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
         # mean rows have at least as many entries as a row of X: too many are seen before they are made
         entries = sum(len(change) for _, change in levels) * (X.nnz // max(1, X.shape[0]))
@@ -150,23 +166,25 @@ class _OnePass:
         for starts, change in levels if self.pays else ():
             share = averaging(self.weights, starts).data
             if len(change) <= _FEW_GROUPS:
-                runs = (slice(a, b) for a, b in zip(starts[:-1], starts[1:], strict=True))
-                M = np.stack([features.combine(self.rows[run], share[run]) for run in runs])
+                runs = (slice(a, b) for a, b in pairwise(starts))
+                M = np.stack([RowProducts(X, rows[run]).combine(share[run]) for run in runs])
             else:
-                M = sparse.csr_array((share, self.rows, starts), shape=(len(change), X.shape[0])) @ X
+                M = sparse.csr_array((share, rows, starts), shape=(len(change), X.shape[0])) @ X
             self.means.append((shift_columns(sparse.csr_array(M), self.columns, self.shift), change, starts))
         self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
 
     def __call__(self, p: Array) -> Array:
-        f = np.empty(len(self.rows))
+        rows = self.rows
+        f = np.empty(len(rows.rows))
         shift = float(self.shift @ p[self.columns])
 
-        def run(a: int, b: int) -> Array:
-            out = np.zeros(self.features.shape[1])
-            _fused(*self.features.parts, self.rows[a:b], self.diagonal[a:b], p, shift, f[a:b], out)
+        def run(cut: tuple[int, int]) -> Array:
+            part = slice(*cut)
+            out = np.zeros(rows.n_features)
+            _fused(*rows.parts, rows.rows[part], self.diagonal[part], p, shift, f[part], out)
             return out
 
-        out = np.asarray(sum(self.features.over(self.rows, run), np.zeros(self.features.shape[1])))
+        out = left_fold(map_chunks(run, rows.runs))
         out[self.columns] -= self.shift * float(self.diagonal @ f)
         for M, change, starts in self.means:
             out += M.T @ (change * group_means(f, self.weights, starts))

@@ -194,6 +194,8 @@ def are_identities(X: Matrix) -> bool:
     if isinstance(X, list) or not hasattr(X, "nonzero"):
         return False
     m = X.shape[0]
+    if X.shape[1] < m:
+        return False
     if sparse.issparse(X) and not X.has_canonical_format:
         X = X.copy()  # which is sorted in place to be counted
     if (X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) != m:
@@ -217,9 +219,9 @@ def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
     """How many items have preferences, and the numbers of both items of each preference among these."""
     table = data.preferences
     ends = data.identity[np.stack((table.winners, table.losers))]
-    items, numbers = np.unique(ends, return_inverse=True)
-    first, second = numbers.reshape(2, -1).astype(np.intp)
-    return len(items), first, second
+    compared = np.bincount(ends.ravel()) > 0
+    first, second = (np.cumsum(compared) - 1)[ends]
+    return int(compared.sum()), first, second
 
 
 def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tuple[list[ItemFold], str]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._cached import cached_property
 from rankrls._comparisons import DataInMemory, Setting
 from rankrls._curves import Curve, scale_of
 from rankrls._typing import Array, Index, Mask, Matrix
@@ -18,7 +16,7 @@ from rankrls.kernels import Kernel
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
-from rankrls.numerics.products import FeatureProducts, LaplacianProduct
+from rankrls.numerics.products import LaplacianProduct, RowProducts
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
 from rankrls.selection.rules import RULES, best_within_rounding, is_better, reaches
 from rankrls.selection.search import check_evaluated, progress
@@ -34,10 +32,6 @@ class KrylovSystems:
     comparisons: DataInMemory
     kernel: Kernel
     setting: Setting
-
-    @cached_property
-    def _features(self) -> FeatureProducts:
-        return FeatureProducts(self.comparisons.X)
 
     @property
     def _rows(self) -> Index:
@@ -60,14 +54,13 @@ class KrylovSystems:
         count = 0 if watched is None else watched.shape[0]
         scores = None
         if self.kernel.is_linear and watched is not None:
-            products = self._features if by_number else FeatureProducts(watched)
-            scores = partial(products.scores, watched if by_number else np.arange(count, dtype=np.intp))
+            scores = (RowProducts(data.X, watched) if by_number else RowProducts(watched, np.arange(count))).scores
         out: list[tuple[System, Array]] = []
         for graph in part.numeric_graphs(self.setting):
             here = replace(graph, rows=rows[graph.rows]) if isinstance(graph, LabelledGraph) else graph
             columns = [np.ascontiguousarray(t) for t in here.target.T]
             if self.kernel.is_linear:
-                product = LaplacianProduct(self._features, here)
+                product = LaplacianProduct(data.X, here)
                 of_features = FeatureSystem(product, scores, count)
                 out += [(of_features, product.right_side(t)) for t in columns]
             else:
