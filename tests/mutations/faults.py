@@ -132,7 +132,7 @@ FAULTS = [
     ),
     *_planted(
         "selection/plans.py",
-        "selection/test_search.py::test_items_with_equal_features_stay_tied_when_held_out",
+        "selection/test_plans.py::test_held_out_scores_of_refits_that_differ_by_rounding_are_equal",
         ("        scores[rows] = held\n", ""),
     ),
     *_planted(
@@ -149,6 +149,10 @@ FAULTS = [
         "selection/leave_pair_out.py",
         "model_selection/test_leave_pair_out.py",
         ("data.weights[i] * data.weights[j]", "data.weights[i] + data.weights[j]"),
+    ),
+    *_planted(
+        "selection/leave_pair_out.py",
+        "selection/test_folds.py::test_a_negative_strength_is_a_preference_for_the_other_item",
         ("order = np.sign(table.strength[rows])", "order = np.ones(len(rows))"),
     ),
     *_planted(
@@ -161,19 +165,22 @@ FAULTS = [
         "selection/optimism.py",
         "models/test_auto_rankrls.py",
         ("apart = self.values[:, self.own[[top]]] - self.values[:, self.own]", "apart = self.values[:, self.own]"),
+    ),
+    *_planted(
+        "selection/optimism.py",
+        "selection/test_optimism.py",
         ("everything *= 1.0 if found[0].greater_is_better else -1.0", "everything *= 1.0"),
         ("means if greater_is_better else -means,", "means,"),
     ),
     *_planted(
         "selection/least_squares.py",
-        "selection/test_search.py::test_folds_of_queries "
-        "selection/test_search.py::test_each_target_may_be_comparable_in_queries_of_its_own",
+        "selection/test_least_squares.py",
         ("of_targets[:, np.concatenate(folds)] = held", "of_targets[:, np.sort(np.concatenate(folds))] = held"),
         ("return max(smoothers, key", "return min(smoothers, key"),
     ),
     *_planted(
         "selection/least_squares.py",
-        "models/test_pairs.py::test_left_out_preferences_equal_refits "
+        "selection/test_folds.py::test_win_probabilities_follow_from_held_out_margins_of_the_chosen_alpha "
         "selection/test_search.py::test_leave_query_out_equals_refits",
         (
             "replace(curve, scores=lambda k: self.held_out_scores(values[k : k + 1], folds)[:, 0])",
@@ -183,7 +190,7 @@ FAULTS = [
     ),
     *_planted(
         "selection/least_squares.py",
-        "models/test_tiny_alphas.py",
+        "selection/test_least_squares.py",
         ("out |= values < _UNRESOLVED * smoother.top", "out |= values < _UNRESOLVED"),
     ),
     *_planted(

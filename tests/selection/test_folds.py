@@ -264,3 +264,31 @@ def test_win_probabilities_of_new_items_are_those_of_chance_on_noise():
     p = model.predict_win_probability(items[winners], items[losers])
     assert np.abs(p - 0.5).max() < 0.2
     assert model.query_scores_ is None
+
+
+def test_preferences_of_strength_zero_do_not_make_a_component_large():
+    """Ten sets of three items, one of which also has many pairs that order nothing."""
+    winners, losers = TEN
+    one_set = np.zeros(40, dtype=int), np.ones(40, dtype=int)
+    pairs = np.r_[winners, one_set[0]], np.r_[losers, one_set[1]]
+    strength = np.r_[np.ones(len(winners)), np.zeros(40)]
+    model = RankRLSCV((1.0,)).fit_pairs(X, *pairs, strength=strength)
+    assert model.selection_.endswith("leave-one-out over 10 separate comparisons: new items")
+
+
+@pytest.mark.parametrize("new", ["votes", "items"])
+def test_win_probabilities_follow_from_held_out_margins_of_the_chosen_alpha(new):
+    alphas = (1e4, 1.0, 1e-2)
+    model = RankRLSCV(alphas).fit_pairs(X, *ONE, new=new)
+    alone = RankRLSCV((model.alpha_,)).fit_pairs(X, *ONE, new=new)
+    assert model.alpha_ != alphas[0]
+    assert model.win_slope_ == pytest.approx(alone.win_slope_, rel=1e-6)
+
+
+def test_a_negative_strength_is_a_preference_for_the_other_item():
+    turned = RNG.random(P) < 0.5
+    strength = np.where(turned, -1.5, 1.0)
+    swapped = np.where(turned, LOSERS, WINNERS), np.where(turned, WINNERS, LOSERS)
+    model = RankRLSCV((0.1, 1.0), cv="leave_pair_out").fit_pairs(X, *ONE, strength=strength)
+    same = RankRLSCV((0.1, 1.0), cv="leave_pair_out").fit_pairs(X, *swapped, strength=np.abs(strength))
+    np.testing.assert_allclose(model.cv_results_["mean_score"], same.cv_results_["mean_score"], rtol=1e-12)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from rankrls import RankRLSCV, survival_pairs
+from rankrls import AutoRankRLS, RankRLS, RankRLSCV, survival_pairs
 from rankrls._curves import Curve
 from rankrls.metrics import Measure
-from rankrls.selection.optimism import search_bias
+from rankrls.selection.optimism import bias_of_choice, search_bias
 from rankrls.selection.search import SearchState
 
 
@@ -46,6 +46,44 @@ def test_ranklscv_says_by_how_much_its_score_is_too_good():
         optimism.append(model.optimism_)
     assert (np.array(optimism) >= 0.0).all()
     assert np.mean(optimism) == pytest.approx(np.mean(gaps), abs=0.03)
+
+
+@pytest.mark.parametrize("mutual", [True, False])
+def test_the_bias_is_larger_if_held_out_queries_teach_each_other(mutual):
+    """The bias of the values that refits reach; 1.15 times it, unless one model of each alpha is evaluated."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(72, 8))
+    y = np.round(X[:, 0] + 3.0 * rng.normal(size=72))
+    qid = np.repeat(np.arange(12), 6)
+    alphas = np.array([1000.0, 30.0, 1.0])
+    measure = Measure("disagreement")
+    held_out = range(12) if mutual else range(6, 12)
+    values = np.empty((len(held_out), 3))
+    for k, alpha in enumerate(alphas):
+        for row, query in enumerate(held_out):
+            train = qid != query if mutual else qid < 6
+            model = RankRLS(alpha).fit(X[train], y[train], qid=qid[train])
+            values[row, k] = -measure(y[qid == query], model.predict(X[qid == query]))
+    choose = lambda values, counts, mean, error: int(np.argmax(mean))
+    own = int(np.argmax(values.mean(axis=0)))
+    expected = (1.15 if mutual else 1.0) * bias_of_choice(values, own, choose, mutual=False)
+    train = qid < 6
+    validation = {} if mutual else {"X_val": X[~train], "y_val": y[~train], "qid_val": qid[~train]}
+    rows = slice(None) if mutual else train
+    model = RankRLSCV(alphas).fit(X[rows], y[rows], qid=qid[rows], **validation)
+    assert model.optimism_ == pytest.approx(expected, rel=1e-6)
+    assert expected > 0.0
+
+
+def test_among_families_smaller_errors_are_better():
+    """A curved function: the largest error and the largest gain belong to the linear model."""
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(160, 2))
+    y = np.round(3.0 * (X**2).sum(axis=1))
+    model = AutoRankRLS(scoring="disagreement", families=("linear", "gaussian"), scales="standard", rule="best")
+    model.fit(X, y, qid=np.repeat(np.arange(20), 8))
+    assert model.best_score_ < 0.1
+    assert 0.0 <= model.optimism_ < 0.05
 
 
 @pytest.mark.slow
