@@ -271,7 +271,15 @@ def test_a_device_of_torch_gives_the_same_model(files, works, refused):
         assert found["measures"]["test"]["disagreement"]["value"] < 0.3
         X = load_letor("test.txt", dense=True).X
         np.testing.assert_allclose(load("device.rankrls").predict(X), load("host.rankrls").predict(X), atol=1e-9)
-    refused("fit", "train.txt", "-m", "m.rankrls", "--device", "nowhere", Refusal("no device", parameter="device"))
+    refused(
+        "fit",
+        "train.txt",
+        "-m",
+        "m.rankrls",
+        "--device",
+        "nowhere",
+        Refusal("cannot compute on 'nowhere'", parameter="device"),
+    )
 
 
 def test_cv_prints_the_p_value_of_permutation_test(files, works):

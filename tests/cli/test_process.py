@@ -9,9 +9,12 @@ import sys
 import time
 from importlib.metadata import entry_points
 
+import click
 import pytest
 
-from rankrls.cli import main
+from rankrls.cli import _program, main
+from rankrls.kernels import TABLE
+from rankrls.metrics._table import CONVENTIONS
 
 COMMANDS = ("fit", "cv", "predict", "rank", "explain", "evaluate", "compare", "export", "convert", "split", "info")
 HEAVY = ("numpy", "scipy", "sklearn", "numba", "rich", "pandas", "joblib", "threadpoolctl")
@@ -46,6 +49,19 @@ def test_fit_has_at_most_36_options_in_four_groups(works):
     assert len(re.findall(r"(?m)^  -", shown)) <= 36
     assert re.findall(r"(?m)^(\w+):$", shown) == ["Data", "Model", "Choice", "Output"]
     assert len(shown.splitlines()) <= 80
+
+
+def test_every_option_says_what_it_does_and_what_it_takes(works):
+    for command in _program.root.commands.values():
+        shown = " ".join(works(command.name, "--help").out.split())
+        for option in command.params:
+            if isinstance(option, click.Option):
+                assert re.match(r"[A-Z].*\.$", option.help), option.opts
+            if isinstance(option.type, click.Choice):
+                assert f"One of {', '.join(option.type.choices)}." in shown
+    shown = works("fit", "--help").out
+    known = {"kernel": {formula.names[0] for formula in TABLE}, "convention": CONVENTIONS}
+    assert all(re.search(rf"\b{word}\b", shown) for words in known.values() for word in words)
 
 
 def test_the_installed_program_is_this_one(files):

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.cli._options import Options
+from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result
 from rankrls.io import PairTable, Rows, atomic_write, load_votes
 from rankrls.io.data import ReadOptions, read_scores
@@ -25,6 +25,8 @@ from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.persistence.table_rows import encoder_of_items
 from rankrls.survival import survival_pairs
 
+Columns: TypeAlias = Mapping[str, Any]
+"""Arrays of one length by the names of columns; None for a column that is not there."""
 _IN_MEMORY = (
     *("everything", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
     *("position", "impressions", "device"),
@@ -49,10 +51,8 @@ def check_streamed(options: Options, path: Path) -> None:
     """Refuse what needs all rows of a data set in memory."""
     for name in _IN_MEMORY:
         if getattr(options, name):
-            what = "global" if name == "everything" else name
-            raise InputError(
-                f"--{what} needs all rows in memory, so {path} cannot be a folder or a pattern.", parameter=name
-            )
+            problem = f"{flag(name)} needs all rows in memory, so {path} cannot be a folder or a pattern."
+            raise InputError(problem, parameter=name)
 
 
 def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
@@ -175,15 +175,9 @@ def comparable_pairs(table: Rows) -> PairTable:
 
 
 def written(
-    output: str,
-    report: Report,
-    parts: Iterable[Any],
-    lines: Callable[[Any], str],
-    columns: Callable[[Any], Mapping[str, Any]] | None = None,
-    *,
-    head: str = "",
+    output: str, report: Report, parts: Iterable[Columns], lines: Callable[[Columns], str], *, head: str = ""
 ) -> Result:
-    """Write parts as lines, or as columns if the file's name is that of a table; "-" is standard output."""
+    """Write columns as lines, or as a table if the file's name is that of a table; "-" is standard output."""
     parts = iter(parts)
     first = next(parts)  # nothing is written before the first part is there
     parts = chain([first], parts)
@@ -191,9 +185,9 @@ def written(
     if output == "-":
         return Result(text=text)
     with report.working("writing", output):
-        if columns is not None and table_format(output) is not None:
-            names = [name for name, values in columns(first).items() if values is not None]
-            write_blocks(output, names, ([columns(part)[name] for name in names] for part in parts))
+        if table_format(output) is not None:
+            names = [name for name, values in first.items() if values is not None]
+            write_blocks(output, names, ([part[name] for name in names] for part in parts))
         else:
             with atomic_write(output, "w") as file:
                 file.writelines(text)

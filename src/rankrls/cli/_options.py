@@ -124,6 +124,11 @@ def literal(text: str) -> Any:
     return text
 
 
+def flag(name: str) -> str:
+    """The option whose value has a name."""
+    return "--global" if name == "everything" else f"--{name.replace('_', '-')}"
+
+
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """What is not None."""
     return {name: value for name, value in parameters.items() if value is not None}
@@ -142,10 +147,11 @@ _TYPES: dict[str, Any] = {
 
 
 def option(group: str, metavar: Any, flag: str, help: str, *names: str, **attributes: Any) -> Callable[[F], F]:
-    """An option of a group: a switch, or with a value whose metavar says its type, or one of a list of words."""
+    """An option of a group: a switch if its metavar is empty, a choice if it is a list of words."""
     how: dict[str, Any] = {"metavar": metavar, "type": _TYPES.get(str(metavar))} if metavar else {"is_flag": True}
     if isinstance(metavar, list):
         how = {"metavar": "WORD", "type": click.Choice(metavar)}
+        help = f"{help} One of {', '.join(metavar)}."
     return click.option(flag, *names, cls=GroupedOption, group=group, help=help, **how | attributes)
 
 
@@ -161,42 +167,48 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 data, model, choice, output = (partial(option, group) for group in GROUPS)
-_GROUP = "File of query sizes, if rows have no query ids. Votes: column of the groups to hold out together."
 QUERIES = together(
     data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
-    data("FILE|COLUMN", "--group", _GROUP),
+    data(
+        "FILE|COLUMN",
+        "--group",
+        "File with the number of rows of each query, if rows have no query ids. Votes: column of groups to hold out.",
+    ),
 )
 COLUMNS = together(
-    data("COLUMN", "--label", "Column of the labels of a table; 'label' by default."),
+    data("COLUMN", "--label", "Column of the labels, where higher is better; 'label' by default."),
     data("COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
-    data("NAME,...", "--features", "Feature columns, names or patterns (price*). LETOR text: number of features."),
-    data("NAME,...", "--ignore", "Columns that are not features, names or patterns."),
+    data("NAME,...", "--features", "Feature columns, by names or patterns such as price*. LETOR text: their number."),
+    data("NAME,...", "--ignore", "Columns that are not features, by names or patterns."),
     QUERIES,
 )
 MODEL_AND_DATA = together(click.argument("model", type=FILE), click.argument("data", type=FILE), COLUMNS)
-GLOBAL = data("", "--global", "One ranking of all rows; query ids are not used.", "everything")
+GLOBAL = data("", "--global", "Rank all rows together, without query ids.", "everything")
 JSON = output("", "--json", "Print one JSON object.", "as_json")
 THREADS = GroupedOption(
     ["--threads"], group="output", metavar="N", type=click.IntRange(1), help="Threads; all processors by default."
 )
 QUIET = GroupedOption(
-    ["-q", "--quiet"], group="output", is_flag=True, help="No progress and no notes; fit and split print nothing."
+    ["-q", "--quiet"], group="output", is_flag=True, help="Print no progress and no notes; fit and split print nothing."
 )
 CONVENTION = choice(
     "TOOL",
     "--convention",
-    "Convention: letor (default; with --qrels trec), trec, sklearn, lightgbm, xgboost, ranklib or catboost.",
+    "Convention of the measures: letor (default), trec (default with --qrels), sklearn, lightgbm, xgboost, ranklib or "
+    "catboost.",
 )
-QRELS = data("FILE", "--qrels", "TREC judgements; the other files are TREC runs.")
+QRELS = data("FILE", "--qrels", "TREC judgements; the other files are then TREC runs.")
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
-EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, else 0; labels are times.")
+EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, 0 if censored. Labels are then times.")
 MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)
-PAIRS = data("FILE", "--pairs", "Preferences between rows: winner, loser, strength, weight, group.")
+PAIRS = data(
+    "FILE", "--pairs", "Table of preferences between rows: winner, loser and optionally strength, weight, group."
+)
 TARGET = data("K", "--target", "Number of the target, from 0, if the model has several.")
-NAMES = model("FILE", "--names", "Feature names, one per line, in column order.")
+NAMES = model("FILE", "--names", "Text file with the feature names, one per line, in the order of the columns.")
 FORCE = output("", "--force", "Replace a folder of files that this command wrote.")
 SIDES = together(
-    data("COLUMN", "--left", "Votes: column of one side."),
+    data("COLUMN", "--left", "Votes: column of one side, a name or a text."),
     data("COLUMN", "--right", "Votes: column of the other side."),
 )
 METHODS = {
@@ -212,41 +224,59 @@ METHODS = {
     "ranksvm": "RankSVMCV",
     "rankboost": "RankBoost",
 }
+"""The learning methods of ``rankrls fit``, and their estimators."""
+UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
+"""Those that use rows without labels."""
 SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all", "log-all"]
-_SCALING = "minmax and standard scale within each query, minmax-all, standard-all and log-all over all rows."
 LEARNING = together(
-    data("FILE", "--vali", "Validation data that select the model; by default held-out queries do."),
-    data("FILE", "--test", "Evaluate the model on these data."),
-    data("FILE", "--unlabelled", "Rows without labels, for methods that use them."),
+    data("FILE", "--vali", "Validation data that select the model; held-out queries do by default."),
+    data("FILE", "--test", "Test data to evaluate the model on."),
+    data("FILE", "--unlabelled", f"Rows without labels, used by the methods {', '.join(UNLABELLED)}."),
     PAIRS,
     SIDES,
-    data("COLUMN", "--preferred", "Votes: column of the preferred side, or tie."),
+    data("COLUMN", "--preferred", "Votes: column of the winner: its name or text, left, right, a, b or tie."),
     COLUMNS,
     EVENT,
-    data("COLUMN", "--position", "Column of the position where a row was shown; labels are clicks."),
+    data("COLUMN", "--position", "Column of the position where a row was shown. Labels are then clicks."),
     data("COLUMN", "--impressions", "Column of how often a row was shown; once by default."),
     GLOBAL,
     data(
         ["auto", "named"],
         "--columns",
-        "auto detects what each column is; by default columns are numbers, unless named.",
+        "How to use columns that no option names: as their cells suggest, or as numbers.",
     ),
     data("NAME,...", "--categorical", "Columns of categories."),
     data("NAME,...", "--dates", "Columns of dates."),
     data("NAME,...", "--text", "Columns of texts."),
-    model([*METHODS], "--method", f"{', '.join(METHODS)}.", default="rankrls"),
-    model("NAME,...", "--kernel", "Kernel, or several to choose from; linear by default. Any other name lists them."),
-    model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n."),
-    model("DEVICE", "--device", "Device for torch: cuda, cpu, ...; by default numpy is used."),
-    model(SCALES, "--scale", _SCALING, default="none"),
-    model("NAME=VALUE", "--set", "Any parameter of the estimator or TableEncoder.", "parameters", multiple=True),
+    model([*METHODS], "--method", "Learning method.", default="rankrls"),
+    model(
+        "NAME,...",
+        "--kernel",
+        "Kernel, or several to choose from: linear, rbf, laplacian, polynomial, sigmoid. Linear by default.",
+    ),
+    model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n for n geometric steps; auto by default."),
+    model("DEVICE", "--device", "Device on which torch computes, such as cuda or cpu; without it numpy does."),
+    model(SCALES, "--scale", "Scaling of the features, within each query or (-all) over all rows.", default="none"),
+    model(
+        "NAME=VALUE",
+        "--set",
+        "Value of any other parameter of the estimator or TableEncoder; may be given several times.",
+        "parameters",
+        multiple=True,
+    ),
     choice(
         "NAME,...",
         "--metric",
-        "Measures to print; the first selects the model (default: disagreement, or C-index for one ranking).",
+        "Measures to print; the first selects the model. By default disagreement; pair_accuracy for preferences; the "
+        "C-index for one ranking.",
     ),
-    choice(["items", "votes", "groups"], "--new", "Preferences: what the model will meet, and is held out."),
-    choice("K", "--cv", "K folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
+    choice(
+        ["items", "votes", "groups"],
+        "--new",
+        "What the model will meet and is held out, of preferences. By default groups, if any; votes, if items are "
+        "names; otherwise items.",
+    ),
+    choice("K", "--cv", "Number of folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
     CONVENTION,
     JSON,
 )

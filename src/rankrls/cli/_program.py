@@ -72,7 +72,8 @@ class Command(click.Command):
 
     def __init__(self, *, module: str, params: list[click.Parameter], **attributes: Any) -> None:
         params = [*params, options.THREADS, options.QUIET]
-        super().__init__(params=params, context_settings={"max_content_width": 110}, **attributes)
+        settings = {"max_content_width": 110, "show_default": True}
+        super().__init__(params=params, context_settings=settings, **attributes)
         self.module = module
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -113,7 +114,7 @@ command = partial(root.command, cls=Command)
 
 @command(module="fit")
 @click.argument("train", type=FILE)
-@output("FILE", "--model", "Model file to write.", "-m", "save")
+@output("FILE", "--model", "Model file to write, such as m.rankrls.", "-m", "save")
 @options.LEARNING
 def fit() -> None:
     """Choose, fit, evaluate and save a model.
@@ -127,8 +128,8 @@ def fit() -> None:
 @command(module="fit")
 @click.argument("train", type=FILE)
 @options.LEARNING
-@choice("", "--nested", "Repeat the whole choice without each of 5 folds, and evaluate on that fold.")
-@choice("N", "--permutations", "Compare with N permutations of the labels; the choice is repeated in each.")
+@choice("", "--nested", "Also repeat the whole choice without each of 5 folds, and evaluate on that fold.")
+@choice("N", "--permutations", "Also test with N permutations of the labels, repeating the choice for each.")
 def cv() -> None:
     """Evaluate every candidate model, and save none.
 
@@ -154,9 +155,9 @@ def predict() -> None:
 
 @command(module="predict")
 @options.MODEL_AND_DATA
-@output("N", "--top", "Only the best N of each query.", "-k")
-@output(["tsv", "trec"], "--format", "tsv or trec.", "layout", default="tsv")
-@output("NAME", "--run", "Name of the run, in trec lines.", default="rankrls")
+@output("N", "--top", "Number of items of each query to list; all by default.", "-k")
+@output(["tsv", "trec"], "--format", "Format of the lines.", "layout", default="tsv")
+@output("NAME", "--run", "Name of the run in trec lines, one word.", default="rankrls")
 @options.OUTPUT
 @options.GLOBAL
 @options.TARGET
@@ -173,8 +174,8 @@ def rank() -> None:
 @options.MODEL_AND_DATA
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
-@output("N", "--top", "Show N features; 0 shows all.", "-k", type=click.IntRange(0), default=10)
-@data("QID", "--query", "Query of the items.")
+@output("N", "--top", "Number of features to show; 0 shows all.", "-k", type=click.IntRange(0), default=10)
+@data("QID", "--query", "Id of the query of A and B, if their ids occur in several.")
 @options.TARGET
 @options.NAMES
 @options.JSON
@@ -190,7 +191,9 @@ def explain() -> None:
 
 @command(module="evaluate")
 @click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
-@data("FILE", "--scores", "File of scores, instead of a model.")
+@data(
+    "FILE", "--scores", "File of scores to evaluate instead of a model: one per line, or a table with a column score."
+)
 @options.QRELS
 @options.PAIRS
 @options.COLUMNS
@@ -212,13 +215,12 @@ def evaluate() -> None:
 @command(module="evaluate")
 @click.argument("data", type=FILE)
 @click.argument("models", type=FILE, metavar="MODEL...", nargs=-1)
-@choice("FILE", "--baseline", "Compare the others with this one only.")
+@choice("FILE", "--baseline", "Model or scores to compare the others with; by default all pairs are compared.")
 @options.QRELS
 @options.COLUMNS
 @options.MEASURES
-@output("FILE", "--html", "Also write a page with charts.")
-@output("TEXT", "--title", "Title of the page.")
-@output("N", "--top", "Show N of the queries that changed most.", default=5)
+@output("FILE", "--html", "Web page with charts to write.")
+@output("N", "--top", "Number of most changed queries to show.", default=5)
 @options.JSON
 def compare() -> None:
     """Compare rankings of one file query by query.
@@ -234,12 +236,12 @@ def compare() -> None:
 @command(module="models")
 @click.argument("model", type=FILE)
 @click.argument("out", metavar="FILE")
-@output([*options.ENGINES], "--format", f"{', '.join(options.ENGINES)}.", "engine", required=True)
-@model("NAME", "--name", "Name of the model in the engine.", default="rankrls")
+@output([*options.ENGINES], "--format", "Format to write.", "engine", required=True)
+@model("NAME", "--name", "Name of the model in the engine, or of the column in SQL.", default="rankrls")
 @options.NAMES
-@model("NAME", "--store", "Feature store of Solr.")
-@model(["duckdb", "sqlite", "postgresql"], "--dialect", "Dialect of SQL.")
-@model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores it makes positive.")
+@model("NAME", "--store", "Feature store of Solr; for a model of a table its name by default.")
+@model(["duckdb", "sqlite", "postgresql"], "--dialect", "Dialect of SQL; duckdb by default.")
+@model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores are to be positive.")
 @options.TARGET
 def export() -> None:
     """Write a model for search engines, databases or services.
@@ -253,11 +255,8 @@ def export() -> None:
 @click.argument("out", type=FILE)
 @options.COLUMNS
 @options.NAMES
-@data(
-    ["mean", "last", "refuse"], "--conflicts", "Label of an item that has several in a query: their mean, or the last."
-)
+@data(["mean", "last", "refuse"], "--conflicts", "Label for an item that has several in one query.")
 @output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
-@output("", "--float32", "Write features of shards as float32.")
 @options.FORCE
 def convert() -> None:
     """Write data in another format, or as Parquet shards.
@@ -271,9 +270,11 @@ def convert() -> None:
 @command(module="convert")
 @click.argument("data", type=FILE)
 @click.argument("folder", type=FILE)
-@output("A,B[,C]", "--parts", "Shares of the queries; 60,20,20 by default.", default="60,20,20")
-@output("K", "--folds", "Write Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3))
-@output("N", "--seed", "Random seed; 0 by default.", type=click.IntRange(0), default=0)
+@output(
+    "A,B[,C]", "--parts", "Shares of the queries for train, vali and test, or for train and test.", default="60,20,20"
+)
+@output("K", "--folds", "Write folders Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3))
+@output("N", "--seed", "Random seed.", type=click.IntRange(0), default=0)
 @options.FORCE
 @options.QUERIES
 @options.JSON

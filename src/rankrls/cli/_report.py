@@ -210,16 +210,3 @@ def show(value: float | None, error: float | None = None) -> str:
 def cell(value: Any, digits: int = 4, none: str = "") -> str:
     """A value in a table."""
     return none if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)
-
-
-def file_rows(parts: Mapping[str, Mapping[str, Any]], *names: str) -> list[list[str]]:
-    """Rows of a table of files: the role, the path, and some of what is known."""
-    return [[role, *(cell(part.get(name), none="-") for name in ("path", *names))] for role, part in parts.items()]
-
-
-def labels_shown(found: Mapping[str, Any]) -> str:
-    """How often each label occurs."""
-    if "distinct" in found:
-        none = f", {found['none']} rows without" if "none" in found else ""
-        return f"{found['distinct']} from {found['min']:g} to {found['max']:g}{none}"
-    return "  ".join(f"{label}: {count}" for label, count in found.items())

@@ -19,7 +19,7 @@ import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError, did_you_mean
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, joined, read, read_votes
-from rankrls.cli._options import METHODS, Options, given
+from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import with_call
 from rankrls.cli._report import Report
 from rankrls.clicks import corrected_clicks
@@ -27,7 +27,7 @@ from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, Rows, open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import feature_columns, read_pairs, stacked
+from rankrls.io.data import ReadOptions, feature_columns, read_pairs, stacked
 from rankrls.io.files import positions_beside
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
@@ -36,7 +36,6 @@ from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardSca
 from rankrls.selection.search import ends_of_grids
 from rankrls.streaming.fitting import fit_scaler, scaled
 
-_UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 _COLUMNS = ("columns", "categorical", "dates", "text")
 _SCALERS = {
     "minmax": QueryMinMaxScaler,
@@ -48,8 +47,8 @@ _SCALERS = {
 _FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
 _EXCLUSIVE = {
     "preferred": (
-        *("label", "qid", "id", "features", "ignore"),
-        *("everything", "unlabelled", "vali", "pairs", "event"),
+        *("label", "qid", "id", "features", "ignore", "everything"),
+        *("unlabelled", "vali", "pairs", "event"),
     ),
     "pairs": ("event",),
     "position": ("preferred", "pairs", "event", "unlabelled"),
@@ -104,13 +103,10 @@ def study(options: Options, report: Report) -> Study:
     """Check the options, read, choose, fit and evaluate."""
     _check_together(options)
     parameters = dict(options.parameters)
-    of_columns = [name for name in inspect.signature(TableEncoder).parameters if name in parameters]
-    encoding = {name: getattr(options, name) for name in _COLUMNS} | {n: parameters.pop(n) for n in of_columns}
-    if "scoring" in parameters:
-        raise InputError("Name the measure by its own option (metric).", parameter="scoring")
-    scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
-    estimator = _estimator(options, parameters, scoring)
+    encoding = {name: getattr(options, name) for name in _COLUMNS}
+    encoding |= {name: parameters.pop(name) for name in TableEncoder().get_params() if name in parameters}
     scaler = None if options.scale == "none" else _SCALERS[options.scale]()
+    estimator = _estimator(options, parameters)
     found = Study(options, report, estimator, scaler, _encoder(given(encoding), scaler))
     try:
         if is_dataset(options.train):
@@ -142,26 +138,28 @@ def _check_together(options: Options) -> None:
     for one, others in _EXCLUSIVE.items():
         for other in others:
             if getattr(options, one) is not None and getattr(options, other):
-                name = "global" if other == "everything" else other
-                raise InputError(f"--{one} and --{name} cannot be used together.", parameter=one)
+                raise InputError(f"{flag(one)} and {flag(other)} cannot be used together.", parameter=one)
     if options.new is not None and not options.by_pairs:
         problem = "--new is for preferences and censored times. Of labelled rows, queries are held out."
         raise InputError(problem, parameter="new")
-    if options.unlabelled is not None and options.method not in _UNLABELLED:
-        able = " or ".join(_UNLABELLED)
+    if options.unlabelled is not None and options.method not in UNLABELLED:
+        able = " or ".join(UNLABELLED)
         raise InputError(f"{options.method} cannot use unlabelled rows. Use --method {able}.", parameter="unlabelled")
 
 
-def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> Any:
+def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
     """The estimator, with the parameters that were given."""
     cls = getattr(rankrls, METHODS[options.method])
     known = inspect.signature(cls).parameters
+    if "scoring" in given_parameters:
+        raise InputError("Name the measure by its own option (metric).", parameter="scoring")
+    scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
     cv = int(options.cv) if options.cv is not None and options.cv.isdecimal() else options.cv
     kernel = options.kernel[0] if options.kernel and len(options.kernel) == 1 else options.kernel
-    parameters = given({"kernel": kernel, "alphas": options.alphas, "cv": cv}) | parameters
+    parameters = given({"kernel": kernel, "alphas": options.alphas, "cv": cv}) | given_parameters
     for name in parameters:
         if name not in known:
-            near = did_you_mean(name, [*known, *inspect.signature(TableEncoder).parameters])
+            near = did_you_mean(name, [*known, *TableEncoder().get_params()])
             problem = f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}."
             raise InputError(problem + near, parameter=name)
     if options.method in ("pursuit", "co-pursuit") and "kernel" not in parameters:
@@ -171,8 +169,7 @@ def _estimator(options: Options, parameters: dict[str, Any], scoring: Any) -> An
     estimator = cls(**parameters)
     if options.by_pairs and not hasattr(estimator, "fit_pairs"):
         raise InputError(f"{cls.__name__} is fitted on labels, not on preferences.", parameter="method")
-    fits = estimator.fit_pairs if options.by_pairs else estimator.fit
-    if options.vali is not None and (options.by_pairs or "X_val" not in inspect.signature(fits).parameters):
+    if options.vali is not None and (options.by_pairs or "X_val" not in inspect.signature(estimator.fit).parameters):
         how = "preferences" if options.by_pairs else "held-out queries"
         raise InputError(f"{cls.__name__} chooses by {how}, not by validation data.", parameter="vali")
     return estimator
@@ -192,36 +189,21 @@ def _read(found: Study) -> None:
     """Read, encode and scale the files; all take the columns of the training data, which come first."""
     options = found.options
     encoder = found.encoder
-    scaler = found.scaler
     report = found.report
     queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
-    dense: Any = "auto" if scaler is None else True  # scaling fills zeros
+    dense: Any = "auto" if found.scaler is None else True  # scaling fills zeros
     of_tables = {} if encoder is None else {"raw": True, "missing": encoder.missing_words()}
     reading = options.reading(queries=queries, dense=dense, **of_tables)
-    of_training = "partly" if options.method in _UNLABELLED else "required" if options.pairs is None else "ignored"
+    of_training = "partly" if options.method in UNLABELLED else "required" if options.pairs is None else "ignored"
     labels = dict.fromkeys(found.files, "required") | {"train": of_training, "unlabelled": "ignored"}
-    table: Rows
     for role, path in found.files.items():
         first = role == "train"
         if options.votes:
             table, found.pairs[role], found.encoder = read_votes(path, options, found.encoder, report)
         else:
-            try:
-                table = read(path, replace(reading, labels=labels[role]), report)
-            except InputError as error:
-                error = in_one_error(error, reading, path) if first else error
-                raise _with_ignored(error, options) from error
+            table = _encoded(found, path, replace(reading, labels=labels[role]), first=first)
         if role == "unlabelled":
-            table = replace(table, y=np.full(table.n_rows, np.nan))  # LETOR text always has labels
-        if encoder is not None:
-            with report.working("encoding", path):
-                if first:
-                    try:
-                        table = encoder_fitted(encoder, table, by_query=not options.by_pairs)
-                    except InputError as error:
-                        raise _with_ignored(error, options) from error
-                else:
-                    table = encoded_rows(encoder, table, report.note)
+            table = replace(table, y=None)  # LETOR text always has labels
         if options.event is not None:
             found.pairs[role] = comparable_pairs(table)
         if first:
@@ -231,9 +213,9 @@ def _read(found: Study) -> None:
             reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
         elif not options.by_pairs and table.sha256 == found.training.sha256:
             report.note(f"{path} has the same data as {options.train}, so its measures are optimistic.")
-        if scaler is not None:
+        if found.scaler is not None:
             with report.working("scaling", path):
-                scale = scaler.fit_transform if first else scaler.transform
+                scale = found.scaler.fit_transform if first else found.scaler.transform
                 by_query = {} if options.scale.endswith("-all") else {"qid": table.qid}
                 table = replace(table, X=scale(table.X, **by_query))
         found.tables[role] = table
@@ -241,6 +223,22 @@ def _read(found: Study) -> None:
     if options.pairs is not None:
         with report.working("reading", options.pairs):
             found.pairs["train"] = read_pairs(options.pairs, found.training, report.note)
+
+
+def _encoded(found: Study, path: Path, reading: ReadOptions, *, first: bool) -> Rows:
+    """The rows of a file, encoded if the options ask for it; the first file is that of the training data."""
+    report = found.report
+    encoder = found.encoder
+    try:
+        table = read(path, reading, report)
+        if encoder is None:
+            return table
+        with report.working("encoding", path):
+            if first:
+                return encoder_fitted(encoder, table, by_query=not found.options.by_pairs)
+            return encoded_rows(encoder, table, report.note)
+    except InputError as error:
+        raise _with_ignored(in_one_error(error, reading, path) if first else error, found.options) from error
 
 
 def _with_ignored(error: InputError, options: Options) -> InputError:
@@ -284,33 +282,27 @@ def _fit(found: Study) -> None:
     if is_dataset(options.train):
         estimator.fit_dataset(table, **given({"validation": validation}))
         return
-    positive = getattr(estimator, "positive", None)
-    words = (positive,) if isinstance(positive, str) else positive
-    if isinstance(words, list | tuple | dict) and words and all(isinstance(word, str) for word in words):
-        signs = words if isinstance(words, dict) else dict.fromkeys(words, 1)
-        estimator.positive = {
-            column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")
-        }
+    if signs := _signs(vars(estimator).get("positive"), table):
+        estimator.positive = signs
     put = _put(options.device)
-    extra = dict[str, Any]()
     try:
         with config_context(array_api_dispatch=options.device is not None):
-            if validation is not None:
-                extra = {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
             if "train" in found.pairs:
                 pairs = found.pairs["train"]
-                fit = estimator.fit_pairs
+                known = inspect.signature(estimator.fit_pairs).parameters
                 held_out = {"groups": pairs.groups, "item_id": table.docids, "new": options.new}
-                known = inspect.signature(fit).parameters
-                held_out = {name: value for name, value in held_out.items() if name in known}
-                fit(put(table.X), pairs.winners, pairs.losers, strength=pairs.strength, weight=pairs.weight, **held_out)
-                return
-            X = table.X
-            y = table.y
-            qid = table.qid
-            if "unlabelled" in found.tables:
-                X, y, qid = stacked(table, found.tables["unlabelled"])
-            estimator.fit(put(X), y, **given({"qid": qid}), **found.shown, **extra)
+                of_pairs = {"strength": pairs.strength, "weight": pairs.weight} | held_out
+                of_pairs = {name: value for name, value in of_pairs.items() if name in known}
+                estimator.fit_pairs(put(table.X), pairs.winners, pairs.losers, **of_pairs)
+            else:
+                rows = table.X, table.y, table.qid
+                if "unlabelled" in found.tables:
+                    rows = stacked(table, found.tables["unlabelled"])
+                X, y, qid = rows
+                extra = given({"qid": qid}) | found.shown
+                if validation is not None:
+                    extra |= {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
+                estimator.fit(put(X), y, **extra)
     except InputError as error:
         raise _placed(error, found.tables) from error
     for name, value in vars(estimator).items():
@@ -318,8 +310,17 @@ def _fit(found: Study) -> None:
             setattr(estimator, name, to_host(value))
 
 
+def _signs(positive: Any, table: Rows) -> dict[int, Any]:
+    """Signs by column where ``positive`` names features, or patterns of them, instead of columns."""
+    words = [positive] if isinstance(positive, str) else positive
+    if not isinstance(words, list | tuple | dict) or not all(isinstance(word, str) for word in words):
+        return {}
+    signs = words if isinstance(words, dict) else dict.fromkeys(words, 1)
+    return {column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")}
+
+
 def _put(device: str | None) -> Callable[[Any], Any]:
-    """What moves features to a device of torch, on which estimators then compute; nothing moves without one."""
+    """A function that moves features to a device of torch, on which estimators then compute; without one nothing."""
     if device is None:
         return lambda X: X
     os.environ.setdefault("SCIPY_ARRAY_API", "1")  # scikit-learn asks for it, for functions of scipy
@@ -327,11 +328,8 @@ def _put(device: str | None) -> Callable[[Any], Any]:
         import torch
 
         torch.empty(0, device=device)
-    except ImportError:
-        problem = "--device needs torch, which is not installed: pip install torch."
-        raise InputError(problem, parameter="device") from None
-    except (AssertionError, RuntimeError) as error:
-        problem = f"torch has no device {device!r} here: {str(error).splitlines()[0]}"
+    except (ImportError, AssertionError, RuntimeError) as error:
+        problem = f"torch cannot compute on {device!r} here: {str(error).splitlines()[0]}."
         raise InputError(problem, parameter="device") from None
 
     def put(X: Any) -> Any:
@@ -348,8 +346,8 @@ def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
         return error
     table = tables["validation" if error.parameter.endswith("_val") else "train"]
     row = error.row
-    if "unlabelled" in tables and row >= table.n_rows:
-        row = row - table.n_rows
+    if "unlabelled" in tables and row >= table.n_rows:  # the rows without labels come last
+        row -= table.n_rows
         table = tables["unlabelled"]
     column = table.feature_ids[error.column] if isinstance(error.column, int) else error.column
     return error.replace(file=table.path, line=table.line_of(row), row=row, column=column)

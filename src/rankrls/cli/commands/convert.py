@@ -31,7 +31,7 @@ def convert(options: Options, report: Report) -> Result:
             raise InputError("shards need a column of query ids (qid), not --group.", parameter="group")
         if options.conflicts is not None:
             raise InputError("--conflicts needs all rows in memory: convert to a file first.", parameter="conflicts")
-        how: Any = {"rows_per_file": options.rows_per_file, "float32": options.float32, "force": options.force}
+        how: Any = {"rows_per_file": options.rows_per_file, "force": options.force}
         with report.working("writing", options.out):
             found = write_shards(options.data, options.out, feature_names=names, **how, **options.roles)
         rows, queries, features, files = (found[name] for name in ("rows", "queries", "features", "files"))

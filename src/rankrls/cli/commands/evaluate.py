@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.cli._files import comparable_pairs, load_model, scores_of
-from rankrls.cli._options import Options
+from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result, Table, printable, show
 from rankrls.comparison import compare_rankings, compare_runs
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, judgement_of, suitable_measures
@@ -35,7 +36,7 @@ def evaluate(options: Options, report: Report) -> Result:
         resolve_measure(name, options.tool)  # before anything is read
     for name in ("metrics", "per_query"):
         if options.by_pairs and getattr(options, name):
-            problem = f"--{name.replace('_', '-')} needs labels. Preferences are evaluated by pair_accuracy."
+            problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
             raise InputError(problem, parameter=name)
     if options.qrels is not None:
         return _evaluate_run(options, report)
@@ -49,27 +50,24 @@ def evaluate(options: Options, report: Report) -> Result:
     data, found = scores_of(options, stored, [options.scores] if options.scores else [], reading, report)
     data = replace(data, qid=None) if options.everything else data
     ((path, scores),) = found.items()
-    about: dict[str, Any] = {"convention": options.tool}
-    title = f"{path} on {data.path}, {options.tool} measures"
-    by = ("mean", "queries")
+    about: dict[str, Any] = {"scores_of": str(path), "data": data.summary()}
     with report.working("evaluating"):
         if options.by_pairs:
             by_query = bool(stored) and stored[0].by_query
             if by_query:
                 stored[0].check_queries(data)
-            event = options.event is not None
-            pairs = comparable_pairs(data) if event else read_pairs(options.pairs, data, report.note)
-            judged = {options.called("pair_accuracy"): judge_pairs(pairs, scores, data.qid if by_query else None)}
-            about = {"pairs": pairs.summary()}
+            pairs = comparable_pairs(data) if options.pairs is None else read_pairs(options.pairs, data, report.note)
+            judged = {"pair_accuracy": judge_pairs(pairs, scores, data.qid if by_query else None)}
+            about["pairs"] = pairs.summary()
             title = f"{path} on {options.pairs or data.path}"
-            by = ("share", "preferences")
         else:
             measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
             judged = judge(measures, options.tool, data, scores, must_judge=options.metrics is not None)
-            judged = {options.called(name): each for name, each in judged.items()}
-    about = {"scores_of": str(path), "data": data.summary(), **about}
+            about["convention"] = options.tool
+            title = f"{path} on {data.path}, {options.tool} measures"
+    judged = {options.called(name): each for name, each in judged.items()}
     ids = query_layout(data.qid, data.n_rows).ids.tolist() if options.per_query else None
-    return _measures(about, judged, ids, title, by)
+    return _measures(about, judged, ids, title)
 
 
 def _evaluate_run(options: Options, report: Report) -> Result:
@@ -85,7 +83,7 @@ def _evaluate_run(options: Options, report: Report) -> Result:
         judged[name] = judgement_of(run.per_query(resolve_measure(name, options.tool)))
     found = {"scores_of": str(path), "qrels": str(options.qrels), "convention": options.tool, "counts": run.counts}
     ids = run.layout.ids.tolist() if options.per_query else None
-    return _measures(found, judged, ids, f"{path} on {options.qrels}, {options.tool} measures", ("mean", "queries"))
+    return _measures(found, judged, ids, f"{path} on {options.qrels}, {options.tool} measures")
 
 
 def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple[ByDocument, dict[Path, ByDocument]]:
@@ -109,13 +107,10 @@ def _check_only_runs(options: Options) -> None:
     """Refuse options that say how data are read, which TREC files do not need."""
     for name in _OF_DATA:
         if getattr(options, name):
-            flag = "global" if name == "everything" else name
-            raise InputError(f"--{flag} is of data, and does not go with TREC files (qrels).", parameter="qrels")
+            raise InputError(f"{flag(name)} does not apply to TREC files (qrels). Leave it out.", parameter="qrels")
 
 
-def _measures(
-    found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any] | None, title: str, by: tuple[str, str]
-) -> Result:
+def _measures(found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any] | None, title: str) -> Result:
     """The measures as a table; those of each query too if their ids are given."""
     measures = {}
     rows = []
@@ -124,7 +119,8 @@ def _measures(
         measures[name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
         shown = "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
         rows.append([name, show(each.value), shown, each.judged])
-    tables = [Table(title, ["", by[0], "95 % interval", by[1]], rows)]
+    unit = next(iter(judged.values())).unit
+    tables = [Table(title, ["", "mean" if unit == "queries" else "share", "95 % interval", unit], rows)]
     found = {"command": "evaluate", **found, "measures": measures}
     if ids is not None:
         found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
@@ -140,46 +136,45 @@ def compare(options: Options, report: Report) -> Result:
     runs = [] if options.qrels is None else [options.data]
     paths = [*dict.fromkeys([*runs, *options.models, *([] if options.baseline is None else [options.baseline])])]
     if len(paths) < 2:
-        raise InputError("compare needs DATA and two or more models or files of scores.", parameter="models")
+        raise InputError("compare needs DATA and two or more different models or files of scores.", parameter="models")
     names = {path: printable(path.stem) for path in paths}
     if len(set(names.values())) < len(paths):
         names = {path: printable(str(path)) for path in paths}
-    how: dict[str, Any] = {
-        "convention": options.tool,
-        "baseline": None if options.baseline is None else names[options.baseline],
-    }
-    about: dict[str, Any]
+    found: dict[str, Any] = {"command": "compare"}
     if options.qrels is not None:
         _check_only_runs(options)
-        data_path = options.qrels
-        qrels, read_runs = _read_runs(options, paths, report)
-        runs_by_name = {names[path]: run for path, run in read_runs.items()}
-        with report.working("comparing", bars=True):
-            found = compare_runs(qrels, runs_by_name, measures=options.metrics or RUN_MEASURES, **how)
-        about = {"qrels": str(data_path)}
-        origin = f"{data_path}, SHA-256 {_digest(data_path)}"
+        source = options.qrels
+        digest = _digest(source)
+        qrels, of_path = _read_runs(options, paths, report)
+        found["qrels"] = str(source)
+        rankings = {names[path]: run for path, run in of_path.items()}
+        comparison = partial(compare_runs, qrels, rankings, measures=options.metrics or RUN_MEASURES)
     else:
-        data_path = options.data
+        source = options.data
         models = [load_model(path, report) for path in paths if _is_model(path)]
         files = [path for path in paths if path not in [stored.path for stored in models]]
         data, scores = scores_of(options, models, files, options.reading(queries="required", labels="required"), report)
-        scores_by_name = {names[path]: scores[path] for path in paths}
-        measures = options.metrics or suitable_measures(data.y)
-        with report.working("comparing", bars=True):
-            found = compare_rankings(data.y, scores_by_name, qid=data.qid, docno=data.docids, measures=measures, **how)
-        about = {"data": data.summary()}
-        origin = f"{data_path}, {data.n_rows} rows, SHA-256 {data.sha256}"
-    if options.html is not None:
-        origins = {"data": origin} | {names[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
-        found.save_html(
-            options.html,
-            title=printable(options.title or f"Rankings of {data_path.name}"),
-            top=max(options.top, 10),
-            about={name: printable(text) for name, text in origins.items()},
+        digest = data.sha256
+        found["data"] = data.summary()
+        comparison = partial(
+            compare_rankings,
+            data.y,
+            {names[path]: scores[path] for path in paths},
+            qid=data.qid,
+            docno=data.docids,
+            measures=options.metrics or suitable_measures(data.y),
         )
+    with report.working("comparing", bars=True):
+        compared = comparison(convention=options.tool, baseline=names.get(options.baseline))
+    if options.html is not None:
+        origins = {"data": f"{source}, SHA-256 {digest}"}
+        origins |= {names[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
+        title = printable(f"Rankings of {source.name}")
+        about = {name: printable(text) for name, text in origins.items()}
+        compared.save_html(options.html, title=title, top=max(options.top, 10), about=about)
         report.note(f"the page is {options.html}")
-    tables = [Table(title, columns, rows) for title, columns, rows in found.tables(str(data_path), top=options.top)]
-    return Result({"command": "compare", **about, **found.as_dict(top=options.top)}, tables)
+    tables = [Table(*table) for table in compared.tables(str(source), top=options.top)]
+    return Result(found | compared.as_dict(top=options.top), tables)
 
 
 def _is_model(path: Path) -> bool:

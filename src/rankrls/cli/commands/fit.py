@@ -12,8 +12,9 @@ from rankrls._errors import InputError
 from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
 from rankrls.cli._proposal import call_to_copy
-from rankrls.cli._report import Report, Result, Table, cell, file_rows, labels_shown, plain_json, show
+from rankrls.cli._report import Report, Result, Table, cell, plain_json, show
 from rankrls.cli._study import Study, study
+from rankrls.comparison.judgement import Judgement
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.io._rows import few
 from rankrls.model_selection import nested_estimate, permutation_test
@@ -58,7 +59,7 @@ def fit(options: Options, report: Report) -> Result:
         tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
     text = [*_text(found), f"Saved {options.save}   ({took})\n"]
-    return Result(result, _tables(result, *tables), text, optional=True)
+    return Result(result, _tables(found, result, *tables), text, optional=True)
 
 
 def cv(options: Options, report: Report) -> Result:
@@ -87,7 +88,7 @@ def cv(options: Options, report: Report) -> Result:
     if "low" in curve[0]:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
-    return Result(result, _tables(result, _curve_table(found, curve, best), _choice_table(found)), text)
+    return Result(result, _tables(found, result, _curve_table(found, curve, best), _choice_table(found)), text)
 
 
 def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -179,41 +180,41 @@ def _chosen(estimator: Any) -> dict[str, Any]:
     return chosen | reached | chosen
 
 
-def _tables(result: dict[str, Any], *middle: Table) -> list[Table]:
+def _tables(found: Study, result: dict[str, Any], *middle: Table) -> list[Table]:
     """The data, the tables of one command, and the measures."""
-    data = {
-        role: part
-        | {
-            "labels": labels_shown(part.get("labels") or {}),
-            "queries": "one ranking" if part["queries"] is None else part["queries"],
-            "features": f"{part['features']}{' sparse' if part.get('sparse') else ''}",
-        }
+    rows = [
+        [role, part["path"], _labels_shown(part["labels"]), part["rows"], part["queries"] or "one ranking"]
+        + [f"{part['features']}{' sparse' if part['sparse'] else ''}"]
         for role, part in result["data"].items()
-    }
-    counted = ["labels"] if any(part["labels"] for part in data.values()) else []  # they are not, of shards
-    names = [*counted, "rows", "queries", "features"]
-    out = [Table("Data", ["", "file", *names], file_rows(data, *names), left=2 + len(counted))]
-    if "pairs" in result:
-        rows = file_rows(result["pairs"], "preferences", "ties", "items", "groups")
+    ]
+    out = [Table("Data", ["", "file", "labels", "rows", "queries", "features"], rows, left=3)]
+    if found.pairs:
+        names = ("path", "preferences", "ties", "items", "groups")
+        rows = [[role, *(cell(part[name], none="-") for name in names)] for role, part in result["pairs"].items()]
         out.append(Table("Preferences", ["", "file", "number", "ties", "items compared", "groups"], rows, left=2))
     if uses := result.get("columns_used"):
         rows = [[use[name] for name in ("name", "kind", "reason", "n_missing", "n_features")] for use in uses]
         out.append(Table("Columns", ["", "used as", "because", "missing", "features"], rows, left=3))
-    return [*out, *middle, *_measure_table(result["measures"])]
+    return [*out, *middle, *_measure_table(found.judged)]
 
 
-def _measure_table(measures: dict[str, dict[str, dict[str, Any]]]) -> list[Table]:
+def _labels_shown(counts: Mapping[str, Any]) -> str:
+    """How often each label occurs; a dash if they are not counted, as those of shards."""
+    if "distinct" in counts:
+        none = f", {counts['none']} rows without" if "none" in counts else ""
+        return f"{counts['distinct']} from {counts['min']:g} to {counts['max']:g}{none}"
+    return "  ".join(f"{label}: {count}" for label, count in counts.items()) or "-"
+
+
+def _measure_table(judged: Mapping[str, Mapping[str, Judgement]]) -> list[Table]:
     """One line a measure, one column a set of rankings."""
-    every = [each for found in measures.values() for each in found.values()]
-    units = dict.fromkeys(unit for each in every for unit in ("queries", "preferences") if unit in each)
-
-    def shown(each: Any) -> str:
-        return show(each.get("value"), each.get("standard_error")) if each else ""
-
-    names = dict.fromkeys(name for found in measures.values() for name in found)
-    rows = [[name, *(shown(found.get(name)) for found in measures.values())] for name in names]
+    units = dict.fromkeys(each.unit for measures in judged.values() for each in measures.values())
+    rows = []
+    for name in dict.fromkeys(name for measures in judged.values() for name in measures):
+        found = [measures.get(name) for measures in judged.values()]
+        rows.append([name, *("" if each is None else show(each.value, each.standard_error) for each in found)])
     title = f"Measures, ± standard error over {' or '.join(units)}"
-    return [Table(title, ["", *(role.replace("_", " ") for role in measures)], rows)] if measures else []
+    return [Table(title, ["", *judged], rows)] if judged else []
 
 
 def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from rankrls._errors import InputError
-from rankrls.cli._files import chunks, load_model, read, scored, written
+from rankrls.cli._files import Columns, chunks, load_model, read, scored, written
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
 from rankrls.io.preferences import load_sides, rows_by_id
 from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target, fitted_ranker
-from rankrls.ranking import rank_scores
+from rankrls.ranking import Ranking, rank_scores
 
 
 def predict(options: Options, report: Report) -> Result:
@@ -26,16 +24,11 @@ def predict(options: Options, report: Report) -> Result:
     if options.pairs is not None or options.votes:
         return _probabilities(options, report)
 
-    def lines(part: Any) -> str:
-        return "".join("\t".join(map(repr, row)) + "\n" for row in part[1].tolist())
+    def lines(part: Columns) -> str:
+        scores = [*part.values()][2:]  # ids come first
+        return tab_lines(scores, len(scores[0]))
 
-    def columns(part: Any) -> dict[str, Any]:
-        table, scores = part
-        names = ["score"] if scores.shape[1] == 1 else [f"score_{k}" for k in range(scores.shape[1])]
-        ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
-        return ids | dict(zip(names, scores.T, strict=True))
-
-    return written(options.output, report, _scores(options, report), lines, columns)
+    return written(options.output, report, _scores(options, report), lines)
 
 
 def _probabilities(options: Options, report: Report) -> Result:
@@ -68,17 +61,20 @@ def _probabilities(options: Options, report: Report) -> Result:
     found = {"left": sides[0], "right": sides[1], "difference": first - second}
     found["probability"] = expit(slope * found["difference"])
 
-    def lines(part: dict[str, Any]) -> str:
-        return "".join(f"{value!r}\n" for value in part["probability"].tolist())
+    def lines(part: Columns) -> str:
+        return tab_lines([part["probability"]], len(first))
 
-    return written(options.output, report, [found], lines, dict)
+    return written(options.output, report, [found], lines)
 
 
-def _scores(options: Options, report: Report) -> Iterator[Any]:
-    """Rows and their scores (rows, targets), chunk by chunk."""
+def _scores(options: Options, report: Report) -> Iterator[Columns]:
+    """Ids of rows and a column of scores for each target, chunk by chunk."""
     stored = load_model(options.model, report)
     for table in chunks(options, options.reading(), report, stored):
-        yield table, scored(stored, table, report).reshape(table.n_rows, -1)
+        columns = scored(stored, table, report).reshape(table.n_rows, -1).T
+        names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
+        ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
+        yield ids | dict(zip(names, columns, strict=True))
 
 
 def rank(options: Options, report: Report) -> Result:
@@ -87,19 +83,20 @@ def rank(options: Options, report: Report) -> Result:
         raise InputError(f"--run must be one word; got {options.run!r}.", parameter="run")
     parts = _rankings(options, report)
     if options.layout == "trec":
-        return written(options.output, report, parts, lambda part: trec_rows(part, part.ids, options.run))
 
-    def columns(part: Any) -> dict[str, Any]:
-        about = {"query": part.qid, "rank": part.positions, "item": part.ids}
-        return about | {"score": part.scores, "row": part.rows}
+        def trec_lines(part: Columns) -> str:
+            ranking = Ranking(part["row"], part["rank"], part["score"], part["query"])
+            return trec_rows(ranking, part["item"], options.run)
 
-    def lines(part: Any) -> Any:
-        return tab_lines(columns(part).values(), len(part.rows))
+        return written(options.output, report, parts, trec_lines)
 
-    return written(options.output, report, parts, lines, columns, head="query\trank\titem\tscore\trow\n")
+    def lines(part: Columns) -> str:
+        return tab_lines(part.values(), len(part["row"]))
+
+    return written(options.output, report, parts, lines, head="query\trank\titem\tscore\trow\n")
 
 
-def _rankings(options: Options, report: Report) -> Iterator[Any]:
+def _rankings(options: Options, report: Report) -> Iterator[Columns]:
     """The ranking of each chunk of rows, with the ids of its items."""
     stored = load_model(options.model, report)
     reading = options.reading(queries="ignored" if options.everything else "optional")
@@ -114,7 +111,6 @@ def _rankings(options: Options, report: Report) -> Iterator[Any]:
             found = trec_ranking(scores, table.qid, names, options.top)
         else:
             found = rank_scores(scores, qid=table.qid, k=options.top)
-        ids_of_rows = objects(names)[found.rows]
-        found = replace(found, rows=found.rows + first)
-        yield SimpleNamespace(**vars(found), ids=ids_of_rows)
+        about = {"query": found.qid, "rank": found.positions, "item": objects(names)[found.rows]}
+        yield about | {"score": found.scores, "row": found.rows + first}
         first += table.n_rows
