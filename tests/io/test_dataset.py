@@ -272,6 +272,11 @@ class TestShards:
         assert sorted(os.listdir(tmp_path)) == ["out", "t.csv"]
         assert (tmp_path / "out" / "part-00000.parquet").read_bytes() == before
 
+    def test_files_hold_as_many_whole_queries_as_fit(self, tmp_path):
+        self.FRAME.to_csv(tmp_path / "t.csv", index=False)
+        write_shards(tmp_path / "t.csv", tmp_path / "out", rows_per_file=3)
+        assert [part.n_rows for part in open_dataset(tmp_path / "out").parts] == [3, 2]
+
     def test_a_folder_is_replaced_by_force_and_only_if_it_is_ours(self, tmp_path):
         self.FRAME.to_csv(tmp_path / "t.csv", index=False)
         out = tmp_path / "out"

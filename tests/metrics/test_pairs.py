@@ -135,3 +135,12 @@ def test_pair_squared_error_is_that_of_listed_pairs(seed):
         error = (((y[i] - y[j])[:, None] - (f[i] - f[j])) ** 2 * (w[i] * w[j])[:, None]).sum(axis=0)
         expected = error / (w[i] * w[j]).sum() if len(i) else np.full(2, np.nan)
         np.testing.assert_allclose(found[k], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_tau_of_equal_scores_is_not_defined_whatever_rounding_leaves(seed):
+    rng = np.random.default_rng(seed)
+    y = np.r_[0, 1, rng.integers(0, 3, 9)]
+    tau = Measure("kendall_tau")
+    with Refusal("two different scores"):
+        tau(y, np.ones(11), sample_weight=rng.random(11))

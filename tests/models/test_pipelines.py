@@ -74,3 +74,11 @@ def test_a_last_step_without_preferences_is_refused_before_anything_is_fitted(mo
         fit_pairs(model, X, A, B)
     first = model.steps[0][1] if isinstance(model, Pipeline) else model
     assert not hasattr(first, "n_features_in_")
+
+
+def test_a_pipeline_with_a_cache_predicts_by_its_fitted_steps(tmp_path):
+    """It fits clones of its steps."""
+    cached = make_pipeline(StandardScaler(), PCA(3, random_state=0), RankRLS(), memory=str(tmp_path))
+    plain = make_pipeline(StandardScaler(), PCA(3, random_state=0), RankRLS())
+    found = fit_pairs(cached, X, A, B).predict(X)
+    np.testing.assert_allclose(found, fit_pairs(plain, X, A, B).predict(X), rtol=1e-12)

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 
 import numpy as np
 import pandas as pd
@@ -530,3 +530,33 @@ def test_times_with_an_offset_are_taken_at_utc():
     ages = TableEncoder(dates="when").fit_transform(table)[:, 0]
     assert ages[0] == ages[1]
     np.testing.assert_allclose(ages[2:], [0.0, 29.0])
+
+
+@pytest.mark.parametrize(
+    ("days", "circles"), [(13, []), (14, ["week"]), (730, ["week"]), (731, ["year", "week"])], ids=str
+)
+def test_dates_are_placed_on_a_circle_that_they_go_round_twice(days, circles):
+    first = datetime(2022, 1, 1, tzinfo=UTC)
+    cells = [(first + timedelta(days=days * k / 20)).isoformat() for k in range(21)]
+    names = TableEncoder(dates="d").fit({"d": cells}).get_feature_names_out()
+    assert [name for name in names if ", sine" in name] == [f"d (time of {circle}, sine)" for circle in circles]
+
+
+def test_many_numbers_stay_dense_beside_many_categories():
+    rng = np.random.default_rng(0)
+    table = {f"x{k}": rng.normal(size=1000) for k in range(400)}
+    table["code"] = [f"c{k % 200}" for k in range(1000)]
+    encoded = TableEncoder(categorical="code").fit_transform(table)
+    assert type(encoded) is np.ndarray
+    assert encoded.shape == (1000, 600)
+
+
+def test_the_query_is_needed_only_by_texts():
+    table = shop()
+    encoder = TableEncoder(**QUERY).fit(table)
+    assert "query" in encoder.columns_needed_
+    del table["title"]
+    encoder = TableEncoder(**QUERY).fit(table)
+    assert "query" not in encoder.columns_needed_
+    without = {name: cells for name, cells in table.items() if name != "query"}
+    np.testing.assert_array_equal(encoder.transform(without), encoder.transform(table))
