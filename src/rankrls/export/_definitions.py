@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from itertools import chain, count
+from typing import Any
 
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.export._linear import LinearModel, Term, json_text, refuse
-from rankrls.models.parameters import number
+from rankrls.export._linear import Exported, Term, check_arguments, json_text, linear_model, refuse
 from rankrls.preprocessing import EncodedFeature, TableEncoder
 from rankrls.preprocessing._encodings import Categories, Encoding, Numbers
 
@@ -31,15 +31,6 @@ EVERY_FIELD = (
 )
 ONE_NAME = "Names of models cannot be used twice: give every new model a new one, such as shop_v2."
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d+)?")
-
-
-class Row(NamedTuple):
-    """A feature of the engine and its part of the score, ``weight (x - centre) / spread``."""
-
-    name: str
-    weight: float
-    centre: float = 0.0
-    spread: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -74,30 +65,46 @@ class Engine:
 class EngineModel:
     """A linear model over an engine's features; definitions are None if they are the user's own."""
 
-    rows: list[Row]
+    terms: list[Term]
+    factor: float
     definitions: list[dict[str, Any]] | None
     fields: dict[str, Any]
     notes: list[str]
 
+    def exported(self, model: Any, definitions: Any, notes: Sequence[str]) -> Exported:
+        """The model, the definitions of features as the engine takes them, and the fields of the index."""
+        files = {}
+        if definitions is not None:
+            files = {"features.json": json_text(definitions), "fields.json": json_text(self.fields)}
+        return Exported(json_text(model), (*notes, ONE_NAME), self.factor, files)
 
-def engine_model(linear: LinearModel, engine: Engine, offset: float | None) -> EngineModel:
+
+def engine_model(
+    model: Any,
+    engine: Engine,
+    name: str,
+    feature_names: Sequence[str] | None,
+    offset: float | None,
+    target: int | None,
+) -> EngineModel:
     """A linear model over an engine's features, with an offset as the weight of a feature that is always 1."""
-    number(none=True)("offset", offset)
+    check_arguments(name, offset)
+    linear = linear_model(model, feature_names, target)
     notes = linear.notes(offset)
+    terms = linear.terms
     definitions = None
     fields: dict[str, Any] = {}
-    if linear.encoder is None:
-        rows = [Row(term.feature.name, term.weight, term.centre, term.spread) for term in linear.terms]
-    else:
+    if linear.encoder is not None:
         refuse(engine.name, ((term.feature, engine.refused(term.feature)) for term in linear.terms))
-        rows, definitions = _defined(linear.terms, engine)
+        terms, definitions = _defined(linear.terms, engine)
         notes += conditions(linear.terms, engine.conditions)
         fields = engine.fields(uses(linear.encoder, (term.feature for term in linear.terms)))
     if offset is not None:
-        if any(row.name == OFFSET_FEATURE for row in rows):
+        if any(term.name == OFFSET_FEATURE for term in terms):
             problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
             raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
-        rows.append(Row(OFFSET_FEATURE, offset + linear.constant))
+        always_one = EncodedFeature(OFFSET_FEATURE, "number")
+        terms = [*terms, Term(OFFSET_FEATURE, always_one, offset + linear.constant)]
         one = {"name": OFFSET_FEATURE, **engine.one}
         if definitions is None:
             notes.append(f"Define {OFFSET_FEATURE} in the engine: {json.dumps(one)}.")
@@ -106,26 +113,21 @@ def engine_model(linear: LinearModel, engine: Engine, offset: float | None) -> E
     elif linear.constant != 0.0:
         problem = f"{engine.name}'s linear model has no intercept: its scores are lower by {linear.constant:.6g}"
         notes.append(f"{problem}. The ranking is the same.")
-    check_float32(rows)
-    return EngineModel(rows, definitions, fields, notes)
+    check_float32(terms)
+    return EngineModel(terms, linear.factor, definitions, fields, notes)
 
 
-def further_files(definitions: Any, made: EngineModel) -> dict[str, str]:
-    """The definitions of features and the fields of the index, if a model has them."""
-    if definitions is None:
-        return {}
-    return {"features.json": json_text(definitions), "fields.json": json_text(made.fields)}
-
-
-def check_float32(rows: Sequence[Row]) -> None:
+def check_float32(terms: Sequence[Term]) -> None:
     """Refuse numbers that are infinite, or spreads that are 0, in float32."""
     with np.errstate(over="ignore", under="ignore"):
-        numbers = np.array([row[1:] for row in rows]).astype(np.float32)
-    for row, values in zip(rows, numbers, strict=True):
+        numbers = np.array([(term.weight, term.centre, term.spread) for term in terms]).astype(np.float32)
+    for term, values in zip(terms, numbers, strict=True):
         if not np.isfinite(values).all() or values[2] == 0.0:
-            problem = f"The feature {row.name!r} has the weight {row.weight:.3g}, centre {row.centre:.3g} and spread "
+            problem = (
+                f"The feature {term.name!r} has the weight {term.weight:.3g}, centre {term.centre:.3g} and spread "
+            )
             remedy = "which the engine's float32 cannot hold. Scale the column before the fit, or leave it out."
-            raise InputError(f"{problem}{row.spread:.3g}, {remedy}", parameter="model", column=row.name)
+            raise InputError(f"{problem}{term.spread:.3g}, {remedy}", parameter="model", column=term.name)
 
 
 def uses(encoder: TableEncoder | None, features: Iterable[EncodedFeature]) -> dict[str, str]:
@@ -154,35 +156,30 @@ def conditions(terms: Sequence[Term], texts: Mapping[str, str]) -> list[str]:
     return [text.format(column=feature.column, origin=instant(feature.origin)) for feature, text in found]
 
 
-def _defined(terms: Sequence[Term], engine: Engine) -> tuple[list[Row], list[dict[str, Any]]]:
+def _defined(terms: Sequence[Term], engine: Engine) -> tuple[list[Term], list[dict[str, Any]]]:
     """The sum over an engine's own features, and their definitions."""
-    made = [engine.define(term.feature) for term in terms]
-    ends = ("", "_below_0")
-    wanted = [term.feature.name + end for term, bodies in zip(terms, made, strict=True) for end in ends[: len(bodies)]]
-    names = iter(_engine_names(wanted))
-    rows = list[Row]()
+    parts = list[Term]()
     definitions = list[dict[str, Any]]()
-    for term, bodies in zip(terms, made, strict=True):
-        centre = term.centre + (term.feature.kind in ("sine", "cosine"))
-        parts = [Row("", term.weight, centre, term.spread), Row("", -term.weight, 0.0, term.spread)]
-        for part, body in zip(parts, bodies, strict=False):
-            name = next(names)
-            rows.append(part._replace(name=name))
-            definitions.append({"name": name, **body})
-    return rows, definitions
+    for term in terms:
+        bodies = engine.define(term.feature)
+        above = replace(term, centre=term.centre + (term.feature.kind in ("sine", "cosine")))
+        below = replace(term, name=f"{term.name}_below_0", weight=-term.weight, centre=0.0)
+        parts += [above, below][: len(bodies)]
+        definitions += bodies
+    names = _engine_names(part.name for part in parts)
+    parts = [replace(part, name=name) for part, name in zip(parts, names, strict=True)]
+    return parts, [{"name": name, **body} for name, body in zip(names, definitions, strict=True)]
 
 
-def _engine_names(wanted: Sequence[str]) -> list[str]:
+def _engine_names(wanted: Iterable[str]) -> list[str]:
     """Unique names of letters, digits and underscores, close to the wanted ones."""
-    taken = {OFFSET_FEATURE}
-    out = list[str]()
+    taken = [OFFSET_FEATURE]
     for text in wanted:
         plain = re.sub(r"[^A-Za-z0-9]+", "_", text).strip("_") or "feature"
         plain = f"f_{plain}" if plain[0].isdigit() else plain
-        name = next(name for name in (plain, *(f"{plain}_{k}" for k in range(2, len(out) + 3))) if name not in taken)
-        taken.add(name)
-        out.append(name)
-    return out
+        numbered = (f"{plain}_{k}" for k in count(2))
+        taken.append(next(name for name in chain([plain], numbered) if name not in taken))
+    return taken[1:]
 
 
 def instant(days: float) -> str:

@@ -6,8 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from rankrls.models._pipelines import (
     names_of_features,
     table_encoder,
 )
+from rankrls.models.parameters import number
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import EncodedFeature, LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
@@ -103,8 +103,12 @@ def json_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Term:
-    """A feature's part of the score, ``weight (x - centre) / spread``; x is the value of the feature."""
+    """A feature's part of the score, ``weight (x - centre) / spread``; x is the value of the feature.
 
+    ``name`` is that of the feature in the engine.
+    """
+
+    name: str
     feature: EncodedFeature
     weight: float
     centre: float = 0.0
@@ -166,8 +170,9 @@ def linear_model(model: Any, feature_names: Sequence[str] | None, target: int | 
     used = weights != 0.0
     if not used.any():
         raise InputError("All weights are 0: there is nothing to export.", parameter="model")
-    numbers = zip(features, weights.tolist(), centres.tolist(), spreads.tolist(), strict=True)
-    terms = [Term(*each) for each in compress(numbers, used)]
+    names = [feature.name for feature in features]
+    parts = zip(names, features, weights.tolist(), centres.tolist(), spreads.tolist(), strict=True)
+    terms = [Term(*part) for part in compress(parts, used)]
     left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in features)
     return LinearModel(terms, constant, factor, encoder, left_out)
 
@@ -261,12 +266,9 @@ def affine_steps(model: Any, n_features: int) -> tuple[Array, Array]:
 
 
 def _scaling(step: Any, n_features: int) -> Scaling:
-    name = type(step).__name__
-    zeros = np.zeros(n_features)
-    ones = np.ones(n_features)
     if isinstance(step, LogScaler):
-        inner = _scaling(step.scaler_, n_features)
-        return Scaling(inner.centre, inner.spread, logarithm=True)
+        return replace(_scaling(step.scaler_, n_features), logarithm=True)
+    name = type(step).__name__
     if isinstance(step, QueryMinMaxScaler | QueryStandardScaler):
         if step.fitted_with_qid_:
             problem = f"{name} scales within queries, but an engine scores each document on its own."
@@ -274,14 +276,16 @@ def _scaling(step: Any, n_features: int) -> Scaling:
         return _scaling(step.scaler_, n_features)
     if isinstance(step, MinMaxScaler) and not step.clip:
         return Scaling(step.data_min_ - step.feature_range[0] / step.scale_, 1.0 / step.scale_)
-    if isinstance(step, StandardScaler | RobustScaler | MaxAbsScaler):
-        centre = step.mean_ if isinstance(step, StandardScaler) and step.with_mean else None
-        if isinstance(step, RobustScaler):
-            centre = step.center_
-        spread = step.scale_
-        return Scaling(zeros if centre is None else centre, ones if spread is None else spread)
-    clip = "(clip=True)" if isinstance(step, MinMaxScaler) else ""
-    raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_EXPORTED}", parameter="model")
+    centre = None
+    if isinstance(step, StandardScaler):
+        centre = step.mean_ if step.with_mean else None
+    elif isinstance(step, RobustScaler):
+        centre = step.center_
+    elif not isinstance(step, MaxAbsScaler):
+        clip = "(clip=True)" if isinstance(step, MinMaxScaler) else ""
+        raise InputError(f"The pipeline's step {name}{clip} cannot be exported. {_EXPORTED}", parameter="model")
+    spread = np.ones(n_features) if step.scale_ is None else step.scale_
+    return Scaling(np.zeros(n_features) if centre is None else centre, spread)
 
 
 def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
@@ -298,15 +302,11 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
     return names
 
 
-def check_name(name: str) -> None:
-    """Refuse a model's name that is empty or not a text."""
+def check_arguments(name: object, offset: object) -> None:
+    """Refuse a model's name that is empty or not a text, and an offset that is not a number."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name must be a text that is not empty; got {name!r}.", parameter="name")
-
-
-def instant(days: float) -> str:
-    """A day, counted from 1970, as ISO 8601 in UTC."""
-    return (datetime(1970, 1, 1) + timedelta(days=days)).isoformat(timespec="milliseconds") + "Z"
+    number(none=True)("offset", offset)
 
 
 def positive_offset(model: Any, X: Any, target: int | None = None) -> float:

@@ -5,26 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rankrls.export._definitions import (
     EVERY_FIELD,
     LETTER,
     MS_PER_DAY,
-    ONE_NAME,
     QUERY_TEXT,
     WORDS,
     Engine,
-    Row,
     check_float32,
     conditions,
     engine_model,
-    further_files,
     uses,
 )
-from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, check_name, json_text, linear_model, refuse
-from rankrls.models.parameters import number
+from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, check_arguments, json_text, linear_model, refuse
 from rankrls.preprocessing import EncodedFeature
 
 _ALL: dict[str, Any] = {"match_all": {}}
@@ -109,24 +105,21 @@ def to_elasticsearch(
     >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
-    check_name(name)
-    linear = linear_model(model, feature_names, target)
-    made = engine_model(linear, ELASTICSEARCH, offset)
-    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *made.notes, ONE_NAME]
+    made = engine_model(model, ELASTICSEARCH, name, feature_names, offset, target)
+    notes = ["A feature of the feature set that the model does not name silently has weight 0.", *made.notes]
     if offset is None:
         notes.append("An offset that makes scores positive is recommended: parts of the engine refuse negative ones.")
     normalizers = {
-        row.name: {"standard": {"mean": row.centre, "standard_deviation": row.spread}}
-        for row in made.rows
-        if (row.centre, row.spread) != (0.0, 1.0)
+        term.name: {"standard": {"mean": term.centre, "standard_deviation": term.spread}}
+        for term in made.terms
+        if (term.centre, term.spread) != (0.0, 1.0)
     }
-    weights = {row.name: row.weight for row in made.rows}
+    weights = {term.name: term.weight for term in made.terms}
     inner: dict[str, Any] = {"type": "model/linear", "definition": json.dumps(weights, ensure_ascii=False)}
     if normalizers:
         inner["feature_normalizers"] = normalizers
-    text = json_text({"model": {"name": name, "model": inner}})
     definitions = None if made.definitions is None else {"featureset": {"features": made.definitions}}
-    return Exported(text, tuple(notes), linear.factor, further_files(definitions, made))
+    return made.exported({"model": {"name": name, "model": inner}}, definitions, notes)
 
 
 to_opensearch = to_elasticsearch
@@ -185,15 +178,14 @@ def to_elasticsearch_query(
     >>> query["score_mode"], query["functions"][0]["script_score"]["script"]["params"]
     ('sum', {'constant': 10.0, 'features': [{'kind': 'number', 'field': 'clicks', 'weight': 1.0, 'fill': 0.0}]})
     """
-    check_name(name)
-    number(none=True)("offset", offset)
+    check_arguments(name, offset)
     linear = linear_model(model, feature_names, target)
     refuse("A query", ((term.feature, _query_refuses(term)) for term in linear.terms))
-    rows = [Row(term.feature.name, term.weight / term.spread) for term in linear.terms]
-    check_float32(rows)
+    terms = [replace(term, weight=term.weight / term.spread, spread=1.0) for term in linear.terms]
+    check_float32(terms)
     parts = _Rescoring(linear.constant + (offset or 0.0))
-    for term, row in zip(linear.terms, rows, strict=True):
-        parts.add(term, row.weight)
+    for term in terms:
+        parts.add(term)
     query = {"rescore_query": parts.query(name), "query_weight": 0.0, "rescore_query_weight": 1.0}
     notes = [_NOT_NEGATIVE, *linear.notes(offset)]
     if parts.filters:
@@ -233,9 +225,10 @@ class _Rescoring:
     filters: list[dict[str, Any]] = field(default_factory=list)
     matches: list[dict[str, Any]] = field(default_factory=list)
 
-    def add(self, term: Term, weight: float) -> None:
+    def add(self, term: Term) -> None:
         """Add ``weight (x - centre)`` of a feature x."""
         feature = term.feature
+        weight = term.weight
         self.constant -= weight * term.centre
         if feature.kind == "category":
             self.categories.setdefault(feature.column, {})[feature.value] = weight

@@ -8,9 +8,8 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, check_name, json_text, scaling_steps
+from rankrls.export._linear import Exported, check_arguments, json_text, scaling_steps
 from rankrls.models._pipelines import check_target, fitted_names, fitted_ranker, names_of_features, table_encoder
-from rankrls.models.parameters import number
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._encodings import PERIODS, Categories, Encoding, Numbers
 
@@ -86,8 +85,7 @@ def to_json(
     >>> space["score"](exported.json(), [[0.0, 1.0], [2.0, 1.0]])
     [0.0, 2.0]
     """
-    check_name(name)
-    number(none=True)("offset", offset)
+    check_arguments(name, offset)
     final = fitted_ranker(model)
     function = fitted_function(final, "JSON")
     encoder = table_encoder(model)

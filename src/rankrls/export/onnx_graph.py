@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from rankrls._checks import check_word
 from rankrls._errors import InputError, require_extra
 from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, check_name, scaling_steps
+from rankrls.export._linear import Exported, check_arguments, scaling_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
-from rankrls.models.parameters import number
 
 OPSET = 18
 IR_VERSION = 8
@@ -75,9 +74,8 @@ def to_onnx(
     """
     onnx = require_extra("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
     final = fitted_ranker(model)
-    check_name(name)
+    check_arguments(name, offset)
     check_word("input_dtype", input_dtype, ("float64", "float32"))
-    number(none=True)("offset", offset)
     n = int(final.n_features_in_)
     graph = _Graph(onnx)
     value_info = onnx.helper.make_tensor_value_info

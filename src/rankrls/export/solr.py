@@ -10,15 +10,13 @@ from typing import Any
 from rankrls.export._definitions import (
     EVERY_FIELD,
     LETTER,
-    ONE_NAME,
     QUERY_TEXT,
     WORDS,
     Engine,
     engine_model,
-    further_files,
     instant,
 )
-from rankrls.export._linear import TEXT_WEIGHTS, Exported, check_name, json_text, linear_model
+from rankrls.export._linear import TEXT_WEIGHTS, Exported
 from rankrls.preprocessing import EncodedFeature
 
 _SOLR = "org.apache.solr.ltr"
@@ -82,22 +80,19 @@ def to_solr(
     >>> to_solr(model, "toy", feature_names=["bm25_title", "is_new"]).json()["params"]
     {'weights': {'bm25_title': 1.0}}
     """
-    check_name(name)
-    linear = linear_model(model, feature_names, target)
-    made = engine_model(linear, SOLR, offset)
+    made = engine_model(model, SOLR, name, feature_names, offset, target)
     if store is None and made.definitions is not None:
         store = name
     place = {} if store is None else {"store": store}
     features = []
-    for row in made.rows:
-        norm = _class("norm.StandardNormalizer", avg=repr(row.centre), std=repr(row.spread))
-        scaled = (row.centre, row.spread) != (0.0, 1.0)
-        features.append({"name": row.name, **({"norm": norm} if scaled else {})})
-    weights = {row.name: row.weight for row in made.rows}
+    for term in made.terms:
+        norm = _class("norm.StandardNormalizer", avg=repr(term.centre), std=repr(term.spread))
+        scaled = (term.centre, term.spread) != (0.0, 1.0)
+        features.append({"name": term.name, **({"norm": norm} if scaled else {})})
+    weights = {term.name: term.weight for term in made.terms}
     head = {"class": f"{_SOLR}.model.LinearModel", "name": name, **place}
-    text = json_text({**head, "features": features, "params": {"weights": weights}})
     definitions = None if made.definitions is None else [{**feature, **place} for feature in made.definitions]
-    return Exported(text, (*made.notes, ONE_NAME), linear.factor, further_files(definitions, made))
+    return made.exported({**head, "features": features, "params": {"weights": weights}}, definitions, made.notes)
 
 
 def _class(kind: str, **params: Any) -> dict[str, Any]:
