@@ -20,13 +20,13 @@ def test_single_preferences_count_by_their_weight():
     mean = np.average(RIGHT, axis=0, weights=WEIGHT)
     np.testing.assert_allclose(curve.mean, mean)
     np.testing.assert_allclose(curve.error, np.sqrt(WEIGHT**2 @ (RIGHT - mean) ** 2) / WEIGHT.sum())
-    np.testing.assert_array_equal(curve.values, [*RIGHT[:3], [np.nan, np.nan]])
+    np.testing.assert_array_equal(curve.per_block, [*RIGHT[:3], [np.nan, np.nan]])
 
 
 def test_groups_of_preferences_count_the_same():
     curve = of_preferences(chunks(), np.array([1, 3]))
     values = np.array([RIGHT[0], np.average(RIGHT[1:], axis=0, weights=WEIGHT[1:])])
-    np.testing.assert_allclose(curve.values, values)
+    np.testing.assert_allclose(curve.per_block, values)
     np.testing.assert_allclose(curve.mean, values.mean(axis=0))
     np.testing.assert_allclose(curve.error, values.std(axis=0, ddof=1) / np.sqrt(2.0))
 
@@ -41,8 +41,8 @@ def test_folds_of_items_average_their_margins_and_double_the_variance():
     ]
     margins = [np.array([[1.0, -1.0]]), np.array([[-2.0, 3.0]]), np.array([[3.0, 5.0], [4.0, -4.0]])]
     curve = of_item_folds(Measure("pair_accuracy"), table, np.arange(4), folds, margins)
-    np.testing.assert_allclose(curve.mean, curve.values.mean(axis=0))
-    np.testing.assert_allclose(curve.error, np.sqrt(2.0 / 4.0) * curve.values.std(axis=0, ddof=1))
+    np.testing.assert_allclose(curve.mean, curve.per_block.mean(axis=0))
+    np.testing.assert_allclose(curve.error, np.sqrt(2.0 / 4.0) * curve.per_block.std(axis=0, ddof=1))
     np.testing.assert_allclose(curve.scores(0)[:, 0], [2.0, -2.0, 4.0, np.nan])
     np.testing.assert_allclose(curve.scores(1)[:, 0], [2.0, 3.0, -4.0, np.nan])
 

@@ -11,7 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._arrays import to_device_of
-from rankrls._curves import Curve, curve_of_preferences, curve_of_queries, logistic_slope
+from rankrls._curves import (
+    Curve,
+    Evaluator,
+    PreferenceEvaluator,
+    QueryEvaluator,
+    curve_of_preferences,
+    curve_of_queries,
+    logistic_slope,
+)
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, query_layout
@@ -25,6 +33,8 @@ from rankrls.numerics.holdout import hold_out_chunks, in_order_of
 from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")
+Judge: TypeAlias = Callable[[Any, Array], R]
+"""Called with each part of a graph and its held-out scores, (targets, alphas, rows)."""
 K = TypeVar("K", bound="Data")
 
 
@@ -47,10 +57,17 @@ Settings: TypeAlias = Sequence[tuple[Setting, dict[str, Any]]]
 """Graphs to try, and what each chooses."""
 
 
-class Parts(ABC):
-    """Items with one graph, in parts of whole units. Data in memory are one part."""
+class ComparedItems(ABC):
+    """Items with one graph: in memory, or read in parts of whole queries."""
 
-    in_memory: Part | None = None
+    @property
+    @abstractmethod
+    def in_memory(self) -> ComparedInMemory | None:
+        """All items with their graph, if they are in memory."""
+
+    @abstractmethod
+    def evaluator(self, measure: Measure) -> Evaluator[Any]:
+        """Evaluates held-out scores of these items."""
 
     @property
     @abstractmethod
@@ -66,18 +83,19 @@ class Parts(ABC):
         self,
         smoother: Smoother,
         basis: Basis | None,
-        values: Array,
-        judge: Callable[[Any, Array], R],
+        alphas: Array,
+        judge: Judge[R],
         folds: Sequence[Index] | None,
         *,
         means: bool,
     ) -> list[R]:
         """``judge`` of each chunk of held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out`.
 
-        ``folds`` are numbers of the units that are held out together; each by itself for None.
+        ``folds`` are numbers of the queries (groups of preferences) that are held out together; each by itself for
+        None.
         """
 
-    def whole(self) -> Part:
+    def whole(self) -> ComparedInMemory:
         """All items with their graph.
 
         Raises
@@ -91,19 +109,32 @@ class Parts(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class Part(Parts):
+class ComparedInMemory(ComparedItems):
     """Items in memory with their graph."""
 
     X: Any
     graph: Graph
 
     @property
-    def in_memory(self) -> Part:  # type: ignore[override]
+    def in_memory(self) -> ComparedInMemory:
         return self
+
+    def evaluator(self, measure: Measure) -> Evaluator[Any]:
+        return PreferenceEvaluator(measure) if isinstance(self.graph, PreferenceGraph) else QueryEvaluator(measure)
 
     @property
     def primal(self) -> bool:
         return bool(self.X.shape[1] <= min(self.graph.n_rows, self.X.shape[0]))
+
+    @property
+    def more_preferences_than_items(self) -> bool:
+        return isinstance(self.graph, PreferenceGraph) and self.graph.n_rows > self.graph.n_items
+
+    @property
+    def preferences(self) -> PreferenceGraph:
+        """The graph, of data that are preferences."""
+        assert isinstance(self.graph, PreferenceGraph)
+        return self.graph
 
     def equations(self, basis: Basis | None) -> Equations:
         return normal_equations(self.graph, self.features(basis))
@@ -116,8 +147,8 @@ class Part(Parts):
         self,
         smoother: Smoother,
         basis: Basis | None,
-        values: Array,
-        judge: Callable[[Any, Array], R],
+        alphas: Array,
+        judge: Judge[R],
         folds: Sequence[Index] | None,
         *,
         means: bool,
@@ -125,10 +156,10 @@ class Part(Parts):
         graph, bounds = self.in_order(folds)
         if folds is not None:
             smoother = in_order_of(smoother, graph, np.concatenate(folds))
-        return list(hold_out_chunks(smoother, graph, self.features(basis), values, judge, units=bounds, means=means))
+        return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, judge, units=bounds, means=means))
 
     def in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
-        """The graph with the units of each fold together, and the boundaries of the folds; None for all units."""
+        """The graph with the queries (groups) of each fold together, and where folds begin; None without folds."""
         if folds is None:
             return self.graph, None
         bounds = np.concatenate(([0], np.cumsum([len(fold) for fold in folds]))).astype(np.intp)
@@ -201,8 +232,8 @@ class Data(ABC):
 
     @property
     @abstractmethod
-    def n_units(self) -> int:
-        """Rows of Y, or preferences: what :meth:`take` counts."""
+    def n_observations(self) -> int:
+        """Rows of Y, or preferences."""
 
     @property
     @abstractmethod
@@ -217,9 +248,9 @@ class Data(ABC):
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
         """One graph for all targets, or one for each."""
 
-    def parts(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[Parts]:
+    def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
         """The items with each graph; ``together`` are all settings that are tried with the same features."""
-        return [Part(self.X, graph) for graph in self.numeric_graphs(setting)]
+        return [ComparedInMemory(self.X, graph) for graph in self.numeric_graphs(setting)]
 
     def items(self, numbers: Index) -> Any:
         """Some of the items."""
@@ -242,7 +273,7 @@ class Data(ABC):
 
     @abstractmethod
     def held_out_attributes(self, scores: Any) -> dict[str, Any]:
-        """The attributes of an estimator that come from held-out scores (units, targets)."""
+        """The attributes of an estimator that come from held-out scores (observations, targets)."""
 
     def given_rows(self, values: Array) -> Array:
         """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
@@ -258,28 +289,29 @@ class Data(ABC):
 
 
 class DataInMemory(Data):
-    """Data all of whose rows are in memory, so that some of their units can be taken."""
+    """Data in memory, so that some of their observations can be taken: rows of Y, or preferences."""
 
-    units_are_rows: ClassVar[bool] = True
+    observations_are_items: ClassVar[bool] = True
+    """Whether held-out scores are those of items, and not margins of preferences."""
 
     @abstractmethod
-    def take(self, units: Index, *, items: bool = True, square: bool = False) -> Self:
-        """Some units as data of their own.
+    def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
+        """Some observations as data of their own.
 
         Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
         """
 
     @abstractmethod
-    def watch(self, units: Index) -> tuple[Index, Self]:
-        """The items of some units, and what is known of these, without features."""
+    def watch(self, observations: Index) -> tuple[Index, Self]:
+        """The items of some observations, and these observations, without features."""
 
     @abstractmethod
-    def items_of(self, units: Index) -> Index | slice:
-        """The items that a model of some units expands over."""
+    def items_of(self, observations: Index) -> Index | slice:
+        """The items that a model of some observations expands over."""
 
     @abstractmethod
-    def numbers_of_blocks(self, units: Any) -> Index:
-        """The numbers of the queries (groups of preferences) that some units make up."""
+    def numbers_of_blocks(self, observations: Index | slice) -> Index:
+        """The numbers of the queries (groups of preferences) that some observations make up."""
 
     @abstractmethod
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
@@ -312,7 +344,7 @@ class LabelledItems(DataInMemory):
         return self.layout.n_rows
 
     @property
-    def n_units(self) -> int:
+    def n_observations(self) -> int:
         """Items."""
         return self.layout.n_rows
 
@@ -330,25 +362,25 @@ class LabelledItems(DataInMemory):
         given = {"weights": self.weights, **vars(setting)}
         return [LabelledGraph.build(self.Y[:, part], self.layout.codes, **given) for part in every]
 
-    def take(self, units: Index, *, items: bool = True, square: bool = False) -> Self:
-        X = take_items(self.X, units) if items else None
+    def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
+        X = take_items(self.X, observations) if items else None
         return replace(
             self,
-            X=X[:, units] if X is not None and square else X,
-            Y=self.Y[units],
-            layout=query_layout(self.layout.codes[units], len(units)),
-            weights=None if self.weights is None else self.weights[units],
+            X=X[:, observations] if X is not None and square else X,
+            Y=self.Y[observations],
+            layout=query_layout(self.layout.codes[observations], len(observations)),
+            weights=None if self.weights is None else self.weights[observations],
             kept=None,
         )
 
-    def watch(self, units: Index) -> tuple[Index, Self]:
-        return units, self.take(units, items=False)
+    def watch(self, observations: Index) -> tuple[Index, Self]:
+        return observations, self.take(observations, items=False)
 
-    def items_of(self, units: Index) -> Index | slice:
-        return units
+    def items_of(self, observations: Index) -> Index | slice:
+        return observations
 
-    def numbers_of_blocks(self, units: Any) -> Index:
-        return np.unique(self.layout.codes[units])
+    def numbers_of_blocks(self, observations: Index | slice) -> Index:
+        return np.unique(self.layout.codes[observations])
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         return curve_of_queries(measure, self.Y, self.layout, self.weights, scores)
@@ -392,7 +424,7 @@ class KnownItems(LabelledItems):
 
 @dataclass(frozen=True, eq=False)
 class PreferredItems(DataInMemory):
-    """Preferences between items, with the operations of :class:`LabelledItems`; preferences are the units.
+    """Preferences between items, with the operations of :class:`LabelledItems`.
 
     Attributes
     ----------
@@ -407,7 +439,7 @@ class PreferredItems(DataInMemory):
     identity: Index
     new: str = "votes"
 
-    units_are_rows: ClassVar[bool] = False
+    observations_are_items: ClassVar[bool] = False
 
     @property
     def n_queries(self) -> int:
@@ -418,7 +450,7 @@ class PreferredItems(DataInMemory):
         return self.preferences.n_items
 
     @property
-    def n_units(self) -> int:
+    def n_observations(self) -> int:
         """Preferences."""
         return self.preferences.n_rows
 
@@ -435,21 +467,21 @@ class PreferredItems(DataInMemory):
         sides = g.winners, g.losers, g.n_items
         return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
 
-    def take(self, units: Index, *, items: bool = True, square: bool = False) -> Self:
+    def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
         """Some preferences. The items stay: their numbers are those that predictions are made for."""
-        return replace(self, preferences=self.preferences.take(units))
+        return replace(self, preferences=self.preferences.take(observations))
 
     @property
     def blocks_are_queries(self) -> bool:
         return self.new != "items"
 
-    def items_of(self, units: Index) -> Index | slice:
+    def items_of(self, observations: Index) -> Index | slice:
         """All items: their numbers are those that predictions are made for."""
         return slice(None)
 
-    def numbers_of_blocks(self, units: Any) -> Index:
+    def numbers_of_blocks(self, observations: Index | slice) -> Index:
         groups = self.preferences.groups
-        return np.asarray(units) if groups is None else np.unique(groups[units])
+        return np.asarray(observations) if groups is None else np.unique(groups[observations])
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         of_one_target = np.ascontiguousarray(scores[:, :, 0])
@@ -462,9 +494,9 @@ class PreferredItems(DataInMemory):
         table = self.preferences
         return {"win_slope_": logistic_slope(margins[held], table.strength[held], table.weight[held])}
 
-    def watch(self, units: Index) -> tuple[Index, Self]:
+    def watch(self, observations: Index) -> tuple[Index, Self]:
         """The items of some preferences, ascending, and these preferences between them alone, without features."""
-        items, table = self.preferences.among_own_items(units)
+        items, table = self.preferences.among_own_items(observations)
         return items, replace(self, X=None, preferences=table, identity=self.identity[items])
 
 

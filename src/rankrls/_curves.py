@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
 from rankrls.numerics.concordance import CONFIDENCE, concordance_interval, greedy_matching, item_values
 from rankrls.numerics.ties import tied
 
+J = TypeVar("J")
 _PAIR_ROWS = 4096
 
 
@@ -33,7 +35,7 @@ class Curve:
     ----------
     mean, error : ndarray of shape (values,)
         The measure, and its standard error over the evaluated blocks; NaN if there is only one.
-    values : ndarray of shape (blocks, values), optional
+    per_block : ndarray of shape (blocks, values), optional
         The measure of each query or block.
     interval : ndarray of shape (2, values), optional
         The ends of a confidence interval of the measure.
@@ -43,14 +45,14 @@ class Curve:
 
     mean: Array
     error: Array
-    values: Array | None = None
+    per_block: Array | None = None
     interval: Array | None = None
     scores: Callable[[int], Any] | None = None
 
     @property
     def size(self) -> Array:
         """Mean absolute value of what was averaged, 1 for shares of pairs: rounding is relative to it."""
-        return np.ones(len(self.mean)) if self.values is None else scale_of(self.values)
+        return np.ones(len(self.mean)) if self.per_block is None else scale_of(self.per_block)
 
     def joined(self, other: Curve) -> Curve:
         """Both curves as one: values of the same blocks, one after the other."""
@@ -65,7 +67,7 @@ class Curve:
         return Curve(
             np.concatenate((self.mean, other.mean)),
             np.concatenate((self.error, other.error)),
-            _side_by_side(self.values, other.values),
+            _side_by_side(self.per_block, other.per_block),
             _side_by_side(self.interval, other.interval),
             None if first is None else scores,
         )
@@ -122,16 +124,57 @@ def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: A
     return (right if measure.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
 
 
-def judge_queries(measure: Measure, part: Any, scores: Array) -> Array:
-    """The measure of held-out scores (targets, values, rows) of a chunk of a graph, (targets, queries, values)."""
-    given = {"weights": part.weights, "places": part.rows}
-    targets = zip(scores, part.y.T, strict=True)
-    return np.stack([measure.values(f, y, part.starts, **given) for f, y in targets])
+class Evaluator(ABC, Generic[J]):
+    """Evaluates held-out scores chunk by chunk, and makes a curve of what it finds.
+
+    Attributes
+    ----------
+    measure : Measure
+    """
+
+    def __init__(self, measure: Measure) -> None:
+        self.measure = measure
+
+    @abstractmethod
+    def __call__(self, part: Any, scores: Array) -> J:
+        """What is found of held-out scores (targets, values, rows) of a part of a graph."""
+
+    @abstractmethod
+    def curve(self, found: Sequence[list[J]], sizes: Index, folds: Sequence[Index] | None) -> Curve:
+        """The curve of all parts of each graph.
+
+        ``sizes`` are those of the queries (groups) that were held out, each by itself or in ``folds``.
+        """
 
 
-def judge_preferences(measure: Measure, part: Any, margins: Array) -> tuple[Array, Array]:
-    """The measure of held-out preferences, (preferences, values), and their weights."""
-    return ordered_rightly(measure, np.ascontiguousarray(margins[0].T), part.strength, part.weights)
+class QueryEvaluator(Evaluator[Array]):
+    """Of labelled items: the measure of each query of a part, (targets, queries, values)."""
+
+    def __call__(self, part: Any, scores: Array) -> Array:
+        given = {"weights": part.weights, "places": part.rows}
+        targets = zip(scores, part.y.T, strict=True)
+        return np.stack([self.measure.values(f, y, part.starts, **given) for f, y in targets])
+
+    def curve(self, found: Sequence[list[Array]], sizes: Index, folds: Sequence[Index] | None) -> Curve:
+        of_targets = np.concatenate([np.concatenate(parts, axis=1) for parts in found])
+        if folds is not None:
+            held = of_targets
+            of_targets = np.full((len(held), len(sizes), held.shape[2]), np.nan)
+            of_targets[:, np.concatenate(folds)] = held
+        per_query = mean_of_targets(list(of_targets))
+        mean = mean_of_targets([mean_of_judged(each) for each in of_targets])
+        return Curve(mean, mean_and_error(per_query)[1], per_query)
+
+
+class PreferenceEvaluator(Evaluator[tuple[Array, Array]]):
+    """Of preferences: the measure of each, (preferences, values), and their weights."""
+
+    def __call__(self, part: Any, scores: Array) -> tuple[Array, Array]:
+        return ordered_rightly(self.measure, np.ascontiguousarray(scores[0].T), part.strength, part.weights)
+
+    def curve(self, found: Sequence[list[tuple[Array, Array]]], sizes: Index, folds: Sequence[Index] | None) -> Curve:
+        (parts,) = found
+        return of_preferences(parts, sizes if folds is None else np.array([sizes[fold].sum() for fold in folds]))
 
 
 def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:

@@ -247,7 +247,7 @@ def test_kernels_by_matrix_and_by_their_products():
             model_of_matrices.fit(product, Y)
     with Refusal("must be square", parameter="X"):
         CGRankRLS(kernel="precomputed").fit(aslinearoperator(K_val), Y_VAL)
-    with Refusal("per item", parameter="y"):
+    with Refusal("one label", parameter="y"):
         CGRankRLS(kernel="precomputed").fit(product, Y[:-1])
     with Refusal("is expecting", kind=ValueError):
         model.predict(aslinearoperator(K_val[:, :-1]))

@@ -173,9 +173,13 @@ FAULTS = [
         ("means if greater_is_better else -means,", "means,"),
     ),
     *_planted(
-        "selection/least_squares.py",
+        "_curves.py",
         "selection/test_least_squares.py",
         ("of_targets[:, np.concatenate(folds)] = held", "of_targets[:, np.sort(np.concatenate(folds))] = held"),
+    ),
+    *_planted(
+        "selection/least_squares.py",
+        "selection/test_least_squares.py",
         ("return max(smoothers, key", "return min(smoothers, key"),
     ),
     *_planted(
@@ -183,15 +187,15 @@ FAULTS = [
         "selection/test_folds.py::test_win_probabilities_follow_from_held_out_margins_of_the_chosen_alpha "
         "selection/test_search.py::test_leave_query_out_equals_refits",
         (
-            "replace(curve, scores=lambda k: self.held_out_scores(values[k : k + 1], folds)[:, 0])",
-            "replace(curve, scores=lambda k: self.held_out_scores(values[:1], folds)[:, 0])",
+            "return self.held_out_scores(alphas[k : k + 1], folds)[:, 0]",
+            "return self.held_out_scores(alphas[:1], folds)[:, 0]",
         ),
         ("chosen = [[(rows, of_all[:, k : k + 1])", "chosen = [[(rows, of_all[:, :1])"),
     ),
     *_planted(
         "selection/least_squares.py",
         "selection/test_least_squares.py",
-        ("out |= values < _UNRESOLVED * smoother.top", "out |= values < _UNRESOLVED"),
+        ("out |= alphas < _UNRESOLVED * smoother.top", "out |= alphas < _UNRESOLVED"),
     ),
     *_planted(
         "selection/krylov.py",

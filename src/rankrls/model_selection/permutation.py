@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
-from rankrls._curves import judge_queries
+from rankrls._curves import QueryEvaluator
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
@@ -233,7 +233,7 @@ def _of_pairs(plan: Plan, candidate: Any, problem: Any, values: Array, targets: 
 
 def _of_queries(plan: UnitsPlan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
     """The same by held-out queries, or folds of them."""
-    (chunks,) = problem.hold_out(values, partial(judge_queries, plan.measure), plan.numbers)
+    (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.numbers)
     means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
     means[problem.unresolved(values)] = np.nan
     return means if plan.greater_is_better else -means

@@ -301,11 +301,11 @@ class CGSpec(Spec):
             def start(train: Index | None = None, watched: Matrix = None) -> list[KrylovRun]:
                 return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-            parts = plan.parts(data)
+            splits = plan.splits(data)
             watched = [
-                Watched(start(part.train, part.watched), partial(part.data.evaluate, plan.measure)) for part in parts
+                Watched(start(each.train, each.watched), partial(each.data.evaluate, plan.measure)) for each in splits
             ]
-            final = watched[0].runs if len(parts) == 1 and parts[0].train is None else start()
+            final = watched[0].runs if len(splits) == 1 and splits[0].train is None else start()
             every = self.selection != "tikhonov"
             surface = Surface(self.cg, grid, final, watched, every, self.patience, plan.greater_is_better, self.verbose)
             surface.run()

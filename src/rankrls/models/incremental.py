@@ -73,7 +73,7 @@ def updated(
             basis = Basis(kernel, items, state.to_items, state.rows_first, of_features=state.of_features)
     new_queries = _new_queries(state.queries, data)
     whitening = None if basis is None else basis.whitening
-    equations = [parts.equations(basis).whitened(whitening) for parts in data.parts(setting)]
+    equations = [items.equations(basis).whitened(whitening) for items in data.compared(setting)]
     if state.equations:
         for k, old in enumerate(state.equations):
             equations[k] += old

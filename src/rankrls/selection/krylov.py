@@ -83,7 +83,7 @@ class Watched:
         found = self.evaluate(self.scores(which))
         if self.curve is None:
             self.curve = found
-        for name in ("mean", "error", "values"):
+        for name in ("mean", "error", "per_block"):
             getattr(self.curve, name)[..., which] = getattr(found, name)
         return self.curve
 
@@ -238,7 +238,7 @@ class Surface:
         mean = curves[0].mean.copy()
         error = curves[0].error.copy()
         size = curves[0].size
-        values = np.vstack([curve.values for curve in curves if curve.values is not None])
+        values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
         if len(curves) > 1:
             (mean, error), size = mean_and_error(values), scale_of(values)
         self._values.append(runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS))

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,8 +22,8 @@ from scipy import sparse
 
 from rankrls._arrays import on_device, to_device_of
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, Part, Parts, Setting
-from rankrls._curves import Curve, judge_preferences, judge_queries, mean_of_targets, of_preferences
+from rankrls._comparisons import ComparedInMemory, ComparedItems, Data, Judge, Setting
+from rankrls._curves import Curve, Evaluator
 from rankrls._errors import InputError, InputWarning, warn_of_cost, warn_user
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import offset_columns, shift_columns
@@ -31,9 +31,8 @@ from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
-from rankrls.metrics._values import mean_and_error, mean_of_judged
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Graph, PreferenceGraph
+from rankrls.numerics.graph import Graph
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
 from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
 from rankrls.numerics.runs import dense_rows
@@ -51,8 +50,8 @@ _UNRESOLVED = 1e-11
 """An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""
 _DECOMPOSED = 4e-10
 """Seconds of a decomposition and hold-out of n rows are about this times n^3."""
-Judge = Callable[[Any, Array], Any]
-"""Is given a chunk of a graph and its held-out scores."""
+R = TypeVar("R")
+J = TypeVar("J")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -92,21 +91,19 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
 
     def problem(self, data: Data) -> LeastSquaresProblem:
         """The problem of all targets: one solver for all, or one a target if ties are excluded."""
-        return LeastSquaresProblem([self._solver(parts) for parts in data.parts(self.setting, self.together)])
+        return LeastSquaresProblem([self._solver(items) for items in data.compared(self.setting, self.together)])
 
-    def _solver(self, parts: Parts) -> Solver:
+    def _solver(self, items: ComparedItems) -> Solver:
         if self.basis is not None:
-            return BasisSolver(parts, self.basis)
+            return BasisSolver(items, self.basis)
         if self.signs is not None:
-            return SignedSolver(parts, self.signs)
-        if self._is_primal(parts):
-            return PrimalSolver(parts)
-        part = parts.whole()
-        if isinstance(part.graph, PreferenceGraph) and part.graph.n_rows > part.graph.n_items:
-            return ItemSolver(part, self.kernel)
-        return DualSolver(part, self.kernel)
+            return SignedSolver(items, self.signs)
+        if self._is_primal(items):
+            return PrimalSolver(items)
+        solver = ItemSolver if items.whole().more_preferences_than_items else DualSolver
+        return solver(items, self.kernel)
 
-    def _is_primal(self, parts: Parts) -> bool:
+    def _is_primal(self, items: ComparedItems) -> bool:
         """Whether to solve for one weight a feature instead of one coefficient an item."""
         if not self.kernel.is_linear:
             if self.solver == "primal":
@@ -116,7 +113,7 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
                 )
             return False
         if self.solver == "auto":
-            return parts.primal
+            return items.primal
         return self.solver == "primal"
 
 
@@ -131,10 +128,10 @@ class Solver(ABC):
 
     Attributes
     ----------
-    parts : Parts
+    items : ComparedItems
     """
 
-    parts: Parts
+    items: ComparedItems
 
     basis: ClassVar[Basis | None] = None
 
@@ -154,17 +151,17 @@ class Solver(ABC):
     @property
     def graph(self) -> Graph:
         """The graph of data in memory."""
-        return self.parts.whole().graph
+        return self.items.whole().graph
 
     @property
     def X(self) -> Matrix:
         """The items of data in memory."""
-        return self.parts.whole().X
+        return self.items.whole().X
 
     @property
     def features(self) -> Matrix:
         """What a hold-out reads rows of."""
-        return self.parts.whole().features(self.basis)
+        return self.items.whole().features(self.basis)
 
     @property
     @abstractmethod
@@ -176,26 +173,25 @@ class Solver(ABC):
         """How margins of :attr:`item_features` are rounded; see :func:`hold_out_items`."""
         return feature_rounding(self.item_features)
 
-    def path(self, values: Array) -> Array:
-        """Coefficients of several alphas, (values, coefficients, targets)."""
-        return self.smoother.path(values)
+    def path(self, alphas: Array) -> Array:
+        """Coefficients of several alphas, (alphas, coefficients, targets)."""
+        return self.smoother.path(alphas)
 
-    def weights(self, equations: Equations, values: Array) -> Array:
-        """Weights of :attr:`item_features` for several alphas, (values, d, 1)."""
-        return equations.smoother().path(values)
+    def weights(self, equations: Equations, alphas: Array) -> Array:
+        """Weights of :attr:`item_features` for several alphas, (alphas, d, 1)."""
+        return equations.smoother().path(alphas)
 
-    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array]:
-        """Margins (preferences, values) of the second preferences of each fold, fitted to the first."""
-        assert isinstance(self.graph, PreferenceGraph)
+    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], alphas: Array) -> list[Array]:
+        """Margins (preferences, alphas) of the second preferences of each fold, fitted to the first."""
 
         def weights(equations: Equations) -> Array:
-            return self.weights(equations, values)[:, :, 0].T
+            return self.weights(equations, alphas)[:, :, 0].T
 
-        return hold_out_items(self.item_features, self.graph, folds, weights, self.rounding)
+        return hold_out_items(self.item_features, self.items.whole().preferences, folds, weights, self.rounding)
 
-    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, *, means: bool) -> list[Any]:
+    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None, *, means: bool) -> list[R]:
         """See :meth:`LeastSquaresProblem.hold_out`."""
-        return self.parts.hold_out(self.smoother, self.basis, values, judge, folds, means=means)
+        return self.items.hold_out(self.smoother, self.basis, alphas, judge, folds, means=means)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +201,7 @@ class PrimalSolver(Solver):
     @cached_property
     def equations(self) -> Equations:
         """The normal equations of all data."""
-        return self.parts.equations(None)
+        return self.items.equations(None)
 
     @cached_property
     def smoother(self) -> Smoother:
@@ -219,7 +215,7 @@ class PrimalSolver(Solver):
         return self.equations.solve(alpha)
 
     def read(self, coefficients: Array) -> Scorer:
-        part = self.parts.in_memory
+        part = self.items.in_memory
         return Scorer(coefficients if part is None else to_device_of(coefficients, part.X))
 
 
@@ -232,22 +228,22 @@ class SignedSolver(PrimalSolver):
     def solve(self, alpha: float) -> Array:
         return np.asarray(self.path(np.array([alpha]))[0])
 
-    def path(self, values: Array) -> Array:
-        return self.weights(self.equations, values)
+    def path(self, alphas: Array) -> Array:
+        return self.weights(self.equations, alphas)
 
-    def weights(self, equations: Equations, values: Array) -> Array:
-        return signed_path(equations, values, self.signs)
+    def weights(self, equations: Equations, alphas: Array) -> Array:
+        return signed_path(equations, alphas, self.signs)
 
-    def hold_out(self, values: Array, judge: Judge, folds: Sequence[Index] | None, *, means: bool) -> list[Any]:
-        part = self.parts.whole()
+    def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None, *, means: bool) -> list[R]:
+        part = self.items.whole()
         graph, units = part.in_order(folds)
         bounds = np.arange(len(graph.starts)) if units is None else units
         start = perf_counter()
-        self.path(values)
+        self.path(alphas)
         seconds = (perf_counter() - start) * (len(bounds) - 1)
-        job = f"Holding out {len(bounds) - 1} parts, with constrained weights of {len(values)} alphas for each,"
+        job = f"Holding out {len(bounds) - 1} parts, with constrained weights of {len(alphas)} alphas for each,"
         warn_of_cost(seconds, job, "Use a few folds (cv), or fewer alphas.", "positive")
-        held = hold_out_signed(self.equations, graph, part.X, values, self.signs, units=bounds, means=means)
+        held = hold_out_signed(self.equations, graph, part.X, alphas, self.signs, units=bounds, means=means)
         return [judge(graph, held)]
 
 
@@ -259,15 +255,15 @@ class BasisSolver(PrimalSolver):
 
     @cached_property
     def equations(self) -> Equations:
-        return self.parts.equations(self.basis).whitened(self.basis.whitening)
+        return self.items.equations(self.basis).whitened(self.basis.whitening)
 
     @cached_property
     def item_features(self) -> Matrix:
         Z = dense_rows(self.features, slice(None))
         return Z if self.basis.whitening is None else Z @ self.basis.whitening
 
-    def weights(self, equations: Equations, values: Array) -> Array:
-        return equations.smoother(own=False).path(values)
+    def weights(self, equations: Equations, alphas: Array) -> Array:
+        return equations.smoother(own=False).path(alphas)
 
     def read(self, coefficients: Array) -> Scorer:
         return self.basis.scorer(coefficients)
@@ -310,8 +306,8 @@ class DualSolver(Solver):
     def rounding(self) -> tuple[Array, Array]:
         return kernel_rounding(self.item_features)
 
-    def weights(self, equations: Equations, values: Array) -> Array:
-        return equations.smoother(own=False).path(values)
+    def weights(self, equations: Equations, alphas: Array) -> Array:
+        return equations.smoother(own=False).path(alphas)
 
     def solve(self, alpha: float) -> Array:
         return self.equations().solve(alpha)
@@ -330,10 +326,9 @@ class ItemSolver(DualSolver):
 
     @cached_property
     def smoother(self) -> ItemSmoother:  # type: ignore[override]
-        assert isinstance(self.graph, PreferenceGraph)
         K = self.kernel(self.shifted_items)
         self._warn_of_cost(len(K))
-        return ItemSmoother.of_kernel(K, self.graph)
+        return ItemSmoother.of_kernel(K, self.items.whole().preferences)
 
     @property
     def item_features(self) -> Matrix:
@@ -359,7 +354,7 @@ class LeastSquaresSolutions:
     paths: Sequence[PathSolutions[None]]
 
     def scores(self, X: Matrix) -> Array:
-        """Scores of items, (rows, values, targets)."""
+        """Scores of items, (rows, alphas, targets)."""
         return _side_by_side([path.scores(X) for path in self.paths])
 
     def __getitem__(self, k: int) -> Scorer:
@@ -385,29 +380,29 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         smoothers = [solver.smoother for solver in self.solvers]
         return max(smoothers, key=lambda smoother: smoother.top).grid()
 
-    def solve(self, value: float) -> LeastSquaresSolutions:
+    def solve(self, alpha: float) -> LeastSquaresSolutions:
         """The function of one alpha, without a decomposition."""
-        return LeastSquaresSolutions([PathSolutions(solver.solve(value)[None], solver.read) for solver in self.solvers])
+        return LeastSquaresSolutions([PathSolutions(solver.solve(alpha)[None], solver.read) for solver in self.solvers])
 
-    def path(self, values: Array) -> LeastSquaresSolutions:
+    def path(self, alphas: Array) -> LeastSquaresSolutions:
         """The functions of several alphas, from one decomposition."""
-        return LeastSquaresSolutions([PathSolutions(solver.path(values), solver.read) for solver in self.solvers])
+        return LeastSquaresSolutions([PathSolutions(solver.path(alphas), solver.read) for solver in self.solvers])
 
-    def unresolved(self, values: Array) -> Mask:
+    def unresolved(self, alphas: Array) -> Mask:
         """Which alphas are lost in rounding where the model fits every label: their held-out scores mean nothing."""
-        out = np.zeros(len(values), dtype=bool)
+        out = np.zeros(len(alphas), dtype=bool)
         for solver in self.solvers:
-            part = solver.parts.in_memory
+            part = solver.items.in_memory
             if part is None:
                 continue
             smoother = solver.smoother
             free = part.graph.n_observations - int(np.diff(part.graph.starts).max(initial=0))
             if np.count_nonzero(smoother.values) >= free:
-                out |= values < _UNRESOLVED * smoother.top
+                out |= alphas < _UNRESOLVED * smoother.top
         if out.any():
             warn_user(
                 InputWarning(
-                    f"alpha = {values[out].max():.3g} and smaller are not evaluated: they are below "
+                    f"alpha = {alphas[out].max():.3g} and smaller are not evaluated: they are below "
                     f"{_UNRESOLVED:g} of the largest eigenvalue, where rounding errors dominate. Scale the features, "
                     "or use larger values.",
                     parameter="alphas",
@@ -421,109 +416,91 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         return self.solvers[0].smoother.lost_feature
 
     def hold_out(
-        self, values: Array, judge: Judge, folds: Sequence[Index] | None = None, *, means: bool = False
-    ) -> list[list[Any]]:
+        self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None = None, *, means: bool = False
+    ) -> list[list[R]]:
         """``judge`` of each chunk of held-out scores, for each solver.
 
         Parameters
         ----------
-        values : ndarray
+        alphas : ndarray
         judge : callable
-            See :data:`Judge`.
+            Called with a part of the graph and its held-out scores.
         folds : sequence of ndarray of int, optional
             Numbers of the queries (groups of preferences) that are held out together, each at most once. By default
             each query by itself.
         means : bool
             Whether scores are those of the model itself, and not measured from the means of their queries.
         """
-        check_positive(values)
-        return [solver.hold_out(values, judge, folds, means=means) for solver in self.solvers]
+        check_positive(alphas)
+        return [solver.hold_out(alphas, judge, folds, means=means) for solver in self.solvers]
 
-    def held_out_scores(self, values: Array, folds: Sequence[Index] | None = None) -> Array:
-        """Held-out scores of items (margins of preferences), (rows, values, targets); NaN for rows not held out."""
+    def held_out_scores(self, alphas: Array, folds: Sequence[Index] | None = None) -> Array:
+        """Held-out scores of items (margins of preferences), (rows, alphas, targets); NaN for rows not held out."""
 
         def kept(part: Graph, scores: Array) -> tuple[Index, Array]:
             return part.rows, scores
 
-        out = self._in_rows(self.hold_out(values, kept, folds, means=True))
-        out[:, self.unresolved(values)] = np.nan
+        out = self._in_rows(self.hold_out(alphas, kept, folds, means=True))
+        out[:, self.unresolved(alphas)] = np.nan
         return out
 
-    def _in_rows(self, forms: list[list[tuple[Index, Array]]]) -> Array:
-        """Scores (targets, values, rows) of chunks of rows in one array, (rows, values, targets)."""
+    def _in_rows(self, found: list[list[tuple[Index, Array]]]) -> Array:
+        """Scores (targets, alphas, rows) of chunks of rows in one array, (rows, alphas, targets)."""
         columns = []
-        for chunks in forms:
+        for chunks in found:
             columns.append(np.full((self.solvers[0].graph.n_rows, *chunks[0][1].shape[1::-1]), np.nan))
             for rows, scores in chunks:
                 columns[-1][rows] = scores.transpose(2, 1, 0)
         return _side_by_side(columns)
 
-    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array]:
+    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], alphas: Array) -> list[Array]:
         """Margins of held-out preferences; see :meth:`Solver.hold_out_items`."""
-        return self.solvers[0].hold_out_items(folds, values)
+        return self.solvers[0].hold_out_items(folds, alphas)
 
-    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
+    def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, alphas: Array) -> Curve:
         """Evaluate every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.
 
         The scores of all alphas are kept if they take no more memory than dense items do; otherwise those of the chosen
         one are found again.
         """
-        part = self.solvers[0].parts.in_memory
-        if part is not None and isinstance(part.graph, PreferenceGraph):
-            return self._curve_of_preferences(measure, folds, values)
-        keeps = part is not None and self._scores_fit(part, len(values))
-        judge = partial(_judge_and_keep if keeps else _judge, measure)
-        found = []
-        kept = []
-        for chunks in self.hold_out(values, judge, folds, means=keeps or callable(measure.name)):
-            judged, scores_of_chunks = zip(*chunks, strict=True)
-            kept.append(scores_of_chunks)
-            of_targets = np.concatenate(judged, axis=1)
-            if folds is not None:
-                held = of_targets
-                n_queries = len(self.solvers[0].graph.starts) - 1
-                of_targets = np.full((len(held), n_queries, len(values)), np.nan)
-                of_targets[:, np.concatenate(folds)] = held
-            found += list(of_targets)
-        each_query = mean_of_targets(found)
-        mean = mean_of_targets([mean_of_judged(each) for each in found])
-        mean[self.unresolved(values)] = np.nan
+        items = self.solvers[0].items
+        evaluator = items.evaluator(measure)
+        part = items.in_memory
+        keeps = part is not None and self._scores_fit(part, len(alphas))
+        judge = partial(_evaluated, evaluator, keeps)
+        chunks = self.hold_out(alphas, judge, folds, means=keeps or callable(measure.name))
+        found = [[values for values, _ in of_solver] for of_solver in chunks]
+        kept = [[scores for _, scores in of_solver if scores is not None] for of_solver in chunks]
+        del chunks
+        sizes = np.diff(part.graph.starts) if part is not None else np.zeros(0, dtype=np.intp)
+        curve = evaluator.curve(found, sizes, folds)
+        curve.mean[self.unresolved(alphas)] = np.nan
 
         def scores(k: int) -> Array:
             if keeps:
-                chosen = [[(rows, of_all[:, k : k + 1]) for rows, of_all in chunks] for chunks in kept]
+                chosen = [[(rows, of_all[:, k : k + 1]) for rows, of_all in of_solver] for of_solver in kept]
                 return self._in_rows(chosen)[:, 0]
-            return self.held_out_scores(values[k : k + 1], folds)[:, 0]
+            return self.held_out_scores(alphas[k : k + 1], folds)[:, 0]
 
-        return Curve(mean, mean_and_error(each_query)[1], each_query, scores=None if part is None else scores)
+        return replace(curve, scores=None if part is None else scores)
 
-    def _scores_fit(self, part: Part, n_values: int) -> bool:
+    def _scores_fit(self, part: ComparedInMemory, n_alphas: int) -> bool:
         """Whether the scores of all alphas take no more memory than dense items."""
         X = part.X
         room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
         n_targets = sum(solver.graph.target.shape[1] for solver in self.solvers)
-        return bool(8 * part.graph.n_rows * n_values * n_targets <= room)
-
-    def _curve_of_preferences(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve:
-        (chunks,) = self.hold_out(values, partial(judge_preferences, measure), folds)
-        sizes = np.diff(self.solvers[0].graph.starts)
-        curve = of_preferences(chunks, sizes if folds is None else np.array([sizes[fold].sum() for fold in folds]))
-        curve.mean[self.unresolved(values)] = np.nan
-        return replace(curve, scores=lambda k: self.held_out_scores(values[k : k + 1], folds)[:, 0])
+        return bool(8 * part.graph.n_rows * n_alphas * n_targets <= room)
 
 
-def _judge(measure: Measure, part: Any, scores: Array) -> tuple[Array, None]:
-    """The measure of the queries of a chunk."""
-    return judge_queries(measure, part, scores), None
-
-
-def _judge_and_keep(measure: Measure, part: Any, scores: Array) -> tuple[Array, tuple[Index, Array]]:
-    """The same with the scores of the rows."""
-    return judge_queries(measure, part, scores), (part.rows, scores)
+def _evaluated(
+    evaluator: Evaluator[J], keeps: bool, part: Graph, scores: Array
+) -> tuple[J, tuple[Index, Array] | None]:
+    """What is found of a part, and the scores of its rows if they are kept."""
+    return evaluator(part, scores), (part.rows, scores) if keeps else None
 
 
 def _side_by_side(scores: list[Array]) -> Array:
-    """The scores of all targets, (rows, values, targets)."""
+    """The scores of all targets, (rows, alphas, targets)."""
     return scores[0] if len(scores) == 1 else np.concatenate(scores, axis=2)
 
 

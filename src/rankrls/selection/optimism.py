@@ -87,7 +87,7 @@ def search_bias(results: SearchState[Solutions]) -> float:
     NaN if only averages are known.
     """
     rule = RULES[results.rule]
-    ends = np.cumsum([0, *(curve.shape[1] for curve in results.values if curve is not None)])
+    ends = np.cumsum([0, *(curve.shape[1] for curve in results.per_block if curve is not None)])
 
     def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
         k = int(np.searchsorted(ends, _top(mean), side="right"))
@@ -104,7 +104,7 @@ def _top(mean: Array) -> int:
 
 def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array | None:
     """How good every entry is on the blocks that all have a value for: greater is better. None if not known of all."""
-    curves = [values for results in found for values in results.values]
+    curves = [values for results in found for values in results.per_block]
     known = [values for values in curves if values is not None]
     if not known or len(known) < len(curves):
         return None

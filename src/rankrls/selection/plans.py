@@ -21,7 +21,7 @@ from rankrls.selection.leave_pair_out import Concordance, preference_concordance
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
+class Split:
     """What a model is fitted on and evaluated with.
 
     Attributes
@@ -67,7 +67,7 @@ class Plan(ABC):
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
         """The measure at every value; ``problem`` is the candidate's for ``data``."""
 
-    def parts(self, data: DataInMemory) -> list[Part]:
+    def splits(self, data: DataInMemory) -> list[Split]:
         """What is fitted and evaluated, for solvers that evaluate while they iterate."""
         return []
 
@@ -90,8 +90,8 @@ class ValidationPlan(Plan):
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
         return self.items.evaluate(self.measure, problem.path(values).scores(self.items.X))
 
-    def parts(self, data: DataInMemory) -> list[Part]:
-        return [Part(None, self.items.X, self.items)]
+    def splits(self, data: DataInMemory) -> list[Split]:
+        return [Split(None, self.items.X, self.items)]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -108,10 +108,10 @@ class RowFoldsPlan(Plan):
     extends: bool = False
 
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
-        return curve_of_refits(self.measure, data, candidate, self.parts(data), values)
+        return curve_of_refits(self.measure, data, candidate, self.splits(data), values)
 
-    def parts(self, data: DataInMemory) -> list[Part]:
-        return [Part(train, *data.watch(test)) for train, test in self.folds]
+    def splits(self, data: DataInMemory) -> list[Split]:
+        return [Split(train, *data.watch(test)) for train, test in self.folds]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -140,21 +140,21 @@ class UnitsPlan(Plan):
             numbers=[data.numbers_of_blocks(block) for block in blocks],
         )
 
-    def parts(self, data: DataInMemory) -> list[Part]:
-        every = np.arange(data.n_units)
-        return [Part(np.delete(every, block), *data.watch(every[block])) for block in self.blocks]
+    def splits(self, data: DataInMemory) -> list[Split]:
+        every = np.arange(data.n_observations)
+        return [Split(np.delete(every, block), *data.watch(every[block])) for block in self.blocks]
 
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
         curve = problem.held_out_curve(self.measure, self.numbers, values)
         if curve is not None:
             return curve
-        if not data.units_are_rows:
-            return curve_of_refits(self.measure, data, candidate, self.parts(data), values)
+        if not data.observations_are_items:
+            return curve_of_refits(self.measure, data, candidate, self.splits(data), values)
         scores = problem.scores_without(self.blocks, values)
         if scores is None:
             scores = np.full((data.n_rows, len(values), data.n_targets), np.nan)
-            for part in self.parts(data):
-                scores[part.watched] = scores_of_refit(data, candidate, part, values)
+            for split in self.splits(data):
+                scores[split.watched] = scores_of_refit(data, candidate, split, values)
         return self._curve_of_scores(data, problem, values, scores)
 
     def _curve_of_scores(self, data: LabelledItems, problem: Problem[Any], values: Array, scores: Array) -> Curve:
@@ -166,7 +166,7 @@ class UnitsPlan(Plan):
         scores[rows] = held
         found.mean[problem.unresolved(values)] = np.nan
         each_query = np.full((data.n_queries, len(values)), np.nan)
-        each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.values
+        each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.per_block
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
 
 
@@ -177,25 +177,25 @@ class ItemFoldsPlan(Plan):
     folds: Sequence[ItemFold]
     extends: bool = False
 
-    def parts(self, data: DataInMemory) -> list[Part]:
+    def splits(self, data: DataInMemory) -> list[Split]:
         assert isinstance(data, PreferredItems)
-        return [_part_of(data, fold) for fold in self.folds]
+        return [_split_of(data, fold) for fold in self.folds]
 
     def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
         margins = problem.hold_out_items([(fold.train, fold.test) for fold in self.folds], values)
         if margins is None:
             margins = []
-            for part in self.parts(data):
-                scores = scores_of_refit(data, candidate, part, values)[:, :, 0]
-                assert isinstance(part.data, PreferredItems)
-                margins.append(part.data.preferences.differences(scores))
+            for split in self.splits(data):
+                scores = scores_of_refit(data, candidate, split, values)[:, :, 0]
+                assert isinstance(split.data, PreferredItems)
+                margins.append(split.data.preferences.differences(scores))
         return of_item_folds(self.measure, data.preferences, data.identity, self.folds, margins)
 
 
-def _part_of(data: PreferredItems, fold: ItemFold) -> Part:
-    """A fold as a part, with the fold's weights of its preferences."""
+def _split_of(data: PreferredItems, fold: ItemFold) -> Split:
+    """A fold as a split, with the fold's weights of its preferences."""
     items, inside = data.watch(fold.test)
-    return Part(fold.train, items, replace(inside, preferences=replace(inside.preferences, weight=fold.weight)))
+    return Split(fold.train, items, replace(inside, preferences=replace(inside.preferences, weight=fold.weight)))
 
 
 class PairsPlan(Plan):
@@ -227,23 +227,23 @@ class PreferredPairsPlan(PairsPlan):
 
 
 def curve_of_refits(
-    measure: Measure, data: DataInMemory, candidate: Candidate[Any], parts: Sequence[Part], values: Array
+    measure: Measure, data: DataInMemory, candidate: Candidate[Any], splits: Sequence[Split], values: Array
 ) -> Curve:
-    """Evaluate a model of each part."""
+    """Evaluate a model of each split."""
     found = []
-    for part in parts:
-        curve = part.data.evaluate(measure, scores_of_refit(data, candidate, part, values))
-        assert curve.values is not None
-        found.append(curve.values)
+    for split in splits:
+        curve = split.data.evaluate(measure, scores_of_refit(data, candidate, split, values))
+        assert curve.per_block is not None
+        found.append(curve.per_block)
     every = np.vstack(found)
     return Curve(*mean_and_error(every), every)
 
 
-def scores_of_refit(data: DataInMemory, candidate: Candidate[Any], part: Part, values: Array) -> Array:
-    """Scores of the watched items by the models of a part, (items, values, targets)."""
-    assert part.train is not None
-    X = take_items(data.X, part.watched)
+def scores_of_refit(data: DataInMemory, candidate: Candidate[Any], split: Split, values: Array) -> Array:
+    """Scores of the watched items by the models of a split, (items, values, targets)."""
+    assert split.train is not None
+    X = take_items(data.X, split.watched)
     if candidate.square:
-        X = X[:, data.items_of(part.train)]
-    inner = data.take(part.train, square=candidate.square)
+        X = X[:, data.items_of(split.train)]
+    inner = data.take(split.train, square=candidate.square)
     return np.asarray(candidate.problem(inner).path(values).scores(X))

@@ -53,8 +53,8 @@ def ends_of_grids(estimator: Any) -> dict[str, str]:
 class SearchState(Generic[S]):
     """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
 
-    ``mutual`` is that of the plan. ``values`` has the measure of each query or block at every entry of each curve, if
-    it is known. A search adds the best ``candidate``, its ``solutions`` at the chosen value, and the feature that
+    ``mutual`` is that of the plan. ``per_block`` has the measure of each query or block at every entry of each curve,
+    if it is known. A search adds the best ``candidate``, its ``solutions`` at the chosen value, and the feature that
     rounding hides.
 
     The rule works inside each curve; between candidates the best value decides, and of equals the first.
@@ -76,7 +76,7 @@ class SearchState(Generic[S]):
     best_block_scores: Array | None = None
     best_scores: Array | None = None
     at_edge: bool = False
-    values: list[Array | None] = field(default_factory=list)
+    per_block: list[Array | None] = field(default_factory=list)
     _top: float = -np.inf
 
     def add(self, choices: dict[str, Any], values: Array, curve: Curve) -> bool:
@@ -85,7 +85,7 @@ class SearchState(Generic[S]):
         Returns whether it is the best one so far.
         """
         first = len(self.rows)
-        self.values.append(curve.values)
+        self.per_block.append(curve.per_block)
         columns = (values, curve.mean, curve.error, *(() if curve.interval is None else curve.interval))
         self.rows.extend((choices, *numbers) for numbers in zip(*(c.tolist() for c in columns), strict=True))
         goodness = curve.mean if self.greater_is_better else -curve.mean
@@ -98,7 +98,7 @@ class SearchState(Generic[S]):
         self.best_index = first + k
         self.best_choices = choices
         self.best_value, self.best_score, self.best_error = (float(c[k]) for c in columns[:3])
-        self.best_block_scores = None if curve.values is None else curve.values[:, k].copy()
+        self.best_block_scores = None if curve.per_block is None else curve.per_block[:, k].copy()
         self.best_scores = None if curve.scores is None else curve.scores(k)
         self.at_edge = bool(at_open_end(k, goodness, curve.size[k]))
         return True

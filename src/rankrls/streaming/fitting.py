@@ -5,7 +5,7 @@ Both do to a part what a fit in memory does to all rows; the sum goes from left 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_magnitude
-from rankrls._comparisons import Data, Features, Part, Parts, Setting, Settings
-from rankrls._curves import Curve
+from rankrls._comparisons import ComparedInMemory, ComparedItems, Data, Features, Judge, Setting, Settings
+from rankrls._curves import Curve, QueryEvaluator
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import check_finite_features
@@ -198,7 +198,7 @@ def _equations(settings: Sequence[Setting], basis: Basis | None, part: Any) -> S
     labels = graphs[0].y[:, 0]  # sorted inside queries
     varied = np.count_nonzero(labels[starts[:-1]] != labels[starts[1:] - 1])
     counts = np.array([len(rows.y), len(starts) - 1, varied])
-    return Summed([Part(rows.X, graph).equations(basis) for graph in graphs], counts)
+    return Summed([ComparedInMemory(rows.X, graph).equations(basis) for graph in graphs], counts)
 
 
 def _held_out(
@@ -206,14 +206,14 @@ def _held_out(
     basis: Basis | None,
     smoother: Smoother,
     values: Array,
-    judge: Callable[[Any, Array], R],
+    judge: Judge[R],
     part: Any,
 ) -> list[R]:
     """``judge`` of the chunks of a part, by the models of all other queries."""
     rows = LabelledRows.read(part)
     if not len(rows.y):
         return []
-    return Part(rows.X, rows.graph(setting)).hold_out(smoother, basis, values, judge, None, means=False)
+    return ComparedInMemory(rows.X, rows.graph(setting)).hold_out(smoother, basis, values, judge, None, means=False)
 
 
 def _validated(scorer: Scorer, measure: Measure, part: Any) -> Array:
@@ -298,7 +298,7 @@ class StreamedItems(Data):
         return sum(self.counts)
 
     @property
-    def n_units(self) -> int:
+    def n_observations(self) -> int:
         return self.n_rows
 
     @property
@@ -319,8 +319,8 @@ class StreamedItems(Data):
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
         raise InputError("This needs all rows in memory.", parameter="data")
 
-    def parts(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[Parts]:
-        return [StreamedParts(self, setting, tuple(together) or (setting,))]
+    def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
+        return [ComparedInParts(self, setting, tuple(together) or (setting,))]
 
     def items(self, numbers: Index) -> Any:
         """The features of some rows, ascending; those of the latest are kept, which all kernels ask for."""
@@ -371,12 +371,17 @@ class StreamedItems(Data):
 
 
 @dataclass(frozen=True, eq=False)
-class StreamedParts(Parts):
+class ComparedInParts(ComparedItems):
     """The parts of a data set with one graph; ``together`` are all graphs whose equations come from the same pass."""
 
     data: StreamedItems
     setting: Setting
     together: tuple[Setting, ...]
+
+    in_memory = None
+
+    def evaluator(self, measure: Measure) -> QueryEvaluator:
+        return QueryEvaluator(measure)
 
     @property
     def primal(self) -> bool:
@@ -390,7 +395,7 @@ class StreamedParts(Parts):
         smoother: Smoother,
         basis: Basis | None,
         values: Array,
-        judge: Callable[[Any, Array], R],
+        judge: Judge[R],
         folds: Sequence[Index] | None,
         *,
         means: bool,
