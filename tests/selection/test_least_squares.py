@@ -47,7 +47,7 @@ def test_values_belong_to_the_queries_of_their_fold(ties):
     Y = rng.integers(0, 3, size=(24, 2)).astype(float)
     folds = [np.array([4, 1]), np.array([5, 0]), np.array([2, 3])]
     measure = Measure("disagreement")
-    values = problem.held_out_curve(measure, folds, ALPHAS).values
+    values = problem.held_out_curve(measure, folds, ALPHAS).per_block
     for k, alpha in enumerate(ALPHAS):
         for fold in folds:
             held = np.isin(qid, fold)
