@@ -111,6 +111,86 @@ def test_many_items_are_rated_as_by_dense_algebra(features, grouped):
     np.testing.assert_array_equal(found.worst_rank, m - above.sum(axis=1)[found.item])
 
 
+@pytest.mark.parametrize("grouped", [False, True])
+def test_ratings_on_the_scale_of_elo_and_effects_are_those_of_a_logistic_regression(grouped):
+    from sklearn.linear_model import LogisticRegression
+
+    rng = np.random.default_rng(3)
+    m, alpha, unit = 8, 0.3, 400 / np.log(10)
+    winners, losers, groups, _ = votes(rng, rng.normal(size=m), 400, groups=9, spread=0.5)
+    p = len(winners)
+    s, c = rng.choice([0.0, 0.5, 1.0], p), rng.choice([0.0, 0.5, 2.0], p)
+    controls = {"length": rng.normal(0.5, 30.0, p), "lists": rng.integers(-2, 3, p)}
+    own = groups if grouped else np.arange(p)
+    found = leaderboard(
+        winners,
+        losers,
+        names=[f"i{j}" for j in range(m)],
+        strength=s,
+        weight=c,
+        groups=groups if grouped else None,
+        controls=controls,
+        scale="elo",
+        anchor=("i3", 1100),
+        estimator=RankRLS(alpha=alpha),
+    )
+    used = c > 0
+    C = np.column_stack([*controls.values()])
+    sizes = np.sqrt((C[used] ** 2).mean(axis=0))
+    D = np.hstack([np.eye(m)[winners] - np.eye(m)[losers], C / sizes])
+    logistic = LogisticRegression(C=1 / alpha, fit_intercept=False, tol=1e-10, max_iter=10_000)
+    shares = (1 + s) / 2
+    logistic.fit(np.vstack([D, D]), np.repeat([1, 0], p), np.r_[c * shares, c * (1 - shares)])
+    w = logistic.coef_[0]
+    wanted = 1100 + unit * (w[:m] - w[3])
+    order = np.argsort(-wanted)
+    assert found.item.tolist() == [f"i{j}" for j in order]
+    np.testing.assert_allclose(found.rating, wanted[order], atol=1e-3)
+    np.testing.assert_allclose(found.effects.effect, unit * w[m:] / sizes, rtol=1e-5)
+    assert found.effects.name.tolist() == ["length", "lists"]
+    # one step of Newton's method without each group, from the solution of all
+    share = 1 / (1 + np.exp(-D @ w))
+    A = (D.T * (c * share * (1 - share))) @ D + alpha * np.eye(m + 2)
+    score = D * (c * (shares - share))[:, None]
+    curvature = c * share * (1 - share)
+    moves = []
+    for g in np.unique(own[used]):
+        E = D[own == g]
+        moves.append(np.linalg.solve(A - (E.T * curvature[own == g]) @ E, score[own == g].sum(axis=0)))
+    G = len(moves)
+    moves = np.array(moves)
+    covariance = np.cov(moves.T, bias=True) * (G - 1) + alpha * np.linalg.inv(A @ A)
+    quantile = t.ppf(0.975, G - 1)
+    error = quantile * np.sqrt(np.diag(covariance)[m:])
+    np.testing.assert_allclose(found.effects.high - found.effects.effect, unit * error / sizes, rtol=1e-4)
+    R = np.eye(m + 2)[:m] - np.eye(m + 2)[3]
+    half = unit * quantile * np.sqrt(np.einsum("ij,jk,ik->i", R, covariance, R))
+    np.testing.assert_allclose((found.rating - found.low)[found.item != "i3"], half[order][order != 3], rtol=1e-4)
+    at = found.item == "i3"
+    assert (found.low[at], found.rating[at], found.high[at]) == (1100, 1100, 1100)
+    assert "length" in str(found)
+
+
+def test_controls_remove_what_they_explain():
+    rng = np.random.default_rng(0)
+    ability, truth, effect = np.linspace(-1.0, 1.0, 6), [], []
+    unit = 400 / np.log(10)
+    for _ in range(60):
+        a = rng.integers(6, size=1500)
+        b = (a + rng.integers(1, 6, size=1500)) % 6
+        length = 0.5 * (b - a) + rng.normal(size=1500)  # the worst items write the longest answers
+        first = rng.random(1500) < expit(ability[a] - ability[b] + 0.8 * length)
+        winners, losers = np.where(first, a, b), np.where(first, b, a)
+        controls = {"length": np.where(first, length, -length)}
+        how = {"controls": controls, "scale": "elo", "estimator": RankRLS(alpha=0.01)}
+        found = leaderboard(winners, losers, names=range(6), **how)
+        of = 1000 + unit * (ability - ability.mean())[found.item]
+        truth.append((found.low <= of) & (of <= found.high))
+        effect.append((found.effects.low <= unit * 0.8) & (unit * 0.8 <= found.effects.high))
+    assert 0.9 <= np.mean(truth) <= 0.99
+    assert 0.85 <= np.mean(effect) <= 1.0
+
+
 def test_no_matrix_of_all_rows_of_X_is_made():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(6000, 3))
@@ -159,6 +239,17 @@ def test_refusals():
         leaderboard(["a", None], ["b", "c"])
     with pytest.raises(InputError, match="alpha must be a number above 0"):
         leaderboard(["a", "b"], ["b", "c"], estimator=RankRLS(alpha=0.0))
+    few = ["a", "b", "a"], ["b", "c", "c"]
+    with pytest.raises(InputError, match="'length' has 2 values; it needs one for each of 3 votes"):
+        leaderboard(*few, controls={"length": [1.0, 2.0]})
+    with pytest.raises(InputError, match="0 in each vote"):
+        leaderboard(*few, controls={"length": [0, 0, 0]})
+    with pytest.raises(InputError, match="no columns"):
+        leaderboard(*few, controls={})
+    with pytest.raises(InputError, match="from 0 .a tie. to 1"):
+        leaderboard(*few, strength=[1, 2, 1], scale="elo")
+    with pytest.raises(InputError, match="'d', which is not an item"):
+        leaderboard(*few, anchor=("d", 1000))
 
 
 @pytest.mark.parametrize("kind", ["names", "features", "basis"])

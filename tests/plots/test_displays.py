@@ -11,7 +11,8 @@ from tests.refusals import Refusal
 
 from rankrls import RankRLS, RankRLSCV, RankSVMCV, plots
 from rankrls.clicks import Propensities
-from rankrls.plots import AlphaSelectionDisplay, PropensityDisplay, RegularizationPathDisplay
+from rankrls.inspection import leaderboard
+from rankrls.plots import AlphaSelectionDisplay, LeaderboardDisplay, PropensityDisplay, RegularizationPathDisplay
 
 SURFACE = np.array([[0.4, 0.3, 0.35], [0.4, 0.25, 0.25], [0.45, 0.45, np.nan]])
 
@@ -130,10 +131,13 @@ def test_refusals(data):
 @pytest.mark.parametrize("name", sorted(plots.__all__))
 def test_without_matplotlib_the_error_names_the_extra(name, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    weights = ([1.0, 2.0], [[1.0], [0.5]]) if name == "RegularizationPathDisplay" else ([1.0, 2.0],)
-    given = ([1.0, 2.0], [0.1, 0.2]) if name == "AlphaSelectionDisplay" else weights
+    given = {
+        "AlphaSelectionDisplay": ([1.0, 2.0], [0.1, 0.2]),
+        "LeaderboardDisplay": (leaderboard([0, 1, 0], [1, 2, 2]),),
+        "RegularizationPathDisplay": ([1.0, 2.0], [[1.0], [0.5]]),
+    }
     with Refusal("pip install 'rankrls[plots]'", kind=ImportError):
-        getattr(plots, name)(*given).plot()
+        getattr(plots, name)(*given.get(name, ([1.0, 2.0],))).plot()
 
 
 def test_examination_with_its_intervals():
@@ -157,3 +161,21 @@ def test_known_and_estimated_examination():
     assert np.ptp([segment[:, 1] for segment in known.bars_[2][0].get_segments()], axis=1).max() == 0.0
     with Refusal("propensities_", kind=AttributeError):
         PropensityDisplay.from_estimator(RankRLS().fit(X, clicks))
+
+
+@pytest.mark.parametrize("scale", ["share", "elo"])
+def test_a_leaderboard(scale):
+    winners, losers = [0, 0, 1, 2, 0, 1] * 9, [1, 2, 2, 0, 3, 3] * 9
+    board = leaderboard(winners, losers, names=["d", "a", "c", "b"], scale=scale, anchor=("a", 1000))
+    display = LeaderboardDisplay(board, top=3).plot(color="red")
+    axes = display.ax_
+    assert [text.get_text() for text in axes.get_yticklabels()] == board.item[:3].tolist()
+    np.testing.assert_array_equal(display.bars_.lines[0].get_xdata(), board.rating[:3])
+    ends = [segment[:, 0] for segment in display.bars_.lines[2][0].get_segments()]
+    np.testing.assert_allclose(ends, np.column_stack((board.low, board.high))[:3], rtol=1e-12)
+    (ranks,) = axes.child_axes
+    wanted = [f"{a} to {b}" for a, b in zip(board.best_rank[:3], board.worst_rank[:3], strict=True)]
+    assert [text.get_text() for text in ranks.get_yticklabels()] == wanted
+    _, ax = plt.subplots()
+    assert LeaderboardDisplay(board, top=None).plot(ax=ax).ax_ is ax
+    assert len(ax.get_yticklabels()) == 4

@@ -1,13 +1,14 @@
 """Reading a model: what it ranks first, why, how sure it is, and whether its data are sound."""
 
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain, rank_items
-from rankrls.inspection.leaderboards import Leaderboard, leaderboard
+from rankrls.inspection.leaderboards import Effects, Leaderboard, leaderboard
 from rankrls.inspection.suspicious import SuspiciousFeatures, suspicious_features
 from rankrls.inspection.uncertainty import Posterior, pair_posterior, posterior
 from rankrls.models._pipelines import SelectedFeatures, selected_features
 from rankrls.ranking import Ranking, rank_positions, rank_scores
 
 __all__ = [
+    "Effects",
     "Explanation",
     "Leaderboard",
     "PairExplanation",

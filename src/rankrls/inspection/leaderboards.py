@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import sparse
+from numpy.typing import ArrayLike, NDArray
+from scipy import linalg, sparse
 from scipy.linalg import cholesky, lapack
-from scipy.special import stdtrit
+from scipy.special import expit, stdtrit
 
+from rankrls._checks import check_finite, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
@@ -27,8 +29,41 @@ from rankrls.selection.folds import preference_blocks
 
 _BLOCK = 1 << 22
 """Features of items in memory at a time."""
+_STEPS = 100
+_CONVERGED = 1e-9
 _TILE = 256
 """Items whose pairs with as many others are compared at a time."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Effects(Shown):
+    """Effects of controls on votes, as :func:`leaderboard` estimates them; prints as a table.
+
+    Attributes
+    ----------
+    name : ndarray of shape (k,)
+    effect : ndarray of shape (k,)
+        Change of the difference of two ratings for one unit of the control.
+    low, high : ndarray of shape (k,)
+        Ends of the effect's confidence interval.
+    confidence : float
+    """
+
+    name: NDArray[Any]
+    effect: Array
+    low: Array
+    high: Array
+    confidence: float
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """The table by columns."""
+        return {"control": self.name, "effect": self.effect, "low": self.low, "high": self.high}
+
+    def __str__(self) -> str:
+        lines = zip(*(column.tolist() for column in self.columns.values()), strict=True)
+        rows = [[f"{name}", f"{effect:+.3g}", f"{low:+.3g} to {high:+.3g}"] for name, effect, low, high in lines]
+        return table_text(["control", "effect", f"{100 * self.confidence:g} % interval"], rows)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,7 +75,7 @@ class Leaderboard(Shown):
     item : ndarray of shape (m,)
         The name of each item.
     rating : ndarray of shape (m,)
-        The score minus the mean score of all items.
+        The score minus the mean score of all items, or minus that of the anchor; on the scale that was asked for.
     low, high : ndarray of shape (m,)
         Ends of the rating's confidence interval.
     best_rank, worst_rank : ndarray of shape (m,)
@@ -48,6 +83,9 @@ class Leaderboard(Shown):
     votes : ndarray of shape (m,)
         Votes in which the item was compared, ties included.
     alpha, confidence : float
+    scale : {"share", "elo"}
+    effects : Effects or None
+        Effects of the controls.
     """
 
     item: NDArray[Any]
@@ -59,6 +97,8 @@ class Leaderboard(Shown):
     votes: NDArray[np.intp]
     alpha: float
     confidence: float
+    scale: str = "share"
+    effects: Effects | None = None
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
@@ -75,14 +115,17 @@ class Leaderboard(Shown):
     @property
     def rows(self) -> list[list[str]]:
         """The table as text, row by row."""
+        number = "{:+.3f}" if self.scale == "share" else "{:.0f}"
         lines = zip(*(column.tolist() for column in self.columns.values()), strict=True)
-        return [
-            [f"{rank}", f"{item}", f"{rating:+.3f}", f"{low:+.3f} to {high:+.3f}", f"{best} to {worst}", f"{votes}"]
-            for rank, item, rating, low, high, best, worst, votes in lines
-        ]
+        rows = []
+        for rank, item, rating, low, high, best, worst, votes in lines:
+            interval = f"{number.format(low)} to {number.format(high)}"
+            rows.append([f"{rank}", f"{item}", number.format(rating), interval, f"{best} to {worst}", f"{votes}"])
+        return rows
 
     def __str__(self) -> str:
-        return table_text(self.head, self.rows, left=2)
+        table = table_text(self.head, self.rows, left=2)
+        return table if self.effects is None else f"{table}\n\n{self.effects}"
 
 
 def leaderboard(
@@ -94,13 +137,17 @@ def leaderboard(
     groups: Any = None,
     X: Any = None,
     names: Any = None,
+    controls: Mapping[str, ArrayLike] | None = None,
+    scale: str = "share",
+    anchor: tuple[Any, float] | None = None,
     estimator: Any = None,
     confidence: float = CONFIDENCE,
 ) -> Leaderboard:
     r"""Rate items by votes: rating, confidence interval, and the ranks that agree with the significant differences.
 
     With votes of strength 1 and ties of strength 0 the difference of two ratings is the expected share of wins minus
-    the expected share of losses between the two items.
+    the expected share of losses between the two items. On the scale of Elo they are ratings of Bradley and Terry's
+    model: an item is expected to win :math:`1 / (1 + 10^{-d / 400})` of the votes against one that is rated d lower.
 
     Parameters
     ----------
@@ -115,6 +162,15 @@ def leaderboard(
         Features of the items. By default each item has its own rating.
     names : sequence of length m, optional
         Names of the rows of X; their numbers by default.
+    controls : mapping of str to array-like of shape (p,), or data frame, optional
+        Features in which the two answers of a vote differ, the winner's minus the loser's, such as lengths. Ratings
+        are then those at equal features, and :attr:`Leaderboard.effects` has the effect of each with its interval.
+    scale : {"share", "elo"}, default="share"
+        Least-squares ratings of shares of votes; or ratings of Bradley and Terry's model, by penalized maximum
+        likelihood, for which strengths must be between 0 (a tie) and 1.
+    anchor : tuple of (item, float), optional
+        An item and its rating. Others are rated relative to it, and intervals are those of differences from it. By
+        default the mean rating is 0, or 1000 on the scale of Elo.
     estimator : RankRLS or SparseRankRLS, optional
         Only its parameters are used. By default RankRLS with ``alpha=1``: each item starts with one tie against an item
         of rating 0.
@@ -137,11 +193,17 @@ def leaderboard(
 
     Use a small alpha. The alpha that predicts votes best can make all ratings much too small.
 
+    On the scale of Elo the same holds for the weighted least squares of the last step of Newton's method; the prior
+    variance of scores is then :math:`1 / \alpha`, and each step costs O(n^3 + m n^2). Controls are scaled to a mean
+    square of 1 before they are penalized; each vote then has two rows of its own, 2 p (n + k) numbers.
+
     References
     ----------
     Miller: The jackknife, a review. Biometrika 61, 1974.
 
     Massey: Statistical models applied to the rating of sports teams. Bluefield College, 1997.
+
+    Bradley, Terry: Rank analysis of incomplete block designs. Biometrika 39, 1952.
 
     Examples
     --------
@@ -166,6 +228,7 @@ def leaderboard(
     spec, prior = checked_prior(estimator, None, None, "leaderboard")
     assert prior is not None
     number(above=0.0, below=1.0)("confidence", confidence)
+    check_word("scale", scale, ("share", "elo"))
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
     preference_blocks(data)  # refuses what leaves nothing
     table = data.preferences
@@ -174,16 +237,47 @@ def leaderboard(
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
     solver = next(spec.candidates(data)).problem(data).solvers[0]
-    assert isinstance(solver.graph, PreferenceGraph)
+    graph = solver.graph
+    assert isinstance(graph, PreferenceGraph)
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
     if is_named:
-        _warn_of_components(solver.graph, votes > 0)
-    found = _Ratings.of(solver.item_features, solver.graph, prior)
+        _warn_of_components(graph, votes > 0)
+    Z = rated = solver.item_features
+    C = np.zeros((graph.n_rows, 0))
+    if controls is not None:
+        C = _checked_controls(controls, len(winners), weight)[graph.rows]
+    sizes = np.sqrt(np.maximum(np.mean(C**2, axis=0), np.finfo(float).tiny))
+    if C.shape[1]:
+        Z, rated, graph = _with_controls(Z, graph, C / sizes)
+    spread = float(np.mean(graph.weights * graph.strength**2))  # at most: that of votes without any order
+    unit = 1.0
+    level = 0.0
+    if scale == "elo":
+        if table.strength.min() < 0.0 or table.strength.max() > 1.0:
+            raise InputError("scale='elo' needs strengths from 0 (a tie) to 1.", parameter="strength")
+        graph = _bradley_terry(Z, graph, prior)
+        spread = 1.0
+        unit = 400.0 / np.log(10.0)
+        level = 1000.0
+    reference = None
+    if anchor is not None:
+        name, level = anchor
+        places = np.flatnonzero(items == name)
+        if not len(places):
+            raise InputError(f"anchor is {name!r}, which is not an item.", parameter="anchor")
+        reference = int(places[0])
+    weights, covariance = _weights(Z, graph, prior, spread)
+    found = _Ratings.of(rated, weights, covariance, reference)
     order = np.argsort(-found.scores, kind="stable")
-    rating = found.scores[order]
+    rating = level + unit * found.scores[order]
     quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
-    half = (quantile * np.sqrt(found.variance))[order]
+    half = (unit * quantile * np.sqrt(found.variance))[order]
     best, worst = found.ranks(order, quantile)
+    effects = None
+    if controls is not None:
+        effect = unit * weights[-len(sizes) :] / sizes
+        error = unit * quantile * np.sqrt(np.diagonal(covariance)[-len(sizes) :]) / sizes
+        effects = Effects(np.array([*controls]), effect, effect - error, effect + error, float(confidence))
     return Leaderboard(
         item=items[order],
         rating=rating,
@@ -194,7 +288,42 @@ def leaderboard(
         votes=votes[order],
         alpha=prior,
         confidence=float(confidence),
+        scale=scale,
+        effects=effects,
     )
+
+
+def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: ArrayLike | None) -> Array:
+    """Columns of numbers, one row for each vote of positive weight."""
+    columns = []
+    for name, values in controls.items():
+        column = vector_of("controls", values, "one number for each vote")
+        if len(column) != n_votes:
+            problem = f"The control {name!r} has {len(column)} values; it needs one for each of {n_votes} votes."
+            raise InputError(problem, parameter="controls")
+        check_finite("controls", column, f"value of {name!r}")
+        if not column.any():
+            raise InputError(f"The control {name!r} is 0 in each vote. Leave it out.", parameter="controls")
+        columns.append(column)
+    if not columns:
+        raise InputError("controls has no columns.", parameter="controls")
+    kept = slice(None) if weight is None else np.asarray(weight) > 0.0
+    return np.asarray(np.column_stack(columns)[kept])
+
+
+def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix, Matrix, PreferenceGraph]:
+    """Features of each vote's two answers and of the items, with those of controls; and the graph of the answers."""
+    p, k = C.shape
+
+    def joined(features: Matrix, others: Array) -> Matrix:
+        if sparse.issparse(features):
+            return sparse.hstack([features, others], format="csr")
+        return np.hstack([features, others])
+
+    answers = joined(Z[np.concatenate((graph.winners, graph.losers))], np.concatenate((C, np.zeros_like(C))))
+    items = joined(Z, np.zeros((Z.shape[0], k)))
+    of_answers = replace(graph, winners=np.arange(p), losers=np.arange(p, 2 * p), n_items=2 * p)
+    return answers, items, of_answers
 
 
 def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
@@ -206,48 +335,90 @@ def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
         warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
+def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> PreferenceGraph:
+    """The weighted least squares that Newton's method ends with for Bradley and Terry's model, ``alpha ||v||^2 / 2``.
+
+    Steps that would increase the penalized loss are halved.
+    """
+    shares = 0.5 + 0.5 * graph.strength
+
+    def loss(weights: Array, margins: Array) -> float:
+        of_votes = np.logaddexp(0.0, margins) - shares * margins
+        return float(graph.weights @ of_votes + 0.5 * alpha * weights @ weights)
+
+    weights = np.zeros(Z.shape[1])
+    margins = np.zeros(graph.n_rows)
+    for _ in range(_STEPS):
+        curvature = expit(margins) * expit(-margins)
+        working = margins + (shares - expit(margins)) / curvature
+        step = replace(graph, weights=graph.weights * curvature, strength=working)
+        right = Z.T @ step.transposed(step.target)[:, 0]
+        change = linalg.solve(_gram(Z, step, alpha), right, assume_a="pos") - weights
+        of_change = graph.incidence @ (Z @ change)
+        if np.abs(of_change).max() <= _CONVERGED:
+            return step
+        while loss(weights + change, margins + of_change) > loss(weights, margins):
+            change /= 2.0
+            of_change /= 2.0
+        weights += change
+        margins += of_change
+    problem = f"Ratings on the scale of Elo did not converge in {_STEPS} steps."
+    raise InputError(f"{problem} A larger alpha of the estimator helps.", parameter="estimator")
+
+
+def _gram(Z: Matrix, graph: PreferenceGraph, alpha: float) -> Array:
+    """``Z'LZ + alpha I``."""
+    gram = Z.T @ (graph.matrix @ Z)
+    return np.asarray(gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(Z.shape[1])
+
+
+def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> tuple[Array, Array]:
+    """Weights of the features, (n,), and their covariance, (n, n). O(n^3 + m n^2), and ``A^-1`` for each group.
+
+    The scores' prior variance is ``spread / alpha``.
+    """
+    n_groups = len(graph.starts) - 1
+    inverse = _inverse(_gram(Z, graph, alpha))
+    turned = Z @ inverse
+    weights = inverse @ (Z.T @ graph.transposed(graph.target)[:, 0])
+    missed = _missed(Z, turned, graph, Z @ weights)
+    del turned
+    of_groups = missed @ Z
+    total = of_groups.sum(axis=0)
+    spreads = of_groups.T @ of_groups
+    share = 1.0 - 1.0 / n_groups
+    inner = share * (spreads @ inverse) + alpha * spread * inverse
+    inner -= (share / n_groups) * np.outer(total, total @ inverse)
+    return weights, inverse @ inner
+
+
 @dataclass(frozen=True, eq=False)
 class _Ratings:
-    """Scores less their mean, with covariance ``C Z B Z'C``, which is never formed; C takes off the mean of columns.
+    """Scores less a reference, with covariance ``C Z B Z'C'``, which is never formed; C takes off the reference.
 
     Attributes
     ----------
     Z : ndarray or csr_array of shape (m, n)
+    reference : ndarray of shape (n,)
     scores, variance : ndarray of shape (m,)
     rows : ndarray of shape (m, n)
         ``C Z B``.
     """
 
     Z: Matrix
+    reference: Array
     scores: Array
     rows: Array
     variance: Array
 
     @classmethod
-    def of(cls, Z: Matrix, graph: PreferenceGraph, alpha: float) -> _Ratings:
-        """From features in which functions weigh ``alpha ||v||^2``. O(n^3 + m n^2), and ``A^-1`` for each group."""
-        n = Z.shape[1]
-        n_groups = len(graph.starts) - 1
-        gram = Z.T @ (graph.matrix @ Z)
-        inverse = _inverse((gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(n))
-        turned = Z @ inverse
-        scores = turned @ (Z.T @ graph.transposed(graph.target)[:, 0])
-        missed = _missed(Z, turned, graph, scores)
-        del turned
-        of_groups = missed @ Z
-        total = of_groups.sum(axis=0)
-        spread = of_groups.T @ of_groups
-        share = 1.0 - 1.0 / n_groups
-        noise = alpha * np.mean(graph.weights * graph.strength**2)  # at most: that of votes without any order
-        inner = share * (spread @ inverse) + noise * inverse
-        inner -= (share / n_groups) * np.outer(total, total @ inverse)
-        B = inverse @ inner
-        del inverse, inner
-        mean = Z.mean(axis=0)
-        rows = Z @ B
-        rows -= mean @ B
-        variance = np.asarray((Z.multiply(rows) if sparse.issparse(Z) else Z * rows).sum(axis=1)) - rows @ mean
-        return cls(Z, scores - scores.mean(), rows, np.maximum(variance, 0.0))
+    def of(cls, Z: Matrix, weights: Array, covariance: Array, item: int | None) -> _Ratings:
+        """Relative to an item, or to the mean of all."""
+        reference = Z.mean(axis=0) if item is None else dense_rows(Z, np.array([item]))[0]
+        rows = Z @ covariance
+        rows -= reference @ covariance
+        variance = np.asarray((Z.multiply(rows) if sparse.issparse(Z) else Z * rows).sum(axis=1)) - rows @ reference
+        return cls(Z, reference, Z @ weights - reference @ weights, rows, np.maximum(variance, 0.0))
 
     def ranks(self, order: Index, quantile: float) -> tuple[Index, Index]:
         """The best and the worst rank of each item, in descending order of the scores. O(m^2 n), in blocks of rows."""
@@ -256,7 +427,7 @@ class _Ratings:
         rows = self.rows[order]
         scores = self.scores[order]
         variance = self.variance[order]
-        level = rows @ self.Z.mean(axis=0)
+        level = rows @ self.reference
         best = np.ones(m, dtype=np.intp)
         worst = np.full(m, m, dtype=np.intp)
 
@@ -295,8 +466,10 @@ def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> 
     r"""What the model without each group misses of it, ``u_g = D_g'C_g (s_g - p_g)`` in its items, (groups, items).
 
     With ``G = Z A^{-1} Z'`` of the group's items, their scores f and ``L_g = D_g'C_g D_g``, ``(I - L_g G) u_g =
-    D_g'C_g s_g - L_g f``. Groups of equally many items are solved together.
+    D_g'C_g s_g - L_g f = r_g``; for more items than features ``u_g = r_g + L_g Z A^{-1} (I - Z'L_g Z A^{-1})^{-1} Z'
+    r_g``. Groups of equally many items are solved together.
     """
+    n = Z.shape[1]
     n_groups = len(graph.starts) - 1
     m = graph.n_items
     group = np.repeat(np.arange(n_groups), np.diff(graph.starts))
@@ -312,13 +485,19 @@ def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> 
     out = np.empty(len(keys))
     for k in np.unique(counts).tolist():
         places = firsts[counts == k][:, None] + np.arange(k)
-        size = max(1, _BLOCK // (k * Z.shape[1]))
+        size = max(1, _BLOCK // (k * n))
         for a in range(0, len(places), size):
             some = places[a : a + size]
             flat = some.ravel()
             features = dense_rows(Z, items[flat]).reshape(len(some), k, -1)
-            between = turned[items[some]] @ features.transpose(0, 2, 1)
-            product = inside.matrix[flat][:, flat] @ between.reshape(-1, k)  # group by group
-            left = np.eye(k) - product.reshape(between.shape)
-            out[some] = np.linalg.solve(left, right[some][:, :, None])[:, :, 0]
+            inner = turned[items[some]]
+            if k <= n:
+                inner = inner @ features.transpose(0, 2, 1)
+            of_laplacian = (inside.matrix[flat][:, flat] @ inner.reshape(len(flat), -1)).reshape(inner.shape)
+            b = right[some][:, :, None]
+            if k <= n:
+                out[some] = np.linalg.solve(np.eye(k) - of_laplacian, b)[:, :, 0]
+            else:
+                outer = features.transpose(0, 2, 1)
+                out[some] = (b + of_laplacian @ np.linalg.solve(np.eye(n) - outer @ of_laplacian, outer @ b))[:, :, 0]
     return sparse.csr_array((out, (owners, items)), shape=(n_groups, m))

@@ -1,6 +1,13 @@
 """Displays: what an estimator has found, drawn by matplotlib (``pip install 'rankrls[plots]'``)."""
 
 from rankrls.plots.choices import AlphaSelectionDisplay, PropensityDisplay
+from rankrls.plots.leaderboards import LeaderboardDisplay
 from rankrls.plots.weights import CoefficientsDisplay, RegularizationPathDisplay
 
-__all__ = ["AlphaSelectionDisplay", "CoefficientsDisplay", "PropensityDisplay", "RegularizationPathDisplay"]
+__all__ = [
+    "AlphaSelectionDisplay",
+    "CoefficientsDisplay",
+    "LeaderboardDisplay",
+    "PropensityDisplay",
+    "RegularizationPathDisplay",
+]

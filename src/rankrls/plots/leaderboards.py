@@ -1,0 +1,95 @@
+"""Display of a leaderboard: ratings with intervals and possible ranks."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._checks import check_count
+from rankrls._typing import Array
+from rankrls.plots.choices import COLOURS, Display
+
+
+class RatedItems(Protocol):
+    """Rated items from the best to the worst, such as a :class:`~rankrls.inspection.Leaderboard`."""
+
+    @property
+    def columns(self) -> dict[str, NDArray[Any]]: ...
+
+
+class LeaderboardDisplay(Display):
+    """Ratings of items with their intervals, the best at the top, and the ranks that agree with the votes.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        Result of :func:`rankrls.inspection.leaderboard`.
+    top : int or None, default=30
+        The largest number of items to draw; None draws all.
+
+    Attributes
+    ----------
+    items : list of str
+        Names of the items that are drawn, from the top.
+    rating, low, high : ndarray
+    bars_ : matplotlib ErrorbarContainer
+        After :meth:`plot`.
+    ax_, figure_ : matplotlib Axes and Figure
+
+    Examples
+    --------
+    >>> from rankrls.inspection import leaderboard
+    >>> from rankrls.plots import LeaderboardDisplay
+    >>> board = leaderboard(["owl", "owl", "crow"] * 5, ["crow", "jay", "jay"] * 5)
+    >>> LeaderboardDisplay(board, top=2).items
+    ['owl', 'crow']
+    """
+
+    def __init__(self, board: RatedItems, *, top: int | None = 30) -> None:
+        if top is not None:
+            check_count("top", top, none="all")
+        columns = {name: values[:top] for name, values in board.columns.items()}
+        self.items = [str(item) for item in columns["item"]]
+        self.rating: Array = columns["rating"]
+        self.low: Array = columns["low"]
+        self.high: Array = columns["high"]
+        self._ranks = [*zip(columns["best_rank"].tolist(), columns["worst_rank"].tolist(), strict=True)]
+
+    def plot(self, ax: Any = None, **bar_kw: Any) -> Self:
+        """Draw the ratings.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            By default those of a new figure, with room for the names.
+        **bar_kw
+            Passed to ``ax.errorbar``.
+
+        Returns
+        -------
+        self
+
+        Raises
+        ------
+        ImportError
+            If matplotlib is not installed.
+        """
+        self._open(ax)
+        n = len(self.items)
+        if ax is None:
+            self.figure_.set_figheight(max(2.4, 1.0 + 0.24 * n))
+        places = np.arange(n)
+        # rounding may put an end of an interval of length zero on the wrong side
+        sides = np.maximum([self.rating - self.low, self.high - self.rating], 0.0)
+        look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0]} | bar_kw
+        self.bars_ = self.ax_.errorbar(self.rating, places, xerr=sides, **look)
+        self.ax_.set_yticks(places, self.items)
+        self.ax_.set_ylim(n - 0.4, -0.6)
+        ranks = self.ax_.secondary_yaxis("right")
+        ranks.set_yticks(places, [f"{best} to {worst}" for best, worst in self._ranks])
+        ranks.set_ylabel("ranks")
+        self.ax_.set_xlabel("rating")
+        self.ax_.grid(axis="x", alpha=0.3)
+        return self
