@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMPS := $(VENV)/.stamps
 
-.PHONY: demo test test-quick test-processors test-oldest engines mutations long fuzz faults replicate lint types imports docs bench package check clean
+.PHONY: demo test test-quick test-processors test-oldest engines mutations long fuzz faults replicate lint types imports docs notebooks bench package check clean
 
 demo: $(STAMPS)/demo
 	$(BIN)/python examples/search_documentation.py
@@ -80,6 +80,10 @@ imports: $(STAMPS)/lint
 
 docs: $(STAMPS)/docs
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+# The tutorials of the guide as notebooks, which are part of the repository.
+notebooks: $(BIN)/python
+	$(BIN)/python docs/notebooks.py
 
 bench: $(STAMPS)/bench
 	$(BIN)/python -m benchmarks $(JOBS)

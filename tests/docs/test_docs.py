@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import doctest
 import re
-import shlex
 import shutil
-from contextlib import redirect_stderr, redirect_stdout
+from contextlib import redirect_stdout
 from importlib import import_module
 from io import StringIO
 from pathlib import Path
@@ -14,14 +12,11 @@ from textwrap import dedent
 
 import numpy as np
 import pytest
+from tests.docs.sessions import DOCS, ROOT, assert_shown, console_sessions, run_command, run_doctests
 
 from rankrls import load
-from rankrls.cli import main
 from rankrls.io import save_table, write_shards
 
-ROOT = Path(__file__).resolve().parents[2]
-DOCS = ROOT / "docs"
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 IGNORED = ("_build", "gallery", "generated", "_templates")
 PAGES = sorted(
     str(path.relative_to(DOCS)) for path in DOCS.rglob("*.rst") if not set(path.relative_to(DOCS).parts) & {*IGNORED}
@@ -35,46 +30,6 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def run_doctests(page: str) -> doctest.TestResults:
-    report = StringIO()
-    with redirect_stdout(report):
-        found = doctest.testfile(str(DOCS / page), module_relative=False, optionflags=FLAGS, encoding="utf-8")
-    assert found.failed == 0, report.getvalue()
-    return found
-
-
-def console_sessions(text: str) -> list[tuple[str, str]]:
-    """Commands of ``.. code-block:: console`` blocks, each with the output shown."""
-    sessions = []
-    for block in re.findall(r"\.\. code-block:: console\n\n((?:   .*\n|\n)+)", text + "\n"):
-        lines = [line[3:] for line in re.sub(r" \\\n +", " ", block).rstrip("\n").split("\n")]
-        for line in lines:
-            if line.startswith("$ "):
-                sessions.append((line[2:], ""))
-            else:
-                command, output = sessions[-1]
-                sessions[-1] = (command, output + line + "\n")
-    return sessions
-
-
-def run_command(command: str) -> str:
-    """What a command prints, run in this process; :mod:`tests.cli.test_process` starts the program itself."""
-    words = shlex.split(command)
-    assert words[0] == "rankrls"
-    out, err = StringIO(), StringIO()
-    with redirect_stdout(out), redirect_stderr(err):
-        status = main(words[1:])
-    assert (status == 0) != ("error:" in err.getvalue()), err.getvalue()
-    progress = r"(?m)^rankrls: .+: \d+ s\n"  # printed if a step takes more than three seconds
-    return out.getvalue() + re.sub(progress, "", err.getvalue())
-
-
-def assert_shown(shown: str, got: str) -> None:
-    checker = doctest.OutputChecker()
-    shown = re.sub(r"(?m)^\s*\.\.\.\s*$", "...", shown)
-    assert checker.check_output(shown, got, FLAGS), f"shown:\n{shown}\ngot:\n{got}"
-
-
 def run_page(page: str) -> None:
     """Its Python first, which may write what its commands read."""
     text = (DOCS / page).read_text("utf-8")
@@ -82,6 +37,7 @@ def run_page(page: str) -> None:
         assert run_doctests(page).attempted > 0
     for command, shown in console_sessions(text):
         got = run_command(command)
+        assert ("error:" in got) == ("error:" in shown), got
         if shown.strip():
             assert_shown(shown, got)
 
@@ -166,9 +122,3 @@ def test_readme_commands(started, folder):
             rows = Path("parts/test.csv").read_text("utf-8").count("\n") - 1
             np.savetxt("lightgbm.txt", np.arange(rows))
         assert "error:" not in run_command(command)
-
-
-def test_readme_names_no_missing_file():
-    text = (ROOT / "README.md").read_text("utf-8")
-    for target in re.findall(r"\]\(([^)#:]+)\)", text):
-        assert (ROOT / target).exists(), target
