@@ -4,9 +4,9 @@ With ``T'K_RR T = I`` and ``a = T v``, the minimizer of Tsivtsivadze et al. (200
 
 .. math:: a = ( K_{RM} L K_{MR} + \alpha K_{RR} )^{-1} K_{RM} L y ,
 
-is that of the primal problem in the features ``K_MR T``, whose regularizer is ``||v||^2``. Where K_RR is well
-conditioned T multiplies the Gram matrix of ``K_MR``, which costs least; otherwise each row, so that rounding is
-multiplied by the root of the condition only.
+is that of the primal problem in the features ``K_MR T``, whose regularizer is ``||v||^2``. If K_RR is well conditioned,
+T is applied to the Gram matrix of ``K_MR``, which is cheapest. Otherwise it is applied to each row, so that rounding
+errors grow only with the square root of the condition number.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from rankrls.numerics.eigen import EPS, check_semidefinite, symmetric_eigen
 from rankrls.numerics.scorer import Scorer
 
 _CONDITION = 1e7
-"""Up to here Gram matrices are whitened instead of rows: 1e-9 of the largest eigenvalue is lost at worst."""
+"""Largest condition number for whitening Gram matrices, not rows: loses at worst 1e-9 of the largest eigenvalue."""
 
 
 @dataclass(frozen=True, eq=False)
 class Basis:
-    """A basis of r items. Built by :meth:`build`.
+    """Basis of r items, built by :meth:`build`.
 
     Attributes
     ----------
     kernel : Kernel
-    items : dense, CSR or list; for a precomputed kernel the numbers of the items among its columns
+    items : dense, CSR or list; for a precomputed kernel the column numbers of the items
     to_items : ndarray of shape (r, rank)
-        ``T``: coefficients of the items for orthonormal functions.
+        ``T``: item coefficients of the orthonormal functions.
     rows_first : bool
-        Whether rows are whitened, and not Gram matrices.
+        Whether rows are whitened instead of Gram matrices.
     numbers : ndarray of shape (r,) or None
         Row numbers of the items, if they are rows of X.
     of_features : ndarray of shape (n, rank) or None
-        For a linear kernel, the orthonormal functions as weights of the features: nothing is squared for them.
+        Orthonormal functions as weights of the features, for a linear kernel; no feature is squared to find them.
     """
 
     kernel: Kernel
@@ -92,20 +92,20 @@ class Basis:
 
     @property
     def whitening(self) -> Array | None:
-        """What is left to multiply Gram matrices of :meth:`features` by."""
+        """Whitening matrix of the Gram matrices of :meth:`features`; None if their rows are whitened."""
         return None if self.rows_first else self.to_items
 
     def scorer(self, coefficients: Array) -> Scorer:
-        """Weights of the features (columns, targets), or of what was whitened of them, as functions of items."""
+        """Scoring functions with these coefficients (columns, targets) of :meth:`features`."""
         a = to_device_of(coefficients, self.to_items)
-        a = self.to_items @ a if self.rows_first else a  # else they were whitened already
+        a = self.to_items @ a if self.rows_first else a  # otherwise they are the items' already
         if self.kernel.name == "precomputed":
             return Scorer(None, a, self.kernel, columns=self.numbers)
         weights = None if self.of_features is None else self.of_features @ to_device_of(coefficients, self.of_features)
         return Scorer(weights, a, self.kernel, self.items)
 
     def features(self, X: Matrix) -> BasisFeatures:
-        """The features of items X, evaluated when rows of them are asked for."""
+        """Features of items X, evaluated when rows are requested."""
         columns = self.kernel.columns(self.items)
         if self.of_features is not None:
             weights = self.of_features
@@ -117,7 +117,7 @@ class Basis:
 
 @dataclass(frozen=True, eq=False)
 class BasisFeatures:
-    """An (m, columns) matrix that is evaluated when its rows are asked for."""
+    """An (m, columns) matrix whose rows are evaluated when they are requested."""
 
     X: Matrix
     evaluate: Callable[[Matrix], Array]

@@ -1,8 +1,8 @@
-r"""The scores of held-out units for all units of about one length at once, as large as a chunk.
+r"""Scores of held-out units, computed for units of about the same length at once, in batches the size of a chunk.
 
-In the dual, and in the primal on a device in one precision. The small systems are those of
-:mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`; what settles late, or has no solution but for
-rounding, is solved directly.
+Used in the dual, and in the primal on a device, in the precision of its arrays. The small systems are those of
+:mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`. Systems that converge slowly, or that are singular up
+to rounding, are solved directly.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from rankrls.numerics.units import GOAL, LARGE, ROUNDS, solve, without_own
 def predictions(
     Z: Matrix, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Matrix, Index] | None
 ) -> tuple[Array, Array, Array | None]:
-    """``F f`` of every unit by the model without it, (alphas, rows), how far it may be off, and the scores of means.
+    """``F f`` of every unit by the model without it, (alphas, rows), its error bound, and the scores of the means.
 
-    As :func:`rankrls.numerics.units.predictions`, with Z and the means on a device and all else on the host.
+    Equivalent to :func:`rankrls.numerics.units.predictions`, with Z and the means on a device, the rest on the host.
     """
     n = Z.shape[1]
     mT = namespace(Z).matrix_transpose
@@ -59,7 +59,7 @@ def predictions(
 
 
 def least_residual(Z: Matrix) -> float:
-    """Where conjugate gradients end, relative to the scores, in the precision of Z."""
+    """Residual at which conjugate gradients stop, relative to the scores, in the precision of Z."""
     return max(GOAL, 4.0 * unit_of_rounding(Z))
 
 
@@ -74,10 +74,10 @@ def dual_predictions(
     large: Matrix,
     means: tuple[Matrix, Index] | None,
 ) -> tuple[Array, Array, Array | None]:
-    """``F f`` of every unit, (targets, alphas, rows), where ``I - H`` is ``V diag(rest) V'``; and scores of means.
+    """``F f`` of every unit, (targets, alphas, rows), its error bound, and the scores of the means.
 
-    Of the alphas that are ``large`` it is found from H, and of the others from ``I - H``: V is rounded, and so is the
-    small matrix, whose inverse amplifies that.
+    ``I - H`` is ``V diag(rest) V'``. Predictions are computed from H for ``large`` alphas, and from ``I - H`` for the
+    others. The small matrix inherits the rounding errors of V, and its inverse amplifies them.
     """
     mT = namespace(V).matrix_transpose
     out = np.empty((t.shape[1], D.shape[1], len(t)))
@@ -90,7 +90,7 @@ def dual_predictions(
         labels = np.where(real[..., None], t[at], 0.0)
         others = to_device_of(right, V) - mT(own) @ to_device_of(labels, V)
         identity = to_device_of(np.eye(at.shape[1]) * real[:, None, :], V)
-        filled = to_device_of(np.eye(at.shape[1]) * ~real[:, None, :], V)  # rows that fill up stand for themselves
+        filled = to_device_of(np.eye(at.shape[1]) * ~real[:, None, :], V)  # padding rows: identity
         for k in range(D.shape[1]):
             half = own * to_device_of(np.sqrt(np.abs(rest[:, k])), V)
             A = half @ mT(half if rest[:, k].min() >= 0.0 else half * to_device_of(np.sign(rest[:, k]), V)) + filled
@@ -115,9 +115,9 @@ def dual_predictions(
 
 
 def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = False) -> Iterator[tuple[Index, Matrix]]:
-    """The rows of units of about the same length, (units, length), and which of them are real: others fill up.
+    """Row numbers of units of about the same length, (units, length), and a mask of the real ones; others are padding.
 
-    Lengths that are not exact are rounded up to multiples of 8, or of an eighth of the power of two below.
+    Unless ``exact``, lengths above 4 are rounded up to multiples of 8, or of an eighth of the power of two below.
     """
     sizes = np.diff(bounds)
     step = np.maximum(8, 2.0 ** np.floor(np.log2(np.maximum(sizes, 1)) - 3)).astype(np.intp)
@@ -131,15 +131,15 @@ def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = F
 
 
 def _rows(Z: Matrix, at: Index, real: Matrix) -> Matrix:
-    """Rows of some units, (units, length, n), zero where they fill up."""
+    """Rows of a batch of units, (units, length, n); padding rows are zero."""
     own = namespace(Z).reshape(taken(Z, at.ravel()), (*at.shape, Z.shape[1]))
     return own if real.all() else own * to_device_of(real.astype(np.float64)[..., None], Z)
 
 
 def _iterate(Z: Matrix, t: Matrix, Dt: Matrix, full: Matrix, right: Matrix) -> tuple[Matrix, Matrix, Array]:
-    """All units and alphas by conjugate gradients, (units, alphas, rows); which have not settled, and their terms.
+    """Predictions by conjugate gradients, (units, alphas, rows), a mask of those not converged, and sizes of terms.
 
-    Alphas fall, and larger ones settle first: these are dropped from the front.
+    Alphas descend, and larger ones converge first: these are dropped from the front.
     """
     xp = namespace(Z)
     P = full @ xp.matrix_transpose(Z)
@@ -147,7 +147,7 @@ def _iterate(Z: Matrix, t: Matrix, Dt: Matrix, full: Matrix, right: Matrix) -> t
     P = P + R
     trace = xp.sum(Z * Z, axis=1) @ xp.matrix_transpose(Dt)
     terms = _inner(P, P) + _inner(R, R)
-    # near an influence of 1 an error is larger than its residual
+    # for an influence close to 1 the error exceeds the residual
     goal = (least_residual(Z) * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * terms
     R = _smoothed(R, Z, Dt)
     p = R
@@ -187,7 +187,7 @@ def _inner(a: Matrix, b: Matrix) -> Matrix:
 
 
 def _direct(Z: Matrix, t: Matrix, root: Array, right: Array) -> Array:
-    """Some units for one alpha, by the smaller of their two Gram matrices."""
+    """Predictions of a batch of units for one alpha, from the smaller of their two Gram matrices."""
     xp = namespace(Z)
     B = Z * to_device_of(root, Z)
     Bt = xp.matrix_transpose(B)
@@ -200,7 +200,7 @@ def _direct(Z: Matrix, t: Matrix, root: Array, right: Array) -> Array:
 
 
 def _solved(A: Matrix, b: Matrix) -> Array:
-    """Solutions of symmetric systems, (systems, unknowns, columns), on the host; singular ones are solved there."""
+    """Solutions of symmetric systems, (systems, unknowns, columns), on the host; singular ones by least squares."""
     try:
         found = np.array(to_host(namespace(A).linalg.solve(A, b)))
     except Exception as error:

@@ -1,7 +1,7 @@
 """Chunks of whole queries, an ordered map over them, and their sum from left to right.
 
-Where chunks are cut depends on the data alone, each task runs on one BLAS thread, and results are added in the order
-of the chunks: the sum has the same bits on any number of threads or processes on identical hardware.
+Chunk boundaries depend on the data alone, each task runs on one BLAS thread, and results are added in the order of the
+chunks. On identical hardware, the sum therefore has the same bits on any number of threads or processes.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 CHUNK_VALUES = 1 << 18
-"""Values of a chunk of rows, about: 2 MB stay in the cache of one processor."""
+"""Approximate number of values in a chunk of rows: 2 MB stay in the cache of one processor."""
 
 
 def chunks(starts: Index, rows: int) -> list[tuple[int, int]]:
-    """Runs ``(a, b)`` of whole queries ``a`` to ``b - 1`` with about so many rows; a longer query is a run by itself.
+    """Runs ``(a, b)`` of whole queries ``a`` to ``b - 1`` of about ``rows`` rows; a longer query is a run by itself.
 
     Parameters
     ----------
     starts : ndarray of shape (q + 1,)
-        Where the rows of each query begin, and the number of rows.
+        First row of each query, and the number of rows.
     rows : int
 
     Examples
@@ -45,9 +45,9 @@ def chunks(starts: Index, rows: int) -> list[tuple[int, int]]:
 
 
 def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
-    """A long query as pieces of about so many rows, and the graph of the pieces' means; their ``L`` add up to this.
+    """Pieces of about ``n_rows`` rows of a long query, and the graph of their means; their ``L`` add up to the query's.
 
-    A piece is a run of whole classes, or a part of a long class.
+    A piece is a run of whole classes, or part of a long class.
     """
     found = []
     numbers = []
@@ -78,19 +78,19 @@ def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
 
 
 def chunk_rows(n_features: int, values: int = CHUNK_VALUES) -> int:
-    """Rows of a chunk of about so many values: enough that products with n x n matrices dominate."""
+    """Number of rows in a chunk of about ``values`` values, large enough that products with n x n matrices dominate."""
     return max(1024, values // max(1, n_features), 2 * n_features)
 
 
 def map_chunks(function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-    """``map(function, items)`` in order, on the threads that may be used, each with BLAS at one thread."""
+    """``map(function, items)`` in order, on all available threads, each with one BLAS thread."""
     work = list(items)
     with one_blas_thread():
         yield from stream_threads(function, work, threads=min(len(work), n_threads()))
 
 
 def left_fold(results: Iterable[T]) -> T:
-    """The sum of the results from left to right, in the memory of the first."""
+    """Sum of the results from left to right, accumulated in the first."""
     iterator = iter(results)
     total = next(iterator)
     for result in iterator:

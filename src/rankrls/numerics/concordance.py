@@ -1,4 +1,4 @@
-"""A confidence interval of a concordance index, and the pairs that it rests on."""
+"""Confidence intervals of concordance indices, and counts of the pairs behind them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from scipy.special import expit, logit, ndtri
 from rankrls._typing import Array, Index
 
 CONFIDENCE = 0.95
-"""The usual level."""
+"""Default confidence level."""
 
 METHOD = "normal on the logit scale, Hoeffding projection; Clopper-Pearson over disjoint pairs at 0 and 1"
 
 
 def concordance_interval(score: Array, error: Array, disjoint: int, confidence: float) -> tuple[Array, Array]:
-    """Low and high ends.
+    """Lower and upper ends of the confidence interval of each score.
 
-    On the logit scale, where the ends stay inside (0, 1). A score of 0 or 1 has no standard error: then as many
-    independent trials as there are pairs without a common item all ended alike, and the ends are Clopper and Pearson's.
+    The interval is computed on the logit scale, which keeps its ends inside (0, 1). A score of 0 or 1 has no standard
+    error: its interval is that of Clopper and Pearson for ``disjoint`` independent trials with the same outcome, one
+    for each of the pairs without a common item.
     """
     tail = 0.5 * (1.0 - confidence)
     inside = (score > 0.0) & (score < 1.0)
@@ -33,14 +34,14 @@ def concordance_interval(score: Array, error: Array, disjoint: int, confidence: 
 
 
 def ordered_pairs(y: Array, codes: Index) -> int:
-    """How many pairs inside queries have different labels. O(m log m)."""
+    """Number of pairs of different labels inside queries. O(m log m)."""
     query, alike = _label_counts(y, codes)
     inside = np.bincount(query, alike).astype(np.int64)
     return int((inside**2).sum() - (alike**2).sum()) // 2
 
 
 def disjoint_pairs(y: Array, codes: Index) -> int:
-    """The most pairs of different labels inside queries that share no item. O(m log m)."""
+    """Largest number of pairs of different labels inside queries that share no item. O(m log m)."""
     query, alike = _label_counts(y, codes)
     inside = np.bincount(query, alike).astype(np.int64)
     largest = np.zeros(len(inside), dtype=np.int64)
@@ -49,7 +50,7 @@ def disjoint_pairs(y: Array, codes: Index) -> int:
 
 
 def _label_counts(y: Array, codes: Index) -> tuple[Index, Index]:
-    """The query of each set of equal labels inside a query, and how many there are."""
+    """Query of each group of equal labels inside a query, and size of the group."""
     order = np.lexsort((y, codes))
     y = y[order]
     codes = codes[order]
@@ -66,9 +67,9 @@ def judged_pairs(
     n_items: int,
     weight: Array | None = None,
 ) -> tuple[Array, Array]:
-    """Concordance of some pairs under each alpha, and its standard error from the items' sums.
+    """Concordance of the given pairs for each alpha, and its standard error from the items' sums of residuals.
 
-    ``order`` is 1 where the first item should come out ahead, and -1 elsewhere.
+    ``order`` is 1 if the first item of a pair should score higher, and -1 otherwise.
     """
     weight = np.ones(len(i)) if weight is None else weight
     right = 0.5 + 0.5 * np.sign(differences) * order[:, None]
@@ -84,11 +85,11 @@ def item_values(
     j: Index,
     n_items: int,
 ) -> Array:
-    """A value of each item, (items, columns): their mean is the share of right pairs, with its standard error.
+    """One value per item, (items, columns), whose mean and standard error are those of the share of correct pairs.
 
-    They are the share plus multiples of the items' sums of residuals (the projection of Hoeffding 1948). The variance
-    of these counts each pair at both of its ends, which is one time too many (Aronow, Samii, Assenova, Political
-    Analysis 23, 2015); the multiples make up for it.
+    Each value is the share plus a multiple of the item's sum of residuals (the projection of Hoeffding 1948). The
+    variance of the sums counts each pair at both of its ends, which is once too often (Aronow, Samii, Assenova,
+    Political Analysis 23, 2015); the multiple corrects for this.
     """
     share = weight @ right / weight.sum()
     residuals = weight[:, None] * (right - share) / weight.sum()
@@ -108,7 +109,7 @@ def _sums_of_items(residuals: Array, i: Index, j: Index, n_items: int) -> Array:
 
 
 def greedy_matching(i: Index, j: Index) -> int:
-    """Pairs without a common item, at least half of the most that there are."""
+    """Number of pairs in a maximal set without common items: at least half of the largest possible number."""
     used: set[int] = set()
     count = 0
     for a, b in zip(i.tolist(), j.tolist(), strict=True):

@@ -1,4 +1,4 @@
-"""Eigenvectors of kernel matrices and of Gram matrices of features, and solutions of one alpha."""
+"""Eigenvectors of kernel matrices and of Gram matrices of features, and solutions for one alpha."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from rankrls._typing import Array, Matrix
 
 EPS = float(np.finfo(np.float64).eps)
 SPAN = 1e12
-"""Eigensolvers other than Jacobi's lose features whose squared spread is smaller than the largest by more than this."""
+"""Ratio of squared spreads beyond which eigensolvers other than Jacobi's lose the smaller feature."""
 _NEGATIVE = 1e-8
-"""Of the largest eigenvalue: a negative one that is smaller is rounding."""
+"""Share of the largest eigenvalue up to which a negative eigenvalue counts as rounding."""
 
 
 def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Matrix]:
-    """Eigenvalues, on the host, and eigenvectors of a symmetric matrix: its lower triangle, which is destroyed.
+    """Eigenvalues, on the host, and eigenvectors of a symmetric matrix, whose lower triangle is read and destroyed.
 
-    Values within ``size`` units of rounding of the largest are 0. O(n^3); n x n numbers three times over.
+    Eigenvalues of at most ``size`` units of rounding of the largest are set to 0. O(n^3); memory for three n x n
+    matrices.
     """
     n = S.shape[0]
     if on_device(S):
@@ -30,7 +31,7 @@ def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Matrix]:
     elif not n:
         return np.zeros(0), np.zeros((0, 0))
     else:
-        # its transpose is in LAPACK's order of a matrix
+        # the transpose is in LAPACK's column-major order
         with blas_threads_for(float(n) ** 3):
             values, vectors = linalg.eigh(S.T, lower=False, overwrite_a=True, check_finite=False, driver="evd")
     values[np.abs(values) <= max(size, n) * unit_of_rounding(S) * np.abs(values).max(initial=0.0)] = 0.0
@@ -38,17 +39,18 @@ def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Matrix]:
 
 
 def unit_of_rounding(S: Matrix) -> float:
-    """The spacing of numbers around 1 in the precision of an array."""
+    """Machine epsilon in the precision of an array."""
     return float(namespace(S).finfo(S.dtype).eps)
 
 
 def jacobi_eigen(G: Array, size: int) -> tuple[Array, Array]:
-    """Eigenvalues and eigenvectors of a Gram matrix, each exact however small its features are beside others.
+    """Eigenvalues and eigenvectors of a Gram matrix, accurate however small some features are relative to others.
 
-    Each entry of G is exact relative to the spreads of its two features, and so is its pivoted Cholesky factor ``G =
-    R'R``. One-sided Jacobi rotations of the columns of R keep that (Demmel & Veselic, SIAM Journal on Matrix Analysis
-    and Applications 13, 1992; Drmac & Veselic, the same journal 29, 2008; LAPACK's dgejsv). Linear dependence is
-    detected by the pivots of the correlations, at ``size`` units of rounding: such values are 0. O(n^3).
+    Each entry of G is accurate relative to the spreads of its two features, and so is its pivoted Cholesky factor ``G =
+    R'R``. One-sided Jacobi rotations of the columns of R preserve this accuracy (Demmel & Veselic, SIAM Journal on
+    Matrix Analysis and Applications 13, 1992; Drmac & Veselic, the same journal 29, 2008; LAPACK's dgejsv). Linear
+    dependence is detected from the pivots of the correlations, at ``size`` units of rounding; its eigenvalues are 0.
+    O(n^3).
     """
     n = len(G)
     if not n:
@@ -72,13 +74,13 @@ def jacobi_eigen(G: Array, size: int) -> tuple[Array, Array]:
 
 
 def lost_feature(squares: Array) -> int | None:
-    """The feature of the smallest squared spread but 0, if an eigensolver loses it beside the largest."""
+    """Feature with the smallest positive squared spread, if an eigensolver loses it relative to the largest."""
     live = np.where(squares > 0.0, squares, np.inf)
     return int(np.argmin(live)) if squares.max(initial=0.0) / SPAN > live.min(initial=np.inf) else None
 
 
 def check_semidefinite(values: Array, parameter: str = "kernel") -> None:
-    """Refuse the eigenvalues of a kernel's matrix if some are negative beyond rounding."""
+    """Raise InputError if eigenvalues of a kernel matrix are negative beyond rounding, or not finite."""
     top = float(np.abs(values).max(initial=0.0))
     if values.min(initial=0.0) < -_NEGATIVE * top or not np.isfinite(values).all():
         raise InputError(
@@ -89,7 +91,7 @@ def check_semidefinite(values: Array, parameter: str = "kernel") -> None:
 
 
 def definite_inverse(A: Array, name: str) -> Array:
-    """The inverse of a matrix that is positive definite but for rounding, by Cholesky; an indefinite one is refused."""
+    """Inverse of a matrix that is positive definite up to rounding, by Cholesky; an indefinite matrix is refused."""
     try:
         factor = linalg.cho_factor(A, lower=True, check_finite=False)
         return np.asarray(linalg.cho_solve(factor, np.eye(len(A)), check_finite=False))
@@ -102,7 +104,7 @@ def definite_inverse(A: Array, name: str) -> Array:
 
 
 def cholesky_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
-    """``(S + alpha I)^-1 B``, or None if alpha is lost in rounding of S or S is indefinite. S is left as it is."""
+    """``(S + alpha I)^-1 B``; None if alpha is lost in rounding of S, or that matrix is indefinite. S is unchanged."""
     n = S.shape[0]
     if on_device(S):
         return _device_solution(S, B, alpha)
@@ -120,7 +122,7 @@ def cholesky_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
 def _device_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
     """:func:`cholesky_solution` on a device.
 
-    The array API has no triangular solve: only whether there is a Cholesky factor is used.
+    The array API has no triangular solve, so the Cholesky factorization only tests for definiteness.
     """
     xp = namespace(S)
     n = S.shape[0]
