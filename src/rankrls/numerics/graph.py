@@ -1,6 +1,6 @@
-r"""Labelled items and preferences as operators ``L`` and ``F`` with ``F'F = L``, neither of them ever formed.
+r"""Labelled items and preferences as operators ``L`` and ``F`` with ``F'F = L``, neither of which is formed densely.
 
-With scores f the loss of a graph is ``||F f - t||^2``. A graph acts on blocks of whole queries (groups of preferences):
+The loss of a graph at scores f is ``||F f - t||^2``. A graph acts on blocks of whole queries (groups of preferences):
 :class:`LabelledGraph` and :class:`PreferenceGraph` have the same operations.
 """
 
@@ -37,8 +37,8 @@ _FAINT = 1e-6
 class LabelledGraph(SortedRows):
     r"""Items with labels, compared inside queries.
 
-    With row weights w let ``S_q`` be the weight of a query, ``S_c`` that of the items of the query that share a label
-    (a class), and ``zq``, ``zc`` the weighted means of z over them. Then
+    Let w be the row weights, ``S_q`` the weight of a query, ``S_c`` that of a class (the items of the query with the
+    same label), and ``zq``, ``zc`` the weighted means of z over them. Then
 
     .. math::
 
@@ -47,30 +47,30 @@ class LabelledGraph(SortedRows):
 
     with :math:`e_1 = \beta + (1 - \beta) \rho_q a_c`, :math:`e_2 = \beta + (1 - \beta) \rho_q S_q` and
     :math:`e_3 = \beta`, where ``a_c = S_q - S_c`` if tied pairs are excluded and ``S_q`` if they
-    are included (then classes do not matter). ``F'F = L`` because the three parts are orthogonal projections in the
-    coordinates ``sqrt(w) z``. For :math:`\beta = 0` that is the Laplacian of Pahikkala et al. (2007, section 2.3) with
-    pairs that weigh :math:`\rho_q w_i w_j`.
+    are included (classes do not matter then). ``F'F = L`` because the three parts are orthogonal projections in the
+    coordinates ``sqrt(w) z``. For :math:`\beta = 0`, L is the Laplacian of Pahikkala et al. (2007, section 2.3) with
+    pair weights :math:`\rho_q w_i w_j`.
 
     Built by :meth:`build`. Rows are sorted by query, then by the (first) label.
 
     Attributes
     ----------
     rows : ndarray of shape (m,), intp
-        The row of X of each item.
+        Row of X of each item.
     y : ndarray of shape (m, targets)
     weights : ndarray of shape (m,)
     starts : ndarray of shape (q + 1,)
-        Where each query begins.
+        First row of each query, and m.
     class_starts, query_classes : ndarray
-        Where each class begins; the classes of each query, shape (q + 1,). The queries themselves if ties are included.
+        First row of each class, and m; first class of each query, shape (q + 1,). Included ties: a class is a query.
     e1, e2 : ndarray
-        Of each class, and of each query.
+        Levels of the classes and of the queries.
     e3 : float
     excludes_ties : bool
     first_row, first_query : int
-        The place of a part in the whole graph.
+        Position of a part in the whole graph.
     faint : float
-        Rows of F of a smaller squared length are :attr:`unseen`.
+        Squared length of a row of F up to which its item is :attr:`unseen`.
     """
 
     y: Array
@@ -106,11 +106,11 @@ class LabelledGraph(SortedRows):
         queries : ndarray of shape (m,), int, optional
             Number of each row's query, 0 to q - 1; one query of all rows by default.
         weights : ndarray of shape (m,), optional
-            Positive; a pair weighs ``w_i w_j``. 1 by default.
+            Positive weights of rows, 1 by default; a pair has weight ``w_i w_j``.
         ties : {"include", "exclude"}
             Whether pairs of equal labels are compared.
         balance : {"pairs", "examples", "queries"}
-            What counts the same: every pair (:math:`\rho_q = 1`), every item (``1 / S_q``), or every query (1 / the
+            Unit of equal weight: every pair (:math:`\rho_q = 1`), every item (``1 / S_q``), or every query (1 / the
             weight of its compared pairs, 0 if there are none).
         regression_weight : float in [0, 1]
             :math:`\beta`: 0 ranks, 1 regresses.
@@ -166,7 +166,7 @@ class LabelledGraph(SortedRows):
         return cls(rows, y, w, starts, class_starts, query_classes, e1, e2, beta, excludes, faint)
 
     def part(self, a: int, b: int) -> LabelledGraph:
-        """The graph of queries ``a`` to ``b - 1``; views."""
+        """Graph of queries ``a`` to ``b - 1``, as views."""
         r0 = int(self.starts[a])
         c0 = int(self.query_classes[a])
         rows = slice(r0, int(self.starts[b]))
@@ -175,13 +175,13 @@ class LabelledGraph(SortedRows):
         return replace(part, first_row=self.first_row + r0, first_query=self.first_query + a)
 
     def take(self, queries: Index) -> LabelledGraph:
-        """The graph of some queries in a new order, with the weights that they have here."""
+        """Graph of the given queries in the given order, with the weights of this graph."""
         which = np.asarray(queries, dtype=np.intp)
         taken = self.subset(runs_of(self.starts, which), runs_of(self.query_classes, which), which)
         return replace(taken, first_row=0, first_query=0)
 
     def subset(self, rows: Matrix, classes: Matrix, queries: Matrix) -> LabelledGraph:
-        """The graph of the rows and classes of some queries."""
+        """Graph of the given queries, with their rows and classes."""
         return replace(
             self,
             rows=self.rows[rows],
@@ -196,25 +196,25 @@ class LabelledGraph(SortedRows):
 
     @cached_property
     def lengths(self) -> Index:
-        """Items of each query."""
+        """Number of items of each query."""
         return np.diff(self.starts)
 
     @cached_property
     def class_lengths(self) -> Index:
-        """Items of each class."""
+        """Number of items of each class."""
         return np.diff(self.class_starts)
 
     @cached_property
     def n_classes(self) -> Index:
-        """Classes of each query."""
+        """Number of classes of each query."""
         return np.diff(self.query_classes)
 
     def read(self, X: Matrix, scale: Array | None = None) -> tuple[Matrix, Matrix]:
         """Deviations of the items from the means of their queries, (m, n), and these means, (q, n).
 
-        Measured from each query's first row, so that a constant column is exactly 0 and an offset costs no digits.
-        X is dense, CSR, or anything else that gives rows when it is indexed; deviations are multiplied by the scale of
-        their row.
+        Values are measured from each query's first row, so that a constant column is exactly 0 and an offset costs no
+        digits. X is dense, CSR, or another object whose rows can be indexed; deviations are multiplied by the scale
+        of their row.
         """
         rows = self.rows
         scale = np.ones(self.n_rows) if scale is None else scale
@@ -230,7 +230,7 @@ class LabelledGraph(SortedRows):
         return D, means
 
     def factor(self, D: Matrix, means: Matrix) -> Matrix:
-        """``F X`` from :meth:`read`, or ``F X V`` from the products of both with V; in the memory of D."""
+        """``F X`` from :meth:`read`, or ``F X V`` from the products of both with V; overwrites D."""
         root, r1, r2 = self._roots
         of_class = means_of_runs(D, self.weights, self.class_starts) if self.excludes_ties else None
         D *= column(self.scale, D)
@@ -249,11 +249,11 @@ class LabelledGraph(SortedRows):
 
     @property
     def scale(self) -> Array:
-        """What F multiplies deviations by at least, (m,)."""
+        """Smallest factor by which F scales deviations, (m,)."""
         return np.asarray(self._roots[0] * np.repeat(self._roots[1], self.class_lengths))
 
     def unfactor(self, P: Array) -> Array:
-        """Deviations from the query means, (..., m), given ``F f``, (..., m); 0 for :attr:`unseen` items."""
+        """Deviations from the query means, (..., m), given ``F f``, (..., m); unreliable for :attr:`unseen` items."""
         root, r1, r2 = self._roots
         inverse = [np.divide(1.0, r, out=np.zeros_like(r), where=r > 0.0) for r in (r1, r2)]
         if not (self.excludes_ties or self.e3):
@@ -270,7 +270,7 @@ class LabelledGraph(SortedRows):
         return np.asarray((self.weights * self._levels(u.T / root, r1, r2, np.sqrt(self.e3))).T)
 
     def factored(self, z: Array) -> Array:
-        """``F z`` for z of shape (m,) or (m, columns), in the order of the graph."""
+        """``F z`` for z of shape (m,) or (m, columns), in the row order of the graph."""
         root, r1, r2 = self._roots
         return np.ascontiguousarray((root * self._levels(z.T, r1, r2, np.sqrt(self.e3))).T)
 
@@ -281,12 +281,12 @@ class LabelledGraph(SortedRows):
 
     @property
     def unseen(self) -> Mask:
-        """Items whose scores cannot be read from ``F f``: they are compared with nothing, or weigh next to nothing."""
+        """Items whose scores cannot be recovered from ``F f``: they are not compared, or their weight is negligible."""
         return self.weights * np.repeat(self.e1, self.class_lengths) <= self.faint
 
     @property
     def n_observations(self) -> int:
-        """Rank of L: independent observations."""
+        """Rank of L: the number of independent observations."""
         count = (self.class_lengths - 1)[self.e1 > 0.0].sum() + (self.n_classes - 1)[self.e2 > 0.0].sum()
         return int(count) + (len(self.e2) if self.e3 else 0)
 
@@ -297,7 +297,7 @@ class LabelledGraph(SortedRows):
 
     @property
     def levels(self) -> tuple[Array, list[tuple[Index, Array]]]:
-        """``L`` as a diagonal d, (m,), and means over runs of rows, of weights c: z'Lz = sum d z^2 + sum c mean^2."""
+        """``L`` as a diagonal d, (m,), and runs whose means have weights c: z'Lz = sum d z^2 + sum c mean^2."""
         beyond = np.repeat(self.e2, self.n_classes) if self.excludes_ties else self.e3
         runs = [(self.class_starts, beyond - self.e1)]
         if self.excludes_ties:
@@ -322,24 +322,24 @@ class LabelledGraph(SortedRows):
 
 @dataclass(frozen=True, eq=False)
 class PreferenceGraph(SortedRows):
-    r"""Preferences: item ``winners[e]`` before ``losers[e]`` by ``strength[e]``, a row of F each.
+    r"""Preferences for item ``winners[e]`` over ``losers[e]`` by ``strength[e]``, one row of F each.
 
     .. math:: || F f - t ||^2 = \sum_e c_e ( s_e - (f_{i_e} - f_{j_e}) )^2 ,
 
-    the weighted graph W of Pahikkala et al. (2007) as a list of edges. Groups are what is held out together, each
-    preference by itself by default. Built by :meth:`build`.
+    is the loss of the weighted graph W of Pahikkala et al. (2007), given as a list of edges. The preferences of a group
+    are held out together; by default, each preference is its own group. Built by :meth:`build`.
 
     Attributes
     ----------
     rows : ndarray of shape (p,), intp
-        The number of each preference as they were given.
+        Number of each preference in the order given.
     winners, losers : ndarray of shape (p,), intp
         Numbers of items, rows of X.
     strength, weights : ndarray of shape (p,)
     starts : ndarray of shape (groups + 1,)
     n_items : int
     first_row, first_query : int
-        The place of a part in the whole graph.
+        Position of a part in the whole graph.
     """
 
     winners: Index
@@ -362,7 +362,7 @@ class PreferenceGraph(SortedRows):
         weights: Array | None = None,
         groups: Index | None = None,
     ) -> PreferenceGraph:
-        """Sort preferences by group; each is its own by default. Strengths and weights are 1 by default. O(p log p)."""
+        """Sort preferences by group (default: one each). Strengths and weights are 1 by default. O(p log p)."""
         p = len(winners)
         g = np.arange(p) if groups is None else np.asarray(groups)
         rows = np.argsort(g, kind="stable").astype(np.intp, copy=False)
@@ -373,7 +373,7 @@ class PreferenceGraph(SortedRows):
         return cls(rows, i, j, s[rows], c[rows], edges(new), n_items)
 
     def part(self, a: int, b: int) -> PreferenceGraph:
-        """The graph of groups ``a`` to ``b - 1``, over the same items."""
+        """Graph of groups ``a`` to ``b - 1``, over the same items."""
         r0 = int(self.starts[a])
         r1 = int(self.starts[b])
         inside = self._subset(slice(r0, r1))
@@ -381,7 +381,7 @@ class PreferenceGraph(SortedRows):
         return replace(inside, starts=starts, first_row=self.first_row + r0, first_query=self.first_query + a)
 
     def take(self, groups: Index) -> PreferenceGraph:
-        """The graph of some groups in a new order."""
+        """Graph of the given groups in the given order."""
         which = np.asarray(groups, dtype=np.intp)
         starts = lengths_to_starts(np.diff(self.starts)[which])
         return replace(self._subset(runs_of(self.starts, which)), starts=starts, first_row=0, first_query=0)
@@ -397,7 +397,7 @@ class PreferenceGraph(SortedRows):
         return D, None
 
     def factor(self, D: Array, means: Array | None) -> Array:
-        """``F X`` from :meth:`read`, in the memory of D."""
+        """``F X`` from :meth:`read`; overwrites D."""
         D *= self.scale[:, None]
         return D
 
@@ -411,7 +411,7 @@ class PreferenceGraph(SortedRows):
 
     @property
     def scale(self) -> Array:
-        """What F multiplies differences by, (p,)."""
+        """Factor by which F scales differences, (p,)."""
         return np.sqrt(self.weights)
 
     @cached_property
@@ -436,23 +436,23 @@ class PreferenceGraph(SortedRows):
 
     @property
     def unseen(self) -> Mask:
-        """No preference: every margin can be read from ``F f``."""
+        """False for every preference: all margins can be recovered from ``F f``."""
         return np.zeros(self.n_rows, dtype=bool)
 
     @property
     def n_observations(self) -> int:
-        """Preferences."""
+        """Number of preferences."""
         return self.n_rows
 
     @cached_property
     def components(self) -> Index:
-        """An item of the connected component of each item, (items,)."""
+        """First item of the connected component of each item, (items,)."""
         _, labels = csgraph.connected_components(self.matrix, directed=False)
         return np.asarray(np.unique(labels, return_index=True)[1][labels].astype(np.intp))
 
     @cached_property
     def matrix(self) -> sparse.csr_array:
-        """``L`` itself, (items, items): at most as many entries as preferences and items."""
+        """``L`` itself, (items, items), with at most ``items + 2 p`` entries."""
         ends = self.winners, self.losers
         one_way = sparse.csr_array((self.weights, ends), shape=(self.n_items, self.n_items))
         both = one_way + one_way.T

@@ -3,7 +3,7 @@ r"""Scores of held-out queries for every regularization value, without refitting
 Let U be the rows of F of a held-out unit: a query, a fold of queries, or a group of preferences. In the primal the
 scores of U solve a small system for each unit and alpha (:mod:`rankrls.numerics.units`).
 
-In the dual, ``I - H`` on the unit is ``V diag(alpha / (lambda + alpha)) V'``: nothing cancels for a small alpha.
+In the dual, ``I - H`` on the unit is ``V diag(alpha / (lambda + alpha)) V'``, so nothing cancels for small alpha.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from rankrls.numerics.units import predictions
 R = TypeVar("R")
 
 _CHUNK = 1 << 19
-"""Values of a chunk of units, which has several of each length."""
+"""Number of values in a chunk of units, large enough for several units of each length."""
 _DUAL_ROWS = 256
 _LARGE_ALPHA = 1e-2
-"""Of the largest eigenvalue: scores of a larger alpha are found from H, of a smaller one from I - H."""
+"""Alpha, relative to the largest eigenvalue, above which scores are computed from H instead of I - H."""
 _ROUNDED = 0.05
-"""Of the root of the largest eigenvalue: in the dual, smaller scores are rounded as scores of items of this size."""
+"""Smallest size of an item for rounding in the dual, relative to the root of the largest eigenvalue."""
 
 
 class Rounding(NamedTuple):
-    """What held-out scores are rounded with: ``sizes`` of the rows and ``norms`` (targets, alphas) of the functions.
+    """Scale of the rounding of held-out scores: ``sizes`` of the rows, ``norms`` (targets, alphas) of the functions.
 
-    They are ``||x_i||`` from where scores are measured, and ``||w||``: a score is exact up to some units of rounding of
-    the product of both.
+    Sizes are ``||x_i||``, measured from the origin of the scores, and norms are ``||w||``. The rounding error of a
+    score is a small multiple of their product.
     """
 
     sizes: Array
     norms: Array
 
     def off(self, unit: float) -> Array:
-        """By how much each score may be off, (targets, alphas, rows)."""
+        """Error bound of each score, (targets, alphas, rows)."""
         return ROUNDED * unit * self.norms[..., None] * self.sizes
 
 
@@ -72,26 +72,26 @@ def hold_out(
     rotated: bool = False,
     rounding: Rounding | None = None,
 ) -> Array:
-    """Scores of each unit's rows by the model of all other units; tied ones are equal (:mod:`rankrls.numerics.ties`).
+    """Scores of each unit's rows by the model of all other units; tied scores are equal (:mod:`rankrls.numerics.ties`).
 
     Parameters
     ----------
     smoother : Smoother
-        Of all data.
+        Smoother of all data.
     graph : Graph
-        A part of the data's graph. For a :class:`DualSmoother` a part of the graph that it was made with.
-    X : dense, CSR, or what gives rows when it is indexed
-        Not read by a :class:`DualSmoother`.
+        Part of the data's graph; for a :class:`DualSmoother`, part of the graph that it was built from.
+    X : dense, CSR, or another object whose rows can be indexed
+        Features, not read for a :class:`DualSmoother`.
     alphas : ndarray
-        Positive.
+        Positive regularization values.
     units : ndarray of shape (units + 1,), optional
-        Unit k consists of the queries ``units[k]`` to ``units[k + 1] - 1`` of the part. By default each query.
+        Unit k consists of the queries ``units[k]`` to ``units[k + 1] - 1`` of the part. By default, of query k.
     means : bool
-        Whether scores are those of the model itself, and not measured from the means of their queries.
+        Whether scores are those of the model itself, instead of deviations from the means of their queries.
     rotated : bool
         Whether X is already multiplied by the smoother's directions.
     rounding : Rounding, optional
-        What scores are rounded with, if it is known already.
+        Scale of the rounding of the scores, if already known.
 
     Returns
     -------
@@ -100,8 +100,8 @@ def hold_out(
 
     Notes
     -----
-    O(m n (n + alphas)) in the primal, and a share of it for the solutions; O(m u (u + m) alphas) in the dual for units
-    of u rows.
+    O(m n (n + alphas)) in the primal, plus a fraction of it for the solutions; O(m u (u + m) alphas) in the dual for
+    units of u rows.
     """
     bounds = graph.starts if units is None else graph.starts[units]
     if isinstance(smoother, DualSmoother):
@@ -136,9 +136,9 @@ def hold_out(
 
 
 def make_ties(scores: Array, graph: Graph, off: Array, levels: Array | None) -> None:
-    """Make scores (targets, alphas, rows) equal that differ by no more than they may be off, and add levels to them.
+    """Make scores (targets, alphas, rows) equal if they differ within their error bounds, and add levels to them.
 
-    A margin that may be 0 is 0.
+    Margins within their error bound of 0 become 0.
     """
     if isinstance(graph, PreferenceGraph):
         scores[np.abs(scores) <= off] = 0.0
@@ -149,7 +149,7 @@ def make_ties(scores: Array, graph: Graph, off: Array, levels: Array | None) -> 
 
 
 def _unscaled(graph: Graph) -> Array:
-    """By how much scores may be off, (rows,), where ``F f`` may be off by 1."""
+    """Error bounds of scores, (rows,), for an error bound of 1 on ``F f``."""
     scale = np.where(graph.unseen, np.inf, graph.scale)
     heaviest = graph.scale.max(initial=0.0)
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
@@ -160,7 +160,7 @@ def _unscaled(graph: Graph) -> Array:
 def _rounding(
     smoother: Smoother, graph: Graph, alphas: Array, rows: tuple[Matrix, Matrix], turned: tuple[Matrix, Matrix]
 ) -> Rounding:
-    """Of deviations and means of queries, in the features and in the coordinates of the smoother."""
+    """Rounding scale from deviations and means of queries, in the features and in the coordinates of the smoother."""
     spreads = smoother.spreads
     whole, level = turned if spreads is None else rows
     if level is not None and regresses(graph):
@@ -175,12 +175,12 @@ def _rounding(
 
 
 def _norms(smoother: Smoother, spreads: Array, alphas: Array) -> Array:
-    """``||w||`` of features that are divided by their spreads, (targets, alphas)."""
+    """``||w||`` for features divided by their spreads, (targets, alphas)."""
     return np.asarray(np.linalg.norm(smoother.path(alphas) * spreads[:, None], axis=1).T)
 
 
 def in_order_of(smoother: Smoother, graph: Graph, queries: Index) -> Smoother:
-    """The smoother for a graph that took its queries in another order; only a dual one has rows of its own."""
+    """Smoother for a graph with its queries in another order; only a dual smoother has rows to reorder."""
     if not isinstance(smoother, DualSmoother):
         return smoother
     place = np.empty(int(smoother.graph.rows.max()) + 1, dtype=np.intp)
@@ -207,9 +207,9 @@ def hold_out_chunks(
     units: Index | None = None,
     means: bool = False,
 ) -> Iterator[R]:
-    """``judge(part, scores)`` of each chunk of units, in their order, on all threads; see :func:`hold_out`.
+    """``judge(part, scores)`` for each chunk of units, in order, on all threads; see :func:`hold_out`.
 
-    Scores of all data never exist together.
+    The scores of all data are never in memory at once.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
     device = on_device(smoother.directions)
@@ -246,13 +246,13 @@ def hold_out_chunks(
         )
         return judge(part, scores)
 
-    if device:  # a chunk is judged while the next one is computed
+    if device:  # a chunk is evaluated while the next one is computed
         return stream_threads(run, chunks(graph.starts[bounds], rows), threads=2)
     return map_chunks(run, chunks(graph.starts[bounds], rows))
 
 
 def _with_levels(sizes: Array, graph: Graph) -> Array:
-    """Sizes of scores that are put together of those of classes and queries."""
+    """Sizes of rows, plus the mean size of their query if scores are sums over the levels of the graph."""
     if not isinstance(graph, LabelledGraph) or not (graph.excludes_ties or graph.e3):
         return sizes
     return sizes + np.repeat(group_means(sizes, graph.weights, graph.starts), np.diff(graph.starts))
@@ -261,9 +261,9 @@ def _with_levels(sizes: Array, graph: Graph) -> Array:
 def _add_unseen(
     scores: Array, graph: Graph, bounds: Index, deviations: Array, Z: Matrix, error: Array, D: Array, right: Array
 ) -> None:
-    """Put in what F does not see: scores of the unseen items, from their deviations and their unit's model.
+    """Fill in the scores of unseen items, from their deviations and the model without their unit.
 
-    The model without a unit with these errors is ``D (right - Z'error)`` in the coordinates of Z.
+    Without a unit that has these errors, the model is ``D (right - Z'error)`` in the coordinates of Z.
     """
     places = np.flatnonzero(graph.unseen)
     unit = np.searchsorted(bounds, places, side="right") - 1
@@ -277,8 +277,8 @@ def _add_unseen(
 def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, means: bool) -> Array:
     """:func:`hold_out` in the dual: the error ``e = t_U - P`` solves ``(I - H)_UU e = (t - H t)_U``.
 
-    For a large alpha scores are far smaller than the labels: then P itself solves the same equations with
-    ``(H t)_U - H_UU t_U`` at their right.
+    For large alpha, scores are far smaller than the labels; P itself then solves the same equations with right-hand
+    side ``(H t)_U - H_UU t_U``.
     """
     t = graph.target
     V = s.directions[graph.first_row : graph.first_row + graph.n_rows, ...]
@@ -301,7 +301,7 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     sizes[unseen] = sizes.max(initial=0.0)
     sizes = _with_levels(sizes, graph)
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
-    # the kernel matrix is rounded too, and multiplied by coefficients that grow as alpha falls
+    # the kernel matrix is rounded too, and the coefficients that multiply it grow as alpha decreases
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
     off = Rounding(sizes, norms).off(unit_of_rounding(V)) + uncertain * _unscaled(graph)
     make_ties(out, graph, off, levels)

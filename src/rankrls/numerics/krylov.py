@@ -1,7 +1,7 @@
 r"""Conjugate gradients for every regularization value at once.
 
-CG for ``A + alpha_0 I`` and for ``A + (alpha_0 + sigma) I`` live in the same Krylov space, and their residuals are
-multiples of each other: one product with A an iteration carries the CG iterate of every shift (Frommer & Maass 1999;
+CG for ``A + alpha_0 I`` and for ``A + (alpha_0 + sigma) I`` share one Krylov space, and their residuals are multiples
+of each other: one product with A per iteration advances the CG iterates of all shifts (Frommer & Maass 1999;
 Jegerlehner 1996; van den Eshof & Sleijpen 2004). With the seed's step lengths gamma_k and beta_k, and
 ``rho_k = zeta_{k+1} / zeta_k`` for the factor ``zeta_k`` between the residuals,
 
@@ -13,9 +13,9 @@ Jegerlehner 1996; van den Eshof & Sleijpen 2004). With the seed's step lengths g
     p^\sigma_k = \zeta_k r_k + \beta^\sigma_{k-1} p^\sigma_{k-1} , \quad
     x^\sigma_{k+1} = x^\sigma_k + \gamma^\sigma_k p^\sigma_k .
 
-All terms are positive for sigma >= 0 and rho is at most 1: nothing breaks down that does not in the seed, which is the
-smallest alpha. Anything linear in x obeys the same recurrence: validation scores of every shift need the scores of the
-seed's direction only.
+All terms are positive for sigma >= 0 and rho is at most 1, so a shift breaks down only if the seed, the smallest alpha,
+does. Every linear function of x obeys the same recurrence: validation scores of all shifts need only the scores of the
+seed's direction.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from rankrls.numerics.graph import Graph, PreferenceGraph
 from rankrls.numerics.products import LaplacianProduct
 
 _PRECISION = 4.0 * EPS
-"""A smaller residual of the recurrence does not mean a smaller true one."""
+"""Relative residual of the recurrence below which the true residual need not decrease."""
 _INVARIANT = 1e-8
 
 
 class Status(StrEnum):
-    """What became of the system of one alpha."""
+    """Status of the system of one alpha."""
 
     RUNNING = "running"
     CONVERGED = "converged"
@@ -51,13 +51,13 @@ class Status(StrEnum):
 
 @dataclass(frozen=True)
 class FeatureSystem:
-    """The primal: ``A = X'LX``, coefficients are weights of features.
+    """Primal system: ``A = X'LX``; coefficients are weights of features.
 
     Attributes
     ----------
     product : LaplacianProduct
     scores : callable, optional
-        Weights (n,) to scores of the watched items.
+        Function of weights (n,) that returns the scores of the watched items.
     n_watched : int
     """
 
@@ -67,7 +67,7 @@ class FeatureSystem:
 
     @property
     def size(self) -> int:
-        """Features."""
+        """Number of features."""
         return self.product.n_features
 
     def apply(self, p: Array) -> tuple[Array, Array | None]:
@@ -77,16 +77,16 @@ class FeatureSystem:
 
 @dataclass(frozen=True)
 class KernelSystem:
-    """The dual: ``A = F K F'``, coefficients c give the items' coefficients ``a = F'c``.
+    """Dual system: ``A = F K F'``; coefficients c give the items' coefficients ``a = F'c``.
 
     Attributes
     ----------
     K : ndarray, sparse array or LinearOperator of shape (m, m)
-        Only ever multiplied.
+        Kernel matrix, used only in products.
     graph : Graph
-        Over rows of K.
+        Graph over rows of K.
     watched : ndarray of intp, matrix or LinearOperator, optional
-        Items of K whose scores come without a product of their own; or the kernel between other items and those of K.
+        Items of K whose scores need no separate product, or the kernel between other items and those of K.
     n_watched : int
     """
 
@@ -97,7 +97,7 @@ class KernelSystem:
 
     @property
     def size(self) -> int:
-        """Rows of F."""
+        """Number of rows of F."""
         return self.graph.n_rows
 
     def items(self, c: Array) -> Array:
@@ -121,20 +121,20 @@ class KernelSystem:
 
 
 System: TypeAlias = FeatureSystem | KernelSystem
-"""A positive semidefinite matrix A of ``size`` rows, known by its products, and ``n_watched`` scores beside them."""
+"""A positive semidefinite matrix A of ``size`` rows, defined by its products, which also give ``n_watched`` scores."""
 
 
 class KrylovRun:
-    """The state of a run, at its start x = 0: what :meth:`MultiShiftCG.step` moves on by one iteration.
+    """State of a run, which starts at x = 0; :meth:`MultiShiftCG.step` advances it by one iteration.
 
     Shifts are sorted inside; results are in the caller's order.
 
     Attributes
     ----------
     iteration : int
-        Iterations done.
+        Number of iterations done.
     marked : ndarray of shape (size,) or None
-        The iterate that was marked last.
+        Iterate stored by the last call of :meth:`mark`.
     """
 
     def __init__(self, system: System, right: Array, alphas: Array) -> None:
@@ -164,45 +164,45 @@ class KrylovRun:
 
     @property
     def done(self) -> bool:
-        """Whether no shift is running any more."""
+        """Whether all shifts have ended."""
         return self.active == 0
 
     @property
     def status(self) -> list[Status]:
-        """Of each alpha."""
+        """Status of each alpha."""
         return [self.status_sorted[k] for k in self._place]
 
     @property
     def iterations(self) -> Index:
-        """Iterations that each alpha's solution took."""
+        """Number of iterations for each alpha."""
         return self.iterations_sorted[self._place]
 
     @property
     def residuals(self) -> Array:
-        """Residual norm of each alpha relative to the right side, by the recurrence."""
+        """Residual norm of each alpha relative to the right-hand side, by the recurrence."""
         if self.right_norm == 0.0:
             return np.zeros(len(self._place))
         return np.asarray((self.zeta * np.sqrt(self.squared) / self.right_norm)[self._place])
 
     @property
     def running(self) -> Mask:
-        """Which alphas still move."""
+        """Mask of the alphas that are still running."""
         return np.asarray(self._place < self.active)
 
     def scores_of(self, which: Index) -> Array:
-        """Scores of the watched items under some alphas' iterates, (n_watched, len(which))."""
+        """Scores of the watched items by the iterates of the given alphas, (n_watched, len(which))."""
         return np.asarray(self.watched[0][:, self._place[which]])
 
     def mark(self, k: int) -> None:
-        """Keep the present iterate of alpha number k as ``marked``."""
+        """Store the current iterate of alpha number k as ``marked``."""
         self.marked = self.solution(k)
 
     def solution(self, k: int) -> Array:
-        """The present iterate of alpha number k, (size,)."""
+        """Current iterate of alpha number k, (size,)."""
         return self.x[:, self._place[k]].copy()
 
     def true_residual(self, alpha: float, x: Array) -> float:
-        """``||b - (A + alpha I) x|| / ||b||``, at the price of one product."""
+        """``||b - (A + alpha I) x|| / ||b||``, at the cost of one product."""
         if self.right_norm == 0.0:
             return 0.0
         return float(np.linalg.norm(self.right - self.system.apply(x)[0] - alpha * x) / self.right_norm)
@@ -212,39 +212,40 @@ class KrylovRun:
 class MultiShiftCG:
     """Solve ``(A + alpha I) x = b`` for every alpha from one Krylov space.
 
-    ``init`` starts a run, ``step`` moves it on by one iteration. From x = 0, so that alpha = 0 goes to the solution of
-    minimum norm.
+    ``init`` starts a run at x = 0, so that alpha = 0 converges to the solution of minimum norm; ``step`` advances it by
+    one iteration.
 
     Parameters
     ----------
     tol : float
-        A shift has converged, and is frozen, if the norm of its residual is at most ``tol ||b||``.
+        Relative tolerance: a shift has converged, and is frozen, if the norm of its residual is at most ``tol ||b||``.
     max_iter : int
-        At least 1.
+        Maximum number of iterations, at least 1.
 
     Notes
     -----
-    An iteration is one product with A and O(size x running shifts). In exact arithmetic each shift's iterates are
-    those of conjugate gradients of its own, there are at most rank + 1 of them, and
-    ``t <= 1/2 sqrt(kappa) ln(2 / eps)`` suffice for the error to fall by eps in the norm of the matrix (Airola et al.
-    2010, section 3.3). In floating point iterates of different runs may differ, converged solutions do not.
+    An iteration costs one product with A and O(size x running shifts). In exact arithmetic, each shift's iterates are
+    those of a separate run of conjugate gradients, there are at most rank + 1 of them, and
+    ``t <= 1/2 sqrt(kappa) ln(2 / eps)`` iterations suffice to reduce the error by a factor eps in the norm of the
+    matrix (Airola et al. 2010, section 3.3). In floating point, iterates of different runs may differ, but converged
+    solutions do not.
 
-    A run is :attr:`Status.BREAKDOWN` where a direction has no positive curvature, as rounding or an indefinite kernel
-    can make it; iterates stay as they were.
+    A run ends as :attr:`Status.BREAKDOWN` if a direction has no positive curvature, which rounding or an indefinite
+    kernel can cause; iterates stay as they were.
     """
 
     tol: float = 1e-5
     max_iter: int = 500
 
     def init(self, system: System, right: Array, alphas: Array) -> KrylovRun:
-        """Start at zero; alphas in any order, the smallest is the seed."""
+        """Start at zero. Alphas may be in any order; the smallest is the seed."""
         run = KrylovRun(system, right, alphas)
         if run.right_norm == 0.0:
             self._end(run, Status.CONVERGED, 0)
         return run
 
     def step(self, run: KrylovRun) -> KrylovRun:
-        """One iteration, in place. Nothing happens if all shifts have ended."""
+        """Perform one iteration in place, or nothing if all shifts have ended."""
         if run.done:
             return run
         q, watched = run.system.apply(run.p)
@@ -264,7 +265,7 @@ class MultiShiftCG:
         shift_gamma = gamma * rho
         _advance(run.r, zeta, shift_beta, shift_gamma, run.directions, run.x)
         if watched is not None:
-            # r_k = p_k - beta_{k-1} p_{k-1}, and so for all that is linear in them
+            # r_k = p_k - beta_{k-1} p_{k-1}, and likewise for every linear function of them
             of_r = watched if run.watched_p is None else watched - run.beta * run.watched_p
             _advance(of_r, zeta, shift_beta, shift_gamma, run.watched[1], run.watched[0])
             run.watched_p = watched
@@ -281,17 +282,17 @@ class MultiShiftCG:
         run.iteration += 1
         run.iterations_sorted[:active] = run.iteration
         small = run.zeta[:active] * np.sqrt(squared) <= max(self.tol, _PRECISION) * run.right_norm
-        # Residuals fall with alpha: those that have converged are the last ones.
+        # the larger alpha, the smaller the residual: the converged shifts are the last ones
         self._end(run, Status.CONVERGED, int(active - np.argmin(small[::-1])) if not small.all() else 0)
         if run.iteration >= self.max_iter:
             self._end(run, Status.MAX_ITER, 0)
         return run
 
     def verify(self, run: KrylovRun, k: int) -> Status:
-        """The status of alpha number k, after a look at the true residual of a solution that claims to have converged.
+        """Status of alpha number k, after a check of the true residual of a solution reported as converged.
 
-        It has stagnated if the recurrence's residual fell below the tolerance and the true one did not (by a factor
-        of ten): rounding. One product.
+        It has stagnated, because of rounding, if the recurrence's residual is below the tolerance while the true one is
+        more than ten times the tolerance. One product.
         """
         place = int(run._place[k])
         if run.status_sorted[place] is Status.CONVERGED:
@@ -317,11 +318,12 @@ def _advance(v, zeta, beta, gamma, p, x):  # type: ignore[no-untyped-def]
 
 
 def largest_eigenvalue(system: System, right: Array, products: int = 10) -> float:
-    """The largest eigenvalue of A among the directions that the right side has, from below, by a few Lanczos steps.
+    """Largest eigenvalue of A in the Krylov space of the right-hand side, from below, by a few Lanczos steps.
 
-    Conjugate gradients for alpha = 0 are Lanczos from the right side, and their step lengths make its tridiagonal
-    matrix (Golub & Van Loan, Matrix Computations, section 11.3). No solution has a part in any other direction, and a
-    start there, unlike a random one, does not depend on the order of the rows. 0 if the right side is 0.
+    Conjugate gradients for alpha = 0 are the Lanczos method started at the right-hand side, and their step lengths give
+    its tridiagonal matrix (Golub & Van Loan, Matrix Computations, section 11.3). No solution has a component outside
+    this space, and this start, unlike a random one, does not depend on the order of the rows. 0 if the right-hand side
+    is 0.
     """
     cg = MultiShiftCG(tol=_INVARIANT, max_iter=products)
     run = cg.init(system, right, np.zeros(1))
