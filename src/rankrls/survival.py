@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_memory, refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._typing import Array, Mask
 
 __all__ = ["survival_pairs"]
 
@@ -67,19 +68,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     >>> [*zip(winners.tolist(), losers.tolist())]  # item 3 was censored at 4: who lasted longer is not known
     [(3, 1), (0, 1), (2, 1), (2, 0)]
     """
-    t = vector_of("time", time, "one for each item")
-    refuse_where(
-        ~np.isfinite(t), "time", lambda row: f"time must be finite; row {row} has {t[row]}. Leave out rows without one."
-    )
-    known = vector_of("event", event, "one for each item")
-    if len(known) != len(t):
-        raise InputError(f"event has {len(known)} entries but time has {len(t)}.", parameter="event")
-    refuse_where(
-        (known != 0.0) & (known != 1.0),
-        "event",
-        lambda row: f"event must be 1 if the event was observed and 0 otherwise; row {row} has {known[row]:g}.",
-    )
-    observed = known == 1.0
+    t, observed = checked_times(time, event)
     layout = query_layout(qid, len(t))
     order = np.lexsort((~observed, t, layout.codes)).astype(np.intp)
     codes = layout.codes[order]
@@ -102,3 +91,20 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     losers = order[np.repeat(np.arange(len(t)), counts)]
     winners = order[np.repeat(first_longer, counts) + offsets]
     return winners, losers
+
+
+def checked_times(time: Any, event: Any) -> tuple[Array, Mask]:
+    """Times and whether each is that of an event; see :func:`survival_pairs`."""
+    t = vector_of("time", time, "one for each item")
+    refuse_where(
+        ~np.isfinite(t), "time", lambda row: f"time must be finite; row {row} has {t[row]}. Leave out rows without one."
+    )
+    known = vector_of("event", event, "one for each item")
+    if len(known) != len(t):
+        raise InputError(f"event has {len(known)} entries but time has {len(t)}.", parameter="event")
+    refuse_where(
+        (known != 0.0) & (known != 1.0),
+        "event",
+        lambda row: f"event must be 1 if the event was observed and 0 otherwise; row {row} has {known[row]:g}.",
+    )
+    return t, known == 1.0

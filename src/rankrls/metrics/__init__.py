@@ -4,6 +4,7 @@ from rankrls.metrics._evaluate import evaluate, preference_accuracy
 from rankrls.metrics._measure import Measure, resolve_measure
 from rankrls.metrics._runs import evaluate_run
 from rankrls.metrics._scorer import RankingScorer, make_ranking_scorer
+from rankrls.metrics._survival import time_dependent_auc, uno_concordance
 
 __all__ = [
     "Measure",
@@ -13,4 +14,6 @@ __all__ = [
     "make_ranking_scorer",
     "preference_accuracy",
     "resolve_measure",
+    "time_dependent_auc",
+    "uno_concordance",
 ]
