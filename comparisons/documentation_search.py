@@ -2,7 +2,7 @@
 
     python -m comparisons.documentation_search    # one to two minutes
 
-It needs LightGBM (``pip install 'rankrls[bench]'``). The trees see all 100 candidates and all features; their number
+It needs LightGBM (``pip install '.[bench]'``). The trees see all 100 candidates and all features; their number
 and size are chosen by three folds of the training queries. The rankers of the demo choose by leave-query-out on them.
 The unseen queries are judged once; every ranking is compared with the trees by paired tests over queries.
 Seconds are those of the processors, choosing included; the trees have one thread, so that nothing is spent on waiting.
