@@ -1,6 +1,6 @@
-r"""Weights with given signs: ``w'(X'LX + alpha I)w - 2 w'X'F't`` minimized subject to ``s_j w_j >= 0``.
+r"""Weights with given signs: minimizers of ``w'(X'LX + alpha I)w - 2 w'X'F't`` subject to ``s_j w_j >= 0``.
 
-Weights with ``s_j = 0`` are free and eliminated first: with f the free and c the constrained features,
+Weights with ``s_j = 0`` are free, and are eliminated first: with f the free and c the constrained features,
 ``w_f = A_ff^-1 (b_f - A_fc w_c)`` leaves a problem in ``A_cc - A_cf A_ff^-1 A_fc = R'R`` and
 ``b_c - A_cf A_ff^-1 b_f``: nonnegative least squares in R (Lawson & Hanson, Solving least squares problems, 1974,
 chapter 23).
@@ -19,29 +19,29 @@ from rankrls.numerics.smoother import Equations
 
 Signs = NDArray[np.int8]
 _OFF = 1e-12
-"""By how much held-out scores may be off, relative to the products of items' and weights' lengths."""
+"""Error bound of held-out scores, relative to the product of the lengths of item and weights."""
 
 
 def signed_path(equations: Equations, alphas: Array, signs: Signs) -> Array:
-    """Weights of every alpha under constraints on their signs, (alphas, n, targets); exactly 0 where one holds.
+    """Weights for every alpha under sign constraints, (alphas, n, targets); exactly 0 where a constraint is active.
 
     Parameters
     ----------
     equations : Equations
     alphas : ndarray
-        An alpha that is lost in rounding, with features that depend on each other, is raised until weights are
-        determined.
+        Regularization values. If features are linearly dependent, an alpha that is lost in rounding is raised until the
+        weights are determined.
     signs : ndarray of shape (n,)
         1 for a weight that must not be negative, -1 for one that must not be positive, 0 for a free one.
 
     Notes
     -----
-    O(n^3) for each alpha.
+    O(n^3) per alpha.
     """
     out = np.empty((len(alphas), *equations.right.shape))
     for k, alpha in enumerate(alphas.tolist()):
         diagonal = equations.gram.diagonal() + alpha
-        # in units in which every feature has the same spread and every constrained weight is to be positive
+        # in units where all features have the same spread and all constrained weights must not be negative
         units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(len(diagonal)), where=diagonal > 0.0)
         units = np.where(signs < 0, -units, units)
         A = equations.gram * units * units[:, None]
@@ -56,7 +56,7 @@ def _solve(A: Array, B: Array, bounded: Mask) -> Array:
         try:
             lifted = A + ridge * np.eye(len(A))
             order = np.concatenate((np.flatnonzero(~bounded), np.flatnonzero(bounded)))
-            # the factor's last block is that of the Schur complement: free weights come first
+            # free weights come first, so the last block of the factor is that of the Schur complement
             R = linalg.cholesky(lifted[np.ix_(order, order)], check_finite=False)
         except linalg.LinAlgError:
             continue
@@ -64,7 +64,7 @@ def _solve(A: Array, B: Array, bounded: Mask) -> Array:
             break
     else:
         raise FloatingPointError("X'LX is not finite: scale the features.")
-    from scipy.optimize import nnls  # slow to import, and seldom needed
+    from scipy.optimize import nnls  # slow to import and rarely needed
 
     target = linalg.solve_triangular(R, B[order], trans=1, check_finite=False)
     x = np.zeros_like(B)
@@ -74,7 +74,7 @@ def _solve(A: Array, B: Array, bounded: Mask) -> Array:
         if free < len(A):
             own = nnls(R[free:, free:], target[free:, k], maxiter=30 * len(A))[0]
             own = _solved_again(R[free:, free:], target[free:, k], own)
-        # a feature without a right side gets what rounding leaves; a constrained weight is exactly 0
+        # where the right-hand side is 0, x contains rounding errors; a constrained weight is exactly 0
         own[own <= 1e3 * np.finfo(np.float64).eps * own.max(initial=0.0)] = 0.0
         rest = target[:free, k] - R[:free, free:] @ own
         x[order, k] = np.concatenate((linalg.solve_triangular(R[:free, :free], rest, check_finite=False), own))
@@ -82,7 +82,7 @@ def _solve(A: Array, B: Array, bounded: Mask) -> Array:
 
 
 def _solved_again(R: Array, target: Array, x: Array) -> Array:
-    """The minimum over the positive entries of x: nnls may leave old values in columns that have no part in it."""
+    """Minimizer over the positive entries of x, because nnls may leave old values in columns it has dropped."""
     while (x > 0.0).any():
         on = np.flatnonzero(x > 0.0)
         Q, T = linalg.qr(R[:, on], mode="economic", check_finite=False)
@@ -103,10 +103,10 @@ def hold_out_signed(
     units: Index | None = None,
     means: bool = False,
 ) -> Array:
-    """Scores of each unit of a part by the model of all other units, under constraints; as of ``hold_out``.
+    """Scores of each unit of a part by the sign-constrained model of all other units; see ``hold_out``.
 
-    Without the rows U the normal equations are less by theirs, since no pair is in two queries: the constrained problem
-    is solved again on what is left. O(u n^2 + alphas n^3) for a unit of u rows.
+    No pair spans two queries, so the normal equations without a unit are those of all data minus those of the unit. The
+    constrained problem is solved again for them. O(u n^2 + alphas n^3) for a unit of u rows.
     """
     bounds = np.arange(len(graph.starts)) if units is None else np.asarray(units)
     deviations, centres = graph.read(X)

@@ -1,16 +1,16 @@
-r"""Leave-pair-out without refitting: each pair of items of a query held out in its turn.
+r"""Leave-pair-out without refitting: each pair of items of a query is held out in turn.
 
-With tied pairs included the graph of one ranking is a multiple of centring, so the model is ridge regression with an
-unpenalized intercept. In the coordinates ``z = sqrt(w) y`` its smoother is
+If tied pairs are included, the graph of one ranking is a multiple of the centring matrix, so the model is ridge
+regression with an unpenalized intercept. In the coordinates ``z = sqrt(w) y``, its smoother is
 
 .. math:: H = Z \, \mathrm{diag}(1 / (\lambda + \alpha)) \, Z' + u u' , \qquad u = \sqrt{w / S} .
 
-Without the items U = {i, j} the errors solve the 2 x 2 system ``(I - H)_UU e = (z - H z)_U`` (Pahikkala, Airola,
+Without the items U = {i, j}, the errors solve the 2 x 2 system ``(I - H)_UU e = (z - H z)_U`` (Pahikkala, Airola,
 Boberg, Salakoski 2008, "Exact and efficient leave-pair-out cross-validation for ranking RLS"), and the held-out
 difference of scores is ``(y_i - e_i / sqrt(w_i)) - (y_j - e_j / sqrt(w_j))``. The graph of the other m - 2 items has
-other weights, which stand for another alpha (:func:`pair_alphas`). Several queries with balance "examples" have an
-intercept each; from a query of two items nothing is left that its intercept could explain, so that u is 0 there. It is
-0 everywhere for plain regression (``regression_weight=1``), which has no intercept.
+different weights, which are equivalent to a different alpha (:func:`pair_alphas`). With several queries and balance
+"examples", each query has an intercept; a query of two items leaves nothing for its intercept to explain, so u is 0
+there. For plain regression (``regression_weight=1``), which has no intercept, u is 0 everywhere.
 """
 
 from __future__ import annotations
@@ -30,22 +30,22 @@ from rankrls.numerics.smoother import DualSmoother, Smoother
 _ROWS = 128
 _TIED = 128.0 * EPS
 _CANCELLED = 8.0 * EPS
-"""Rounding of ``1 - H_ii`` where it is a difference."""
+"""Rounding error of ``1 - H_ii`` where it is computed as a difference."""
 
 
 def unsupported_reason(graph: LabelledGraph, *, balance: str, weighted: bool) -> str | None:
-    """Why pairs cannot be held out without refitting, as the end of a sentence; None if they can."""
+    """Reason why pairs cannot be held out without refitting, as the end of a sentence; None if they can."""
     if _is_regression(graph):
         return None
     if graph.excludes_ties:
         return "ties='exclude' makes the graph depend on which labels are left"
     if graph.e3:
-        return "regression_weight between 0 and 1 ties the mean of a query to how many items are left of it"
+        return "regression_weight between 0 and 1 makes the mean of a query depend on how many of its items are left"
     several = len(graph.starts) > 2
     if several and balance != "examples":
-        return f"with several queries and balance={balance!r} a pair changes its query's weight among the others"
+        return f"with several queries and balance={balance!r} a pair changes the weight of its query among the others"
     if weighted and balance != "examples":
-        return f"with sample_weight and balance={balance!r} every pair changes the graph's scale by another factor"
+        return f"with sample_weight and balance={balance!r} every pair changes the scale of the graph by its own factor"
     left = np.diff(graph.starts) - 1
     if left.sum() - left.max(initial=0) < 1 and left.max(initial=0) < 3:
         return "fewer than four items leave nothing comparable"
@@ -53,7 +53,7 @@ def unsupported_reason(graph: LabelledGraph, *, balance: str, weighted: bool) ->
 
 
 def pair_alphas(graph: LabelledGraph, alphas: Array, balance: str) -> Array:
-    """What stands for each alpha: it is relative to ``rho S`` of the graph of m - 2 items, ours to that of m."""
+    """Alphas that, with ``rho S`` of the graph of m items, are equivalent to the given ones with that of m - 2."""
     if _is_regression(graph):
         return alphas
     m = graph.n_rows
@@ -69,31 +69,31 @@ def _is_regression(graph: LabelledGraph) -> bool:
 def leave_pair_out(
     smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, balance: str = "examples"
 ) -> tuple[Array, Array]:
-    """Concordance of all pairs of different labels inside queries, each pair left out in its turn.
+    """Concordance of all pairs of different labels inside queries, with each pair left out in turn.
 
     Parameters
     ----------
     smoother : Smoother
-        Of the graph and X.
+        Smoother of the graph and X.
     graph : LabelledGraph
-        For which :func:`why_not_pairs` has no reason.
+        Graph for which :func:`unsupported_reason` returns None.
     X : as for ``hold_out``
     alphas : ndarray
-        Positive.
+        Positive regularization values.
     balance : str
-        That of the graph.
+        Balance of the graph.
 
     Returns
     -------
     score : ndarray of shape (alphas,)
-        Pairs ordered as their labels are, plus half of those that are scored equal, over all pairs; a pair weighs the
-        product of its items' weights. NaN if there is no pair.
+        Share of the pairs that are scored in the order of their labels, plus half the share of tied scores; a pair has
+        the product of its items' weights. NaN if there are no pairs.
     standard_error : ndarray of shape (alphas,)
-        Of the projection of the U-statistic on its items (Hoeffding 1948).
+        Standard error from the projection of the U-statistic onto its items (Hoeffding 1948).
 
     Notes
     -----
-    O(m^2 k) for each alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m.
+    O(m^2 k) per alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m.
     """
     plan = _Plan.of(smoother, graph, X)
     w = graph.weights
@@ -114,9 +114,9 @@ def leave_pair_out(
 def concordance_of_targets(
     smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, balance: str = "examples"
 ) -> Array:
-    """What :func:`leave_pair_out` gives as score, for each target of the graph by itself: (targets, alphas).
+    """Score of :func:`leave_pair_out` for each target of the graph separately, (targets, alphas).
 
-    Targets share all but a few operations for each pair.
+    Targets share all but a few operations per pair.
     """
     w = graph.weights
     starts = graph.starts
@@ -139,9 +139,9 @@ def concordance_of_targets(
 def held_out_margins(
     smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, i: Index, j: Index, balance: str = "examples"
 ) -> Array:
-    """Scores of items ``i`` (rows of X) less those of ``j`` by the model without the two, (pairs, alphas); 0 for ties.
+    """Scores of items ``i`` (rows of X) minus those of ``j`` by the model without both, (pairs, alphas); 0 for ties.
 
-    The two items lie in one query. O(k) for a pair and alpha.
+    Both items must be in the same query. O(k) per pair and alpha.
     """
     plan = _Plan.of(smoother, graph, X)
     place = np.empty(int(graph.rows.max()) + 1, dtype=np.intp)
@@ -161,7 +161,7 @@ def held_out_margins(
 
 @dataclass(frozen=True)
 class _Plan:
-    """What all alphas share. ``I - H`` off its diagonal is ``sign W W' - taken u u'``."""
+    """Quantities shared by all alphas. Off its diagonal, ``I - H`` is ``sign W W' - taken u u'``."""
 
     smoother: Smoother
     graph: LabelledGraph
@@ -169,7 +169,7 @@ class _Plan:
     y: Array  # centred, (m, targets)
     u: Array
     scale: Array  # 1 / sqrt(w)
-    first_equal: Index  # rows of the query before those of the row's own label
+    first_equal: Index  # number of rows of the query before the first with the row's label
     sign: float
     taken: float
 
@@ -187,7 +187,7 @@ class _Plan:
         u = np.sqrt(w * np.repeat(free / group_sums(w, graph.starts), lengths))
         if isinstance(s, DualSmoother):
             check_semidefinite(s.values)
-            # If F's null space is that of K too, its eigenvectors are those of the intercepts, which are left out.
+            # If F alone has a null space, its eigenvectors are those of the intercepts, which are left out.
             alone = np.count_nonzero(s.values == 0.0) == len(lengths) and bool(free.all())
             Z = _without_means(s.directions[:, s.values != 0.0], u, graph.starts) if alone else s.directions
             return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, 1.0, 0.0 if alone else 1.0)
@@ -197,12 +197,12 @@ class _Plan:
 
     @property
     def tie(self) -> tuple[float, float]:
-        """Leads of less are rounding: times the product of two diagonal entries of ``I - H``, and times their sum."""
+        """Error bound of a lead: factors of the product and of the sum of two diagonal entries of ``I - H``."""
         most = float(np.abs(self.y).max(initial=0.0))
         return _TIED * most, _CANCELLED * most * (self.sign < 0.0)
 
     def solved(self, alpha: float) -> tuple[Array, Array, Array, Array]:
-        """Two matrices whose product is ``I - H`` off its diagonal, its diagonal, and ``z - H z``."""
+        """Matrices A and B with ``AB'`` equal to ``I - H`` off the diagonal, that diagonal, and ``z - H z``."""
         s = self.smoother
         z = self.y / self.scale[:, None]
         if self.sign > 0.0:
@@ -218,7 +218,7 @@ class _Plan:
         return left, np.column_stack((W, self.u)), diagonal, rest
 
     def comparable_weight(self) -> Array:
-        """Weight of each item's pairs with items of its query that have other labels."""
+        """Weight of each item's pairs with items of its query that have different labels."""
         w = self.graph.weights
         starts = self.graph.starts
         lengths = self.graph.lengths
@@ -245,9 +245,9 @@ class _Plan:
 
 
 def _without_means(V: Array, u: Array, starts: Index) -> Array:
-    """Eigenvectors made orthogonal to the intercepts again: they turn into those where an eigenvalue is next to 0.
+    """Eigenvectors made orthogonal to the intercepts again, with which they mix if their eigenvalue is close to 0.
 
-    The last ones, of the largest eigenvalues, are turned least.
+    The last ones, those of the largest eigenvalues, change least.
     """
     means = np.add.reduceat(u[:, None] * V, starts[:-1], axis=0)
     V = V - u[:, None] * np.repeat(means, np.diff(starts), axis=0)
@@ -256,10 +256,10 @@ def _without_means(V: Array, u: Array, starts: Index) -> Array:
 
 @compiled
 def _lead(gap, own, other, cross, ri, rj, si, sj):  # type: ignore[no-untyped-def]
-    """The held-out lead of item i over j times the determinant of their 2 x 2 system, and that determinant.
+    """Held-out lead of item i over j times the determinant of their 2 x 2 system, and that determinant.
 
-    ``own``, ``other`` and ``cross`` are the entries of ``(I - H)_UU``, r the rest ``z - H z`` and ``s = 1 / sqrt(w)``.
-    A determinant below 0 is rounding at leverage 1.
+    ``own``, ``other`` and ``cross`` are the entries of ``(I - H)_UU``, r is ``z - H z``, and ``s = 1 / sqrt(w)``.
+    A negative determinant is a rounding error at leverage 1.
     """
     det = own * other - cross * cross
     lead = gap * det - (other * ri - cross * rj) * si + (own * rj - cross * ri) * sj
@@ -273,9 +273,9 @@ def _edge(own, other, tie):  # type: ignore[no-untyped-def]
 
 @compiled
 def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums):  # type: ignore[no-untyped-def]
-    """Compare each row of a block with all rows of its query that have lower labels; no division.
+    """Compare each row of a block with all rows of its query that have lower labels, without divisions.
 
-    The block becomes what each row wins, and the losses of the columns are added to their sums.
+    The block is overwritten by the wins of its rows, whose weights are also added to the sums of the columns.
     """
     for r in range(np.uint64(block.shape[0])):
         i = np.uint64(first) + r
@@ -297,7 +297,7 @@ def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums): 
 
 @compiled
 def _weigh_targets(starts, y, w, total):  # type: ignore[no-untyped-def]
-    """Weight of the pairs of different labels inside queries, for every target."""
+    """Weight of the pairs of different labels inside queries, added to the total of each target."""
     for q in range(len(starts) - 1):
         for i in range(starts[q], starts[q + 1]):
             for j in range(starts[q], i):
@@ -309,7 +309,7 @@ def _weigh_targets(starts, y, w, total):  # type: ignore[no-untyped-def]
 def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won):  # type: ignore[no-untyped-def]
     """Compare each row of a block with all rows of its query before it, for every target (columns of y and rest).
 
-    Adds the weight of the pairs that are right less that of the pairs that are wrong.
+    The weight of correctly ordered pairs minus that of wrongly ordered pairs is added to ``won``.
     """
     for r in range(block.shape[0]):
         i = first + r
@@ -339,7 +339,7 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
 
 @compiled
 def _margins(i, j, cross, y, diagonal, rest, scale, tie, out):  # type: ignore[no-untyped-def]
-    """Held-out differences of scores of some pairs; exactly 0 for a tie."""
+    """Held-out score differences of the given pairs; exactly 0 for ties."""
     for e in range(len(i)):
         a = i[e]
         b = j[e]

@@ -1,12 +1,12 @@
-r"""How sure a least-squares ranking is: the Gaussian posterior of score differences.
+r"""Uncertainty of a least-squares ranking: the Gaussian posterior of score differences.
 
-``||F (y - f)||^2 + alpha ||f||^2``, divided by ``2 s^2``, is minus the logarithm of a posterior density: that of
-``F y`` with independent noise of variance ``s^2``, and of f with the prior covariance ``(s^2 / alpha) K``. In the
+Divided by ``2 s^2``, ``||F (y - f)||^2 + alpha ||f||^2`` is the negative logarithm of a posterior density of f, up to a
+constant: ``F y`` has independent noise of variance ``s^2``, and f the prior covariance ``(s^2 / alpha) K``. In the
 primal
 
 .. math:: \mathrm{var}(f_a - f_b) = s^2 \, d' (X'LX + \alpha I)^{-1} d , \qquad d = x_a - x_b ,
 
-and in the dual, with ``k_d`` the kernel between the training items and a less that between them and b,
+and in the dual, with ``k_d`` the kernel between the training items and a minus that between them and b,
 
 .. math::
 
@@ -30,16 +30,16 @@ from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What the data say about the noise and about alpha.
+    """Evidence of the data about the noise and about alpha.
 
     Attributes
     ----------
     values : ndarray
-        Eigenvalues of ``X'LX`` or ``FKF'``; those that are missing are 0.
+        Eigenvalues of ``X'LX`` or ``FKF'``; missing ones are 0.
     shares : ndarray
-        Squared size of the target along each eigenvector (of ``FKF'``, in either form).
+        Squared component of the target along each eigenvector (of ``FKF'``, in primal and dual).
     rest : float
-        Squared size of the target outside of them.
+        Squared length of the target outside their span.
     observations : int
     """
 
@@ -50,7 +50,7 @@ class Evidence:
 
     @classmethod
     def of(cls, smoother: Smoother, graph: Graph) -> Evidence:
-        """From a decomposed problem."""
+        """Evidence of a decomposed problem."""
         values = np.maximum(smoother.values, 0.0)
         squares = smoother.right[:, 0] ** 2
         if isinstance(smoother, DualSmoother):
@@ -65,17 +65,17 @@ class Evidence:
         return float(self.rest + self.shares @ (alpha / (self.values + alpha)))
 
     def degrees_of_freedom(self, alpha: float) -> float:
-        """The trace of the smoother: what of the observations the model uses up."""
+        """Trace of the smoother: the number of observations that the model uses up."""
         return float(np.sum(self.values / (self.values + alpha)))
 
     def log_density(self, alpha: float) -> float:
-        """Logarithm of the marginal density of ``F y``, at its best ``s^2``, up to a constant."""
+        """Logarithm of the marginal density of ``F y`` at the optimal ``s^2``, up to a constant."""
         objective = max(self.objective(alpha), np.finfo(np.float64).tiny)
         return float(-0.5 * (self.observations * np.log(objective) + np.log1p(self.values / alpha).sum()))
 
     def best_alpha(self) -> float:
-        """The alpha of the largest marginal density, between 1e-9 and 1e6 of the largest eigenvalue. O(n) a value."""
-        from scipy.optimize import minimize_scalar  # seldom needed, and slow to import
+        """Alpha of the largest marginal density, from 1e-9 to 1e6 times the largest eigenvalue. O(n) per evaluation."""
+        from scipy.optimize import minimize_scalar  # slow to import and rarely needed
 
         top = float(self.values.max(initial=0.0))
         if not top > 0.0:
@@ -91,7 +91,7 @@ class Evidence:
 
 
 def feature_differences(smoother: Smoother, alpha: float, D: Array) -> tuple[Array, Array]:
-    """Means and variances of score differences, from the differences (pairs, n) of the features that are weighed."""
+    """Means and variances of score differences, from the differences (pairs, n) of the weighted features."""
     mean = D @ smoother.path(np.array([alpha]))[0, :, 0]
     return mean, _squares((D @ smoother.directions) * np.sqrt(_inverse(smoother, alpha)))
 
@@ -106,14 +106,14 @@ def kernel_differences(
     smoother : DualSmoother or ItemSmoother
     alpha : float
     across : ndarray of shape (pairs, training items)
-        ``k_d``, the kernel between a and the training items less that between b and them.
+        ``k_d``, the kernel between a and the training items minus that between b and them.
     own : ndarray of shape (pairs,)
         ``k(d, d)``.
     """
     inverse = np.sqrt(_inverse(smoother, alpha))
     mean = across @ smoother.path(np.array([alpha]))[0, :, 0]
     if isinstance(smoother, ItemSmoother):
-        # in features of which the kernel is the inner product; of a new item they hold what lies in their span
+        # features whose inner product is the kernel; for a new item, those of its projection onto their span
         features = across @ (smoother.basis / np.sqrt(np.einsum("ij,ij->j", smoother.features, smoother.features)))
         known = _squares((features @ smoother.directions) * inverse)
         return mean, np.maximum(known + (own - _squares(features)) / alpha, 0.0)

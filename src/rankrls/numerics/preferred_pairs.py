@@ -1,13 +1,13 @@
-r"""Preferences between items that are held out together, with every preference that one of them is in.
+r"""Hold-out of items: preferences between them, predicted without every preference that involves one of them.
 
-A fold of items is refitted, with one decomposition for all alphas. Pairs of items need none: with features Z of the
+A fold of items is refitted, with one decomposition for all alphas. Pairs of items need no refit. With features Z of the
 items, L the Laplacian of the preferences and r the net strength that each item won, the model of all items is ``A v =
-Z'r``, ``A = Z'LZ + alpha I``. Without the items U = {i, j} the Laplacian is ``L - E_U``, E_U that of the preferences at
-i or at j, and
+Z'r``, ``A = Z'LZ + alpha I``. Without the items U = {i, j} the Laplacian is ``L - E_U``, where E_U is that of the
+preferences at i or j, and
 
 .. math:: (A - Z' E_U Z) \, v_U = Z' r_U .
 
-With ``A = R'R`` and ``P = Z R^{-1}`` the matrix is ``I - P' E_U P``, whose eigenvalues lie close to 1 but for a few,
+With ``A = R'R`` and ``P = Z R^{-1}`` the matrix is ``I - P' E_U P``. All but a few of its eigenvalues are close to 1,
 since each other item loses two of its many preferences: conjugate gradients, for many pairs at once, need few steps.
 """
 
@@ -35,7 +35,7 @@ _ROUNDED = 64.0 * EPS
 
 
 def kernel_features(K: Array) -> Array:
-    """Features of the items in which the functions of a kernel are linear with the same penalty, but for constants."""
+    """Features of the items in which the functions of a kernel are linear with the same penalty, up to constants."""
     K = K - K.mean(axis=0)
     K -= K.mean(axis=1)[:, None]
     values, vectors = symmetric_eigen(K, len(K))
@@ -56,7 +56,7 @@ def feature_rounding(Z: Matrix) -> tuple[Array, Array]:
 
 
 def kernel_rounding(Z: Array) -> tuple[Array, Array]:
-    """The same for :func:`kernel_features`, whose rounding is that of the kernel's largest eigenvalue."""
+    """Sizes and units for :func:`kernel_features`, whose rounding depends on the kernel's largest eigenvalue."""
     values = squared_lengths(Z, axis=0)
     top = float(values.max(initial=0.0))
     return np.full(len(Z), 0.25 * np.sqrt(top)), np.sqrt(top / values)
@@ -69,24 +69,24 @@ def hold_out_items(
     weights: Callable[[Equations], Array],
     rounding: tuple[Array, Array],
 ) -> list[Array]:
-    """Margins of preferences by a model that is fitted to others, for each fold, (preferences, alphas); 0 for ties.
+    """Margins of preferences by a model fitted to other preferences, for each fold, (preferences, alphas); 0 for ties.
 
     Parameters
     ----------
     Z : ndarray or csr_array of shape (items, d)
-        Features in which the model is linear, offsets taken off.
+        Features in which the model is linear, with offsets removed.
     graph : PreferenceGraph
-        Each preference a group by itself.
+        Graph in which each preference is its own group.
     folds : sequence of (ndarray of int, ndarray of int)
-        Numbers of the preferences that are fitted, and of those whose margins are found.
+        Numbers of the fitted preferences, and of those whose margins are returned.
     weights : callable
-        Weights (d, alphas) of the fitted model, from its equations.
+        Function of the equations that returns the weights (d, alphas) of the fitted model.
     rounding : (ndarray of shape (items,), ndarray of shape (d,))
         Sizes s and units u: a margin is a tie if it is within rounding of ``(s_i + s_j) ||u w||``.
 
     Notes
     -----
-    O(items d^2 + preferences d) and a decomposition for each fold. Folds are spread over threads.
+    O(items d^2 + preferences d) plus one decomposition per fold. Folds are spread over threads.
     """
     sizes, units = rounding
 
@@ -107,26 +107,26 @@ def hold_out_items(
 
 
 def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i: Index, j: Index) -> Array:
-    """Scores of items ``i`` less those of ``j`` by the model without the two, (pairs, alphas); 0 for ties.
+    """Scores of items ``i`` minus those of ``j`` by the model without both, (pairs, alphas); 0 for ties.
 
     Parameters
     ----------
     Z : ndarray of shape (items, d)
-        Features in which the model is linear with the penalty ``alpha ||v||^2``, offsets taken off.
+        Features in which the model is linear with the penalty ``alpha ||v||^2``, with offsets removed.
     graph : PreferenceGraph
     alphas : ndarray
-        Positive.
+        Positive regularization values.
     i, j : ndarray of shape (pairs,), intp
         Pairs with a preference in the graph.
 
     Raises
     ------
     InputError
-        If a pair leaves no preference to fit.
+        If no preference is left to fit without a pair.
 
     Notes
     -----
-    O(items d) for each pair, alpha and step, some ten of them; items x items numbers for the preferences.
+    O(items d) per pair, alpha and step, of which about ten are needed; memory for items x items numbers.
     """
     m = graph.n_items
     known = np.bincount(np.concatenate((graph.winners, graph.losers)), minlength=m)
@@ -163,7 +163,7 @@ def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
     at_j = W[:, j]
 
     def removed(F: Array, which: Index) -> Array:
-        """``E_U F``, a column for each of some pairs."""
+        """``E_U F``, one column for each of the given pairs."""
         own = np.arange(len(which))
         of_i = at_i[:, which]
         of_j = at_j[:, which]
@@ -194,7 +194,7 @@ def _margins(P: Array, W: Array, won: Array, i: Index, j: Index) -> Array:
         p[:, left] = rest[:, left] + new / square[left] * p[:, left]
         square[left] = new
         left = left[new > goal[left]]
-    for c in left:  # next to nothing was left to fit
+    for c in left:  # almost nothing is left to fit
         whole = np.eye(len(b)) - P.T @ removed(P, np.full(P.shape[1], c))
         u[:, c] = np.linalg.solve(whole, b[:, c])
     found = np.einsum("cd,dc->c", P[i] - P[j], u)

@@ -1,11 +1,11 @@
 r"""``X'L(Xp)`` without forming L (Airola, Pahikkala, Salakoski 2010, equation 8).
 
-L is a diagonal plus multiples of means over classes and queries, so that with M, Q the mean rows of X over them
+L is a diagonal plus multiples of means over classes and queries. With M and Q the mean rows of X over them,
 
 .. math:: X'LX p = X' \mathrm{diag}(w e_1) f + M' \mathrm{diag}((e_2 - e_1) S_c) M p + \dots , \qquad f = X p .
 
-If mean rows hold few entries beside X that is one pass over X: a row's score is known and its contribution added while
-the row is in the cache. Otherwise there are two passes, with L f between them.
+If the mean rows have few entries compared with X, one pass over X suffices: the score of a row is computed and its
+contribution added while the row is in the cache. Otherwise there are two passes, with L f between them.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import averaging, group_means
 
 _FEW = 0.3
-"""Mean rows that hold less than this share of the entries of X are few."""
+"""Share of the entries of X below which the mean rows allow the product in one pass."""
 _CACHE = 1 << 18
-"""Bytes between rows that are read one after the other, if they are to come from the cache."""
+"""Largest typical distance in bytes of rows read one after the other, if they are to come from the cache."""
 _FEW_GROUPS = 16
-"""Up to so many groups have their mean rows made dense: a sparse product takes the memory of all their rows."""
+"""Largest number of groups whose mean rows are computed densely: a sparse product needs memory for all their rows."""
 
 
 class RowProducts:
-    """Products with some rows of X and with their transpose: dense (float32 or float64) or CSR, on all threads."""
+    """Products with the given rows of X, dense (float32 or float64) or CSR, and their transpose, on all threads."""
 
     def __init__(self, X: Matrix, rows: Index) -> None:
         self.X = X
@@ -44,7 +44,7 @@ class RowProducts:
 
     @cached_property
     def runs(self) -> list[tuple[int, int]]:
-        """Runs of the rows: of sparse X as many as there are threads, each with as many stored entries."""
+        """Runs of the rows; for sparse X at most one per thread, with equally many stored entries."""
         if self.sparse:
             ends = np.cumsum(np.diff(self.parts[2])[self.rows], dtype=np.intp)
             work = int(ends[-1]) if len(ends) else 0
@@ -88,17 +88,17 @@ class RowProducts:
 
 
 class LaplacianProduct:
-    """The n x n matrix ``X'LX``, known by its products ``product @ p``.
+    """The n x n matrix ``X'LX``, available through its products ``product @ p``.
 
     Parameters
     ----------
     X : ndarray or csr_array
     graph : LabelledGraph or PreferenceGraph
-        Over rows of X, or over its items.
+        Graph over rows of X, which are the items of preferences.
 
     Notes
     -----
-    O(stored entries of X) a product; of preferences, O(preferences) beside it. X is not copied.
+    O(stored entries of X) per product, plus O(preferences) for preferences. X is not copied.
     """
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
@@ -131,7 +131,7 @@ class LaplacianProduct:
 
 
 def _compared(graph: PreferenceGraph) -> tuple[Index, PreferenceGraph]:
-    """Items that have preferences, and the graph over these items alone."""
+    """Items with preferences, and the graph over these items alone."""
     compared = np.zeros(graph.n_items, dtype=bool)
     compared[graph.winners] = True
     compared[graph.losers] = True
@@ -143,10 +143,10 @@ def _compared(graph: PreferenceGraph) -> tuple[Index, PreferenceGraph]:
 
 
 class _OnePass:
-    """The product of CSR rows as a diagonal and mean rows; columns stored everywhere are moved to around zero."""
+    """Product with CSR rows from a diagonal and mean rows; columns stored in every row are shifted towards zero."""
 
     def __init__(self, X: Matrix, graph: LabelledGraph) -> None:
-        # rows of a class in the order in which they stand in X
+        # rows of a class in their order in X
         order = np.lexsort((graph.rows, np.repeat(np.arange(len(graph.class_lengths)), graph.class_lengths)))
         rows = np.ascontiguousarray(graph.rows[order])
         self.rows = RowProducts(X, rows)
@@ -159,7 +159,7 @@ class _OnePass:
             self.columns, self.shift = offset_columns(X)
         gap = float(np.median(np.abs(np.diff(rows)))) if len(rows) > 1 else 0.0
         near = gap * X.nnz * 12.0 < _CACHE * max(X.shape[0], 1) or X.nnz < 1 << 18
-        # mean rows have at least as many entries as a row of X: too many are seen before they are made
+        # mean rows have at least as many entries as a row of X: too many are noticed before they are computed
         entries = sum(len(change) for _, change in levels) * (X.nnz // max(1, X.shape[0]))
         self.means: list[tuple[Matrix, Array, Index]] = []
         self.pays = near and entries <= _FEW * X.nnz
@@ -192,7 +192,7 @@ class _OnePass:
 
 
 def sparse_equations(graph: Graph, X: Matrix) -> tuple[Array, Array]:
-    """``X'LX`` and ``X'F't`` of sparse rows, by sparse products with L's diagonal and its means."""
+    """``X'LX`` and ``X'F't`` for sparse rows, from sparse products with the diagonal and the means of L."""
     if isinstance(graph, PreferenceGraph):
         X = shift_columns(X, *offset_columns(X))
         return (X.T @ (graph.matrix @ X)).toarray(), np.asarray(X.T @ graph.transposed(graph.target))
@@ -209,7 +209,7 @@ def sparse_equations(graph: Graph, X: Matrix) -> tuple[Array, Array]:
 
 @compiled
 def _dot(data, indices, indptr, rows, p, out):  # type: ignore[no-untyped-def]
-    """``X p`` of some CSR rows."""
+    """``X p`` for the given CSR rows."""
     one = np.uint64(1)
     for r in range(len(rows)):
         i = np.uint64(rows[r])
@@ -221,7 +221,7 @@ def _dot(data, indices, indptr, rows, p, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _add(data, indices, indptr, rows, z, out):  # type: ignore[no-untyped-def]
-    """``X'z`` of some CSR rows, added to ``out``."""
+    """``X'z`` for the given CSR rows, added to ``out``."""
     one = np.uint64(1)
     for r in range(len(rows)):
         i = np.uint64(rows[r])
