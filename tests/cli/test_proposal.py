@@ -73,3 +73,24 @@ def test_a_column_that_the_user_named_is_not_replaced(table, rankrls):
     result = rankrls("fit", "shop.csv", "--label", "grad", "-m", "m.rankrls")
     assert "'grade'" in result.err
     assert "--label grade" not in result.err
+
+
+@pytest.mark.parametrize("path", ["patients.csv", "patients.parquet"])
+@pytest.mark.parametrize(("time", "event", "kind"), [("days", "died", bool), ("OS.time", "OS status", int)])
+def test_censored_times_are_proposed_as_such(rankrls, tmp_path, monkeypatch, path, time, event, kind):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    age = rng.normal(60.0, 9.0, 40).round(2)
+    times = rng.exponential(10.0, 40).round(2)
+    frame = pd.DataFrame({"patient_id": [f"p{k}" for k in range(40)], "age": age, "smoker": rng.integers(0, 2, 40)})
+    frame = frame.assign(**{event: rng.integers(0, 2, 40).astype(kind), time: times})
+    frame.to_parquet(path) if path.endswith(".parquet") else frame.to_csv(path, index=False)
+    call = proposed(rankrls("fit", path))
+    assert call[2:6] == ["--label", time, "--event", event]
+    assert "--qid" not in call
+    assert rankrls(*call).status == 0
+    model = load("patients.rankrls")
+    assert {*model.feature_names_in_} >= {"age", "smoker"}
+    assert not {*model.feature_names_in_} & {time, event}
+    frame.assign(query="q").to_parquet("other.parquet")  # a query says that it is something else
+    assert "--event" not in proposed(rankrls("fit", "other.parquet"))

@@ -20,6 +20,22 @@ _NAMES = {
     "id": ("docid", "doc_id", "item_id", "product_id", "sku", "asin", "document", "item", "product", "url", "id"),
 }
 """What columns of a role are often called, the surest name first."""
+_TIMES = ("time", "days", "months", "years", "duration", "survival", "futime", "followup", "lenfol", "os", "pfs")
+_EVENTS = (
+    "event",
+    "status",
+    "died",
+    "dead",
+    "death",
+    "relapse",
+    "recurrence",
+    "failure",
+    "observed",
+    "fustat",
+    "fstat",
+)
+"""What columns of censored times and of their events are often called."""
+_TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
 _MOST_GRADES = 10
 
 
@@ -60,6 +76,13 @@ def _missing_options(options: Options) -> list[str]:
     }
     added: list[str] = []
     roles = {role: getattr(options, role) for role in _NAMES if getattr(options, role) is not None}
+    if not roles and not any(_called([*cells], _NAMES[role]) for role in ("label", "qid")):
+        time = _called([*numbers], _TIMES)
+        event = _called([name for name in cells if {str(cell).lower() for cell in cells[name]} <= _TRUTHS], _EVENTS)
+        if time is not None and event is not None:
+            roles = {"label": time, "event": event}
+            added = ["--label", time, "--event", event]
+            wanted = []
     usual = {"label": "label", "qid": "qid", "id": "docid"}
     for role in [*wanted, "id"]:
         if role in roles or usual[role] in cells:
