@@ -268,9 +268,14 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         if len(values) != len(c):
             raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
         check_finite(name, values, "entry")
+
+    def impossible(k: int) -> str:
+        found = f"Row {k} has {c[k]:g} clicks in {n[k]:g} impressions"
+        return f"{found}: clicks are from 0 to the impressions, 1 by default. Check both (impressions)."
+
     broken = (rows % 1.0 != 0.0) | (np.abs(rows) > 2.0**53)
     refuse_where(broken, "position", lambda k: f"Positions are whole numbers; row {k} has {rows[k]:g}.")
-    refuse_where((c < 0.0) | (c > n), "clicks", lambda k: f"Row {k} has {c[k]:g} clicks in {n[k]:g} impressions.")
+    refuse_where((c < 0.0) | (c > n), "clicks", impossible)
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
 

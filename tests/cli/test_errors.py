@@ -27,6 +27,7 @@ FIT = "fit train.txt -m m.rankrls"
         (f"{FIT} --label grade", Refusal("LETOR text", parameter="label")),
         (f"{FIT} --columns auto", Refusal("LETOR text", parameter=None)),
         ("fit none.txt -m m.rankrls", Refusal("No such file", kind=OSError)),
+        ("fit none.cvs --label grade -m m.rankrls", Refusal("No such file", kind=OSError)),
         ("fit train.txt -m nowhere/m.rankrls", Refusal("There is no folder", kind=OSError)),
         ("fit train.txt -m train.txt", Refusal("would be overwritten", file="train.txt")),
         ("cv train.txt --method rankboost", Refusal("validation data", parameter="vali")),
@@ -55,6 +56,7 @@ def test_bad_input(files, refused, command, refusal):
         (f"{FIT} --method rankboosted", ["--method", "rankboost"]),
         (f"{FIT} --alphas 1:0:3", ["--alphas", "lo:hi:n"]),
         (f"{FIT} --set foo", ["--set", "name=value"]),
+        (f"{FIT} --cv leave_one_out", ["--cv", "leave_pair_out"]),
         (f"{FIT} --features a,,b", ["--features", "no name between two commas"]),
         (f"{FIT} --threads 0", ["--threads"]),
         (f"{FIT} --verbos", ["No such option"]),
@@ -75,7 +77,7 @@ def test_wrong_options_name_the_option_and_the_help(files, rankrls, command, wor
         ("1 qid:1 1:0.5\nx qid:1 1:1\n", Refusal("label", file="bad.txt", line=2)),
         ("1 1:0.5\n0 1:1\n", Refusal("(--global)", parameter="qid")),
         ("1 qid:1 1:nan\n0 qid:1 1:1\n", Refusal(file="bad.txt", line=1)),
-        ("1 qid:1 1:1\n1 qid:1 1:2\n", Refusal("label")),
+        ("1 qid:1 1:1\n1 qid:1 1:2\n", Refusal("different labels", parameter="y", file="bad.txt")),
     ],
     ids=told,
 )
@@ -126,6 +128,11 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     refused("export", "m.rankrls", "m.json", "--format", "solr", Refusal("without names"))
     refused("export", "m.rankrls", "m.json", "--format", "opensearch", "--store", "x", Refusal(parameter="store"))
     refused("export", "m.rankrls", "m.json", "--format", "solr", "--offset", "x", Refusal(parameter="offset"))
+    (files / "odd.csv").write_text("qid,f1,f2\n1,0.5,1\n")
+    works("convert", "train.txt", "train.csv")
+    works("fit", "train.csv", "-m", "t.rankrls")
+    wrong = Refusal("no columns 'f3'", "The model needs", file="odd.csv", parameter=None)
+    refused("predict", "t.rankrls", "odd.csv", wrong)
     (files / "m.rankrls").write_bytes(b"PK damaged")
     refused("predict", "m.rankrls", "test.txt", Refusal("m.rankrls"))
 

@@ -219,6 +219,9 @@ def test_censored_times(patients, works, refused):
     assert judged["value"] == pytest.approx(np.mean(scores[winners] > scores[losers]))
     assert "C-index" in works("cv", *given).out
     refused("fit", *given[:4], "none", "-m", "m.rankrls", Refusal("none", kind=Exception))
+    patients.assign(event=2).to_csv("bad.csv", index=False)
+    wrong = Refusal("observed", parameter="event", file="bad.csv", line=2)
+    refused("fit", "bad.csv", *given[1:], "-m", "m.rankrls", wrong)
 
 
 def test_patients_are_held_out_by_their_ids(patients, works, refused):
@@ -284,6 +287,9 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
     assert result.json["examination"]["3"]["examination"] == pytest.approx(model.propensities_.examination[2])
     assert "clicks.txt.position" in result.err
     refused("fit", "clicks.txt", "--model", beside.name, Refusal("would be overwritten"))
+    letor(files / "clicks.txt", X, clicks + 2, qid)
+    wrong = Refusal("--impressions", file="clicks.txt", parameter="clicks", row=0)
+    refused("fit", "clicks.txt", "-m", "m.rankrls", wrong)
     words = ["fit", "clicks.txt", "-m", "m", "--method", "ranksvm"]
     refused(*words, Refusal("cannot be fitted on clicks", parameter="position"))
     beside.write_text("1\n" * 479)

@@ -37,6 +37,8 @@ def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | 
     """Rows of a file, with the features of a model if one is given; "-" is standard input."""
     source = sys.stdin.buffer if str(path) == "-" else None
     with report.working("reading", path):
+        if source is None:
+            path.stat()  # a file that is not there has no format that options could suit
         if model is not None:
             return model.read(path, reading, report.note, source=source)
         return reading.read(path, report.note, source=source)
@@ -116,8 +118,8 @@ def scores_of(
         for chunk in chunks(options, reading, report, stored):
             found_here = scored(stored, chunk, report)
             if found_here.size != chunk.n_rows:
-                problem = f"gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
-                raise InputError(f"{stored.path} {problem}")
+                problem = f"the model gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
+                raise InputError(problem, file=str(stored.path))
             values.append(found_here.reshape(-1))
             seen.append(replace(chunk, X=chunk.X[:, :0].copy()))  # a view would keep the features
         table = joined(seen, options.data) if table is None else table
@@ -170,7 +172,7 @@ def comparable_pairs(table: Rows) -> PairTable:
         winners, losers = survival_pairs(table.y, table.event, qid=table.qid)
     except InputError as error:
         name = "label" if error.parameter == "time" else error.parameter
-        raise error.replace(parameter=name, file=table.path) from None
+        raise error.replace(parameter=name, file=table.path, line=table.line_of(error.row)) from None
     return PairTable(winners, losers, None, None, None, table.path, table.sha256)
 
 

@@ -106,6 +106,13 @@ def grid(text: str) -> Any:
     raise click.BadParameter(f"{text!r} is not auto, a list a,b,c, or lo:hi:n with 0 < lo < hi and n of at least 2.")
 
 
+def folds(text: str) -> int | str:
+    """A number of folds, or ``leave_pair_out``; the estimator checks the number."""
+    if text != "leave_pair_out" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a number of folds nor leave_pair_out.")
+    return int(text) if text.isdecimal() else text
+
+
 def assignment(text: str) -> tuple[str, Any]:
     """``name=value``, where the value is a literal of JSON or Python, several between commas, or a word."""
     name, sign, value = text.partition("=")
@@ -276,7 +283,7 @@ LEARNING = together(
         "What the model will meet and is held out, of preferences. By default groups, if any; votes, if items are "
         "names; otherwise items.",
     ),
-    choice("K", "--cv", "Number of folds of queries, or leave_pair_out; leave-query-out by default.", type=str),
+    choice("K", "--cv", "Number of folds of queries, or leave_pair_out; leave-query-out by default.", type=folds),
     CONVENTION,
     JSON,
 )

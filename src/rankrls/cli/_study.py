@@ -154,9 +154,8 @@ def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
     if "scoring" in given_parameters:
         raise InputError("Name the measure by its own option (metric).", parameter="scoring")
     scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
-    cv = int(options.cv) if options.cv is not None and options.cv.isdecimal() else options.cv
     kernel = options.kernel[0] if options.kernel and len(options.kernel) == 1 else options.kernel
-    parameters = given({"kernel": kernel, "alphas": options.alphas, "cv": cv}) | given_parameters
+    parameters = given({"kernel": kernel, "alphas": options.alphas, "cv": options.cv}) | given_parameters
     for name in parameters:
         if name not in known:
             near = did_you_mean(name, [*known, *TableEncoder().get_params()])
@@ -279,15 +278,14 @@ def _fit(found: Study) -> None:
     estimator = found.estimator
     table = found.training
     validation = found.tables.get("validation")
-    if is_dataset(options.train):
-        estimator.fit_dataset(table, **given({"validation": validation}))
-        return
     if signs := _signs(vars(estimator).get("positive"), table):
         estimator.positive = signs
     put = _put(options.device)
     try:
         with config_context(array_api_dispatch=options.device is not None):
-            if "train" in found.pairs:
+            if is_dataset(options.train):
+                estimator.fit_dataset(table, **given({"validation": validation}))
+            elif "train" in found.pairs:
                 pairs = found.pairs["train"]
                 known = inspect.signature(estimator.fit_pairs).parameters
                 held_out = {"groups": pairs.groups, "item_id": table.docids, "new": options.new}
@@ -341,11 +339,15 @@ def _put(device: str | None) -> Callable[[Any], Any]:
 
 
 def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
-    """An error about a row, with its file."""
-    if error.parameter not in ("X", "X_val", "y", "y_val", "clicks", "position", "impressions") or error.row is None:
+    """An error about the rows of a file, with its name, and the line of a row."""
+    parameter = error.parameter or ""
+    known = ("X", "y", "qid", "clicks", "position", "impressions")
+    if error.file is not None or parameter.removesuffix("_val") not in known:
         return error
-    table = tables["validation" if error.parameter.endswith("_val") else "train"]
+    table = tables["validation" if parameter.endswith("_val") else "train"]
     row = error.row
+    if row is None:
+        return error.replace(file=table.path)
     if "unlabelled" in tables and row >= table.n_rows:  # the rows without labels come last
         row -= table.n_rows
         table = tables["unlabelled"]

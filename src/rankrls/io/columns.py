@@ -134,7 +134,8 @@ def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[st
     found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
     missing = [word for word, names in found.items() if not names]
     if missing:
-        message = f"there is no column {few([*map(repr, missing)], _SHOWN)}.{_near(table, missing[0])}"
+        there = "is no column" if len(missing) == 1 else "are no columns"
+        message = f"there {there} {few([*map(repr, missing)], _SHOWN)}.{_near(table, missing[0])}"
         raise table.refuse(message, column=missing[0], parameter=parameter)
     return [*dict.fromkeys(name for names in found.values() for name in names)]
 

@@ -133,7 +133,7 @@ class ReadOptions(ColumnRoles):
     def _letor(self, path: Path, source: Any) -> Rows:
         count = self.n_features
         endings = f"tables end in {', '.join(ENDINGS)}."
-        why = f"needs a table, but this file is LETOR text ({endings})"
+        why = f"needs a table, but by its ending this file is LETOR text ({endings})"
         if self.raw:
             raise InputError(f"what is not a number {why}", file=str(path))
         if not self.names:  # else a table has been read before

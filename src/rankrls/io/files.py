@@ -352,7 +352,7 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
         raise NotADirectoryError(20, "Is not a folder, but files are to be written into it", str(folder))
     held = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir())
     if held and not force:
-        message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files with force."
+        message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files (force)."
         raise InputError(message, file=str(folder), parameter="force")
     others = [name for name in held if not ours.fullmatch(name)]
     refused = f"it also holds {few(others, 3)}" if others else None

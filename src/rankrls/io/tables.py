@@ -280,7 +280,8 @@ class _Batch:
             cell = self.batch.column(name)[k].as_py()
             shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
-            message = f"column {name!r} ({what}) {shown}: it must hold finite numbers{sign}.{_REMEDIES.get(what, '')}"
+            wanted = f"it must hold finite numbers ({out.dtype}){sign}.{_REMEDIES.get(what, '')}"
+            message = f"column {name!r} ({what}) {shown}: {wanted}"
             raise self.table.refuse_row(self.start + k, message, column=name)
         return out
 
@@ -335,7 +336,7 @@ class _Batch:
 
 
 _REMEDIES = {
-    "feature": " Fill it, leave the column out (ignore), or fit a TableEncoder to the table (columns).",
+    "feature": " Fill it or leave the column out (ignore). A TableEncoder makes features of other cells.",
     "label": " Higher labels are better: write 1 for yes and 0 for no, or 0, 1, 2, ... for grades.",
 }
 

@@ -117,7 +117,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
             raise error.replace(file=name) from None
         except Exception as error:
             reason = ascii(f"{type(error).__name__}: {error}"[:200])[1:-1]
-            problem = f"not a model file that rankrls.save wrote, or a damaged one ({reason})."
+            problem = f"this is not a model file as rankrls.save and rankrls fit write it, or it is damaged ({reason})."
             raise InputError(problem, file=name) from error
 
 

@@ -74,7 +74,7 @@ class StoredModel:
             :meth:`ReadOptions.read`.
         """
         if reading.queries == "ignored" and self.by_query:
-            problem = "scores of different queries cannot be compared. Leave out global."
+            problem = "the model cannot compare scores of different queries. Leave this option out (global)."
             raise InputError(problem, file=str(self.path))
         if self.names is not None and reading.features is not None:
             raise InputError(
@@ -87,7 +87,12 @@ class StoredModel:
             raw = replace(reading, raw=True, names=names, missing=missing)
             return encoded_rows(self.encoder, raw.read(path, note, source=source), note)
         known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
-        table = replace(reading, **known).read(path, note, source=source)
+        try:
+            table = replace(reading, **known).read(path, note, source=source)
+        except InputError as error:
+            if error.parameter != "features":
+                raise
+            raise error.replace(message=f"{error.message} The model needs its features.", parameter=None) from error
         if table.feature_names is None and self.names is not None:
             note(f"{path} has numbers for features; they are taken in the model's order: {few(self.names)}.")
         if table.n_named is not None and table.n_named < self.n_features:

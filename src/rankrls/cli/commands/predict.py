@@ -36,7 +36,7 @@ def _probabilities(options: Options, report: Report) -> Result:
     stored = load_model(options.model, report)
     slope = getattr(fitted_ranker(stored.whole), "win_slope_", None)
     if slope is None:
-        problem = "has no win probabilities. Fit the model on votes, with held-out votes."
+        problem = "the model has no win probabilities. Fit it on votes, with held-out votes."
         raise InputError(problem, file=str(options.model))
     path = options.data if options.pairs is None else options.pairs
     with report.working("reading", path):
