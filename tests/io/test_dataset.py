@@ -272,6 +272,15 @@ class TestShards:
         assert sorted(os.listdir(tmp_path)) == ["out", "t.csv"]
         assert (tmp_path / "out" / "part-00000.parquet").read_bytes() == before
 
+    @pytest.mark.parametrize("order", [("1.txt", "2.txt"), ("2.txt", "1.txt")])
+    def test_features_count_from_0_in_all_files_if_they_do_in_one(self, order, tmp_path):
+        (tmp_path / "1.txt").write_text("1 qid:1 1:5 2:6\n0 qid:1 1:7\n")
+        (tmp_path / "2.txt").write_text("1 qid:2 0:9 2:3\n0 qid:2 1:4\n")
+        write_shards([tmp_path / name for name in order], tmp_path / "out")
+        (table,) = open_dataset(tmp_path / "out")
+        expected = {"1.txt": [[0, 5, 6], [0, 7, 0]], "2.txt": [[9, 0, 3], [0, 4, 0]]}
+        assert table.X.tolist() == expected[order[0]] + expected[order[1]]
+
     def test_files_hold_as_many_whole_queries_as_fit(self, tmp_path):
         self.FRAME.to_csv(tmp_path / "t.csv", index=False)
         write_shards(tmp_path / "t.csv", tmp_path / "out", rows_per_file=3)
