@@ -1,4 +1,4 @@
-"""Runs of rows, such as queries: where they begin, their sums and means, and their deviations from the means."""
+"""Runs of rows, such as queries: starts, sums, means, and deviations from the means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankrls._compiled import compiled
 from rankrls._typing import Array, Index, Mask, Matrix
 
 _TOGETHER = 64
-"""Runs whose means on a device are one product."""
+"""Number of runs whose means on a device are computed as one product."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,11 +25,11 @@ class SortedRows:
 
     @property
     def n_rows(self) -> int:
-        """Rows of F."""
+        """Number of rows of F."""
         return len(self.rows)
 
     def restore(self, values: NDArray[Any], n_rows: int | None = None) -> NDArray[Any]:
-        """Values of the graph's rows (last axis) in the order in which they were given; NaN for rows not in it."""
+        """Values of the graph's rows (last axis) in the original order; NaN for rows outside the graph."""
         out = np.full((*values.shape[:-1], self.n_rows if n_rows is None else n_rows), np.nan)
         out[..., self.rows] = values
         return out
@@ -37,7 +37,7 @@ class SortedRows:
 
 @compiled
 def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-def]
-    """Gather rows, measure them from the first row of their query, centre them, and scale them."""
+    """Gather rows, measure them from the first row of their query, centre them and scale them."""
     for q in range(len(starts) - 1):
         a = np.uint64(starts[q])
         b = np.uint64(starts[q + 1])
@@ -65,7 +65,7 @@ def deviations(X, rows, starts, w, scale, D, means):  # type: ignore[no-untyped-
 
 
 def device_deviations(X: Matrix, starts: Index, weights: Array) -> tuple[Matrix, Matrix]:
-    """What :func:`deviations` finds, for rows on a device that are gathered already."""
+    """Unscaled deviations and means as in :func:`deviations`, for gathered rows on a device."""
     lengths = np.diff(starts)
     first = taken(X, starts[:-1])
     D = X - repeated(first, lengths)
@@ -77,7 +77,7 @@ def device_deviations(X: Matrix, starts: Index, weights: Array) -> tuple[Matrix,
 def means_of_runs(X: Matrix, weights: Array, starts: Index) -> Matrix:
     """Weighted means of the rows of each run, (runs, n), on the device of X.
 
-    The array API adds up by products only: those of a few runs are one, with a dense matrix.
+    The array API has no sums over runs, so the means of several runs are one product with a dense matrix.
     """
     if not on_device(X):
         return averaging(weights, starts) @ X
@@ -94,7 +94,7 @@ def means_of_runs(X: Matrix, weights: Array, starts: Index) -> Matrix:
 
 
 def dense_rows(X: Matrix, rows: Matrix) -> Matrix:
-    """Some rows of X: dense, float64, one row after the other. A view where X has them so: do not write to it."""
+    """Rows of X, dense, contiguous, in float64 (or a device's precision). May be a view of X: do not write to it."""
     block = taken(X, rows) if on_device(X) else X[rows]
     if on_device(block):
         return as_floats(block)
@@ -102,35 +102,35 @@ def dense_rows(X: Matrix, rows: Matrix) -> Matrix:
 
 
 def group_sums(values: Array, starts: Index) -> Array:
-    """Sums over runs of the last axis, none of them empty."""
+    """Sums over nonempty runs of the last axis."""
     if not values.shape[-1]:
         return np.zeros((*values.shape[:-1], 0))
     return np.add.reduceat(values, starts[:-1], axis=-1)
 
 
 def group_means(values: Array, weights: Array, starts: Index) -> Array:
-    """Weighted means over runs of the last axis, none of them empty."""
+    """Weighted means over nonempty runs of the last axis."""
     return np.asarray(group_sums(values * weights, starts) / group_sums(weights, starts))
 
 
 def averaging(weights: Array, starts: Index) -> sparse.csr_array:
-    """The sparse matrix of weighted means over runs of rows, (runs, m)."""
+    """Sparse matrix that takes weighted means over runs of rows, (runs, m)."""
     share = weights / np.repeat(group_sums(weights, starts), np.diff(starts))
     return sparse.csr_array((share, np.arange(len(weights)), starts), shape=(len(starts) - 1, len(weights)))
 
 
 def edges(new: Mask) -> Index:
-    """Where runs begin, and the number of rows."""
+    """First row of each run, from the mask of first rows, and the number of rows."""
     return np.append(np.flatnonzero(new), len(new)).astype(np.intp)
 
 
 def lengths_to_starts(lengths: Index) -> Index:
-    """Where runs of these lengths begin, and the number of rows."""
+    """First row of each run of the given lengths, and the number of rows."""
     return np.concatenate(([0], np.cumsum(lengths))).astype(np.intp)
 
 
 def runs_of(starts: Index, which: Index) -> Index:
-    """The numbers inside some runs, one run after the other."""
+    """Row numbers of the given runs, one run after the other."""
     lengths = np.diff(starts)[which]
     ends = np.cumsum(lengths)
     return np.repeat(starts[which] - ends + lengths, lengths) + np.arange(int(ends[-1]) if len(ends) else 0)

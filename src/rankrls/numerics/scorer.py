@@ -1,4 +1,4 @@
-"""Functions of items: weighted features, or weighted kernel functions of some items."""
+"""Functions of items: weighted features, or weighted kernel functions of given items."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ _EXPANSION_ROWS = 512
 class Scorer:
     """Functions ``w'x``, or ``sum_j a_j k(x, z_j)``: one for each column of the coefficients.
 
-    A solution of every problem is read as a scorer, and a fitted estimator predicts by one. Several columns are several
+    Every solution is converted to a scorer, with which a fitted estimator predicts. Several columns belong to several
     targets, several regularization values, or both.
 
     Parameters
     ----------
     weights : ndarray of shape (n, columns), optional
-        Weights of the features; a linear function always has them.
+        Weights of the features; always set for a linear function.
     coefficients : ndarray of shape (items, columns), optional
         Weights of the kernel functions of items.
     kernel : Kernel
     items : array-like, optional
-        The items that are expanded over. None for a kernel given as a matrix, whose columns stand for them.
+        Items of the expansion; None for a kernel given as a matrix, whose columns represent them.
     columns : ndarray of int, optional
-        Which columns of a given kernel matrix the coefficients weigh; all by default.
+        Columns of a given kernel matrix that the coefficients weight; all by default.
     """
 
     weights: Array | None = None
@@ -46,9 +46,9 @@ class Scorer:
     columns: Index | None = None
 
     def __call__(self, X: Matrix) -> Array:
-        """Scores of items, (rows, columns). O(rows n) or O(rows items n) for each column, in blocks of rows.
+        """Scores of items, (rows, columns). O(rows n columns), or O(rows items (n + columns)), in blocks of rows.
 
-        With a kernel given as a matrix, X holds its values between these items and the training items.
+        For a kernel given as a matrix, X contains its values between these items and the training items.
         """
         if self.weights is not None:
             return linear_scores(X, self.weights)
@@ -59,12 +59,12 @@ class Scorer:
         return _products(K, self.coefficients) if isinstance(K, np.ndarray) else np.asarray(K @ self.coefficients)
 
     def on_host(self) -> Scorer:
-        """The same functions, of arrays of numpy."""
+        """The same functions, with numpy arrays."""
         W, a, items = (None if v is None else to_host(v) for v in (self.weights, self.coefficients, self.items))
         return replace(self, weights=W, coefficients=a, items=items)
 
     def over(self, kept: Mask | None) -> Scorer:
-        """The same functions where a given kernel matrix has columns for all rows, not only for those that are kept."""
+        """The same functions for a given kernel matrix with columns for all rows, not only for the ``kept`` ones."""
         if kept is None or self.kernel.name != "precomputed" or self.coefficients is None:
             return self
         if self.columns is not None:
@@ -94,7 +94,7 @@ def expansion_scores(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array) -
 
 
 def linear_scores(X: Matrix, W: Array) -> Array:
-    """``X W`` for weights (n,) or (n, columns), block by block: float32 is not upcast whole, equal rows stay equal."""
+    """``X W`` for weights (n,) or (n, columns), in blocks that avoid a float64 copy of X; equal rows stay equal."""
     return np.asarray(X @ W) if sparse.issparse(X) else _by_blocks(X, as_floats, W, _PREDICT_ROWS)
 
 
@@ -116,7 +116,7 @@ def _by_blocks(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array, step: i
 
 
 def _products(X: Matrix, W: Array) -> Array:
-    """``X W`` in float64. One column is summed row by row: BLAS rounds equal rows differently."""
+    """``X W`` in float64. A single column is summed row by row, because BLAS rounds equal rows differently."""
     X = X.astype(np.float64, copy=False)
     if W.ndim == 2 and W.shape[1] != 1:
         return np.asarray(X @ W)

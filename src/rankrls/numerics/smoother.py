@@ -1,10 +1,10 @@
 r"""One smoother for every regularization value: ``H(alpha) = Z diag(1 / (lambda + alpha)) Z'``.
 
 The minimizer of ``||F X w - t||^2 + alpha ||w||^2`` is ``w = (X'LX + alpha I)^-1 X'F't`` (Pahikkala et al. 2007,
-equation 11). With ``X'LX = V diag(lambda) V'`` one decomposition gives it for every alpha (section 2.4 there), and the
-fitted values are ``F X w = H t`` with ``Z = F X V``. In the dual, ``F K F' = V diag(lambda) V'``, ``a = F'c`` and
-``(F K F' + alpha I) c = t``, the smoother is ``Z = V sqrt(lambda)``. Over a basis of items (Tsivtsivadze et al. 2008)
-it is the primal one in features that are orthonormal for the kernel.
+equation 11). One decomposition ``X'LX = V diag(lambda) V'`` gives it for every alpha (section 2.4 there), and the
+fitted values are ``F X w = H t`` with ``Z = F X V``. In the dual, where ``F K F' = V diag(lambda) V'``, ``a = F'c`` and
+``(F K F' + alpha I) c = t``, ``Z = V sqrt(lambda)``. Over a basis of items (Tsivtsivadze et al. 2008), the smoother is
+the primal one in features that are orthonormal for the kernel.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ from rankrls.numerics.products import sparse_equations
 from rankrls.numerics.runs import dense_rows
 
 JACOBI = 300
-"""Up to so many features eigenvectors are found by Jacobi rotations (85 ms)."""
+"""Largest number of features for which Jacobi rotations are always used (85 ms)."""
 _JACOBI_IF_NEEDED = 1500
 _SPARSE = 0.1
-"""Sparse rows are multiplied as sparse rows if they store a smaller share of their entries."""
+"""Share of stored entries below which sparse rows are multiplied as sparse rows."""
 _SUBTRACTED = 1e-12
 _LOST = 1e3
-"""An alpha of so many units of rounding of the largest eigenvalue stands clear of it."""
+"""Units of rounding of the largest eigenvalue up to which an alpha is lost in rounding, times the size."""
 
 
 @dataclass(frozen=True, eq=False)
 class Equations:
-    """The normal equations of a block of whole queries; those of several blocks add up.
+    """Normal equations of a block of whole queries; those of several blocks add up.
 
     Attributes
     ----------
@@ -68,9 +68,9 @@ class Equations:
     right : ndarray of shape (n, targets)
         ``X'F't``.
     rows : int
-        Rows that were added up: rounding grows with them.
+        Number of rows in the sums, with which rounding errors grow.
     whitening : ndarray of shape (features, n), optional
-        The equations are those of the features ``X T`` for this T.
+        T, if the equations are those of the features ``X T``.
     """
 
     gram: Array
@@ -80,7 +80,7 @@ class Equations:
 
     @classmethod
     def of(cls, graph: Graph, X: Matrix) -> Equations:
-        """Of one block, O(m n^2); of preferences between fewer items, O(items n^2 + preferences n)."""
+        """Equations of one block. O(m n^2); O(items n^2 + preferences n) for more preferences than items."""
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
             gram, right = sparse_equations(graph, X)
         elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
@@ -93,16 +93,16 @@ class Equations:
 
     @classmethod
     def of_factored(cls, graph: Graph, Z: Matrix) -> Equations:
-        """Of one block, from ``Z = F X``."""
+        """Equations of one block, from ``Z = F X``."""
         return cls(Z.T @ Z, Z.T @ to_device_of(graph.target, Z), graph.n_rows)
 
     def __iadd__(self, other: Equations) -> Equations:
         for own, more in ((self.gram, other.gram), (self.right, other.right)):
-            own += more  # in its memory
+            own += more  # in place
         return replace(self, rows=self.rows + other.rows)
 
     def __sub__(self, other: Equations) -> Equations:
-        """The equations without some queries; a feature of which only rounding is left is zero."""
+        """Equations without the queries of ``other``; features left with rounding errors only become zero."""
         gram = self.gram - other.gram
         right = self.right - other.right
         gone = gram.diagonal() <= _SUBTRACTED * self.gram.diagonal()
@@ -112,7 +112,7 @@ class Equations:
         return replace(self, gram=gram, right=right)
 
     def whitened(self, T: Array | None) -> Equations:
-        """The equations of the features ``X T``; these for None. O(n^3)."""
+        """Equations of the features ``X T``; unchanged if T is None. O(n^3)."""
         if T is None:
             return self
         return replace(self, gram=T.T @ self.gram @ T, right=T.T @ self.right, whitening=T)
@@ -120,8 +120,8 @@ class Equations:
     def smoother(self, *, own: bool = True) -> Smoother:
         """Decompose the Gram matrix. O(n^3).
 
-        ``own`` says that each feature is rounded by itself. Rounding of whitened features, and of those that are made
-        of a kernel, is relative to the largest, which Jacobi rotations would amplify.
+        ``own`` says that each feature has rounding errors relative to itself. Those of whitened features, and of
+        features computed from a kernel, are relative to the largest feature, and Jacobi rotations would amplify them.
         """
         n = self.gram.shape[0]
         size = max(self.rows, n)
@@ -134,7 +134,7 @@ class Equations:
             lost = None
             least = float(diagonal[diagonal > 0.0].min(initial=np.inf))
         else:
-            # LAPACK destroys it
+            # LAPACK destroys its argument
             values, vectors = symmetric_eigen(self.gram if on_device(self.gram) else self.gram.copy(), size)
             np.maximum(values, 0.0, out=values)
             least = np.inf
@@ -145,7 +145,7 @@ class Equations:
         return Smoother(values, T, right, size, least, lost)
 
     def solve(self, alpha: float) -> Array:
-        """The weights of one alpha, (features, targets): by Cholesky, or the smoother if alpha is next to nothing."""
+        """Weights for one alpha, (features, targets), by Cholesky, or by the smoother if alpha is negligible."""
         w = cholesky_solution(self.gram, self.right, alpha)
         if w is None:
             return np.asarray(self.smoother().path(np.array([alpha]))[0])
@@ -153,12 +153,12 @@ class Equations:
 
 
 def normal_equations(graph: Graph, X: Matrix) -> Equations:
-    """The equations of data in memory: the sum of their chunks from left to right, on all threads."""
+    """Equations of data in memory: the sum over chunks from left to right, computed on all threads."""
     if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
         return Equations.of(graph, X)
     rows = chunk_rows(X.shape[1], chunk_values(X)) * (8 if sparse.issparse(X) else 1)
     parts = [graph.part(a, b) for a, b in chunks(graph.starts, rows)]
-    # a device's products have all of its threads
+    # a product on a device uses all of its threads
     several = map if on_device(items_behind(X)) else map_chunks
     splits = isinstance(graph, LabelledGraph) and not sparse.issparse(X)
     limit = 2 * rows if splits else graph.n_rows
@@ -168,7 +168,7 @@ def normal_equations(graph: Graph, X: Matrix) -> Equations:
 
 
 def _in_pieces(graph: Graph, X: Matrix, rows: int, several: Any) -> Iterator[Equations]:
-    """The equations of the pieces of a long query, and those of the pieces' means."""
+    """Equations of the pieces of a long query, and of the pieces' means."""
 
     def equations(piece: LabelledGraph) -> tuple[Equations, Matrix]:
         D, mean = piece.read(X)
@@ -189,17 +189,17 @@ class Smoother:
     Attributes
     ----------
     values : ndarray of shape (k,)
-        The eigenvalues lambda; 0 if they are lost in rounding.
+        Eigenvalues lambda; those that are lost in rounding are 0.
     directions : ndarray of shape (n, k)
-        ``Z = F X directions``.
+        Eigenvectors in the features: ``Z = F X directions``.
     right : ndarray of shape (k, targets)
         ``Z't``.
     size : int
-        What rounding of the eigenvalues grows with.
+        Number of terms with which rounding of the eigenvalues grows.
     least : float
-        The squared spread of the smallest feature, if none is lost however small it is; else infinity.
+        Squared spread of the smallest feature, if the decomposition preserves small features; otherwise infinity.
     lost_feature : int or None
-        The number of a feature that is lost in rounding beside others, for a warning.
+        Number of a feature that is lost in rounding relative to others, for a warning.
     """
 
     values: Array
@@ -211,7 +211,7 @@ class Smoother:
 
     @property
     def top(self) -> float:
-        """The largest eigenvalue."""
+        """Largest eigenvalue."""
         return float(self.values.max(initial=0.0))
 
     @property
@@ -225,8 +225,8 @@ class Smoother:
     def grid(self, count: int = 21) -> Array:
         """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios.
 
-        Further, if the smallest feature's own eigenvalue is smaller still; not below twice what makes an indefinite
-        kernel's problem unbounded.
+        The grid extends further if the smallest feature's own eigenvalue is smaller still. It ends at twice the alpha
+        at which an indefinite kernel's problem becomes unbounded, if that is larger.
         """
         top = self.top
         if not top > 0.0:
@@ -239,12 +239,12 @@ class Smoother:
         return np.asarray(np.geomspace(10.0 * top, lowest, count))
 
     def inverse(self, alphas: Array) -> Array:
-        """``1 / (lambda + alpha)``, (k, alphas); 0 in the null space if alpha is lost in rounding: the minimum norm.
+        """``1 / (lambda + alpha)``, (k, alphas); 0 in the null space if alpha is lost in rounding (minimum norm).
 
         Raises
         ------
         InputError
-            If an indefinite kernel's problem has no minimum for an alpha.
+            If the problem of an indefinite kernel has no minimum for one of the alphas.
         """
         null = self.values == 0.0
         total = self.values[:, None] + alphas
@@ -260,7 +260,7 @@ class Smoother:
         return np.where(dropped, 0.0, 1.0 / total)
 
     def path(self, alphas: Array) -> Array:
-        """Coefficients of every alpha, (alphas, n, targets). O(n k) each."""
+        """Coefficients for every alpha, (alphas, n, targets). O(n k) each."""
         return self._coefficients(self.directions, self.inverse(alphas))
 
     def _coefficients(self, directions: Array, inverse: Array) -> Array:
@@ -271,7 +271,7 @@ class Smoother:
 
 @dataclass(frozen=True, eq=False)
 class DualSmoother(Smoother):
-    """The dual: ``directions`` are the eigenvectors of ``F K F'``, and complete.
+    """Dual smoother, whose ``directions`` are all eigenvectors of ``F K F'``.
 
     Attributes
     ----------
@@ -279,7 +279,7 @@ class DualSmoother(Smoother):
     unseen : ndarray of shape (unseen items, k)
         Deviations of the graph's unseen items, in the features ``K F' directions``.
     means : ndarray of shape (q, k) or None
-        The means of the queries in them.
+        Means of the queries in these features.
     """
 
     graph: Graph = None  # type: ignore[assignment]
@@ -294,7 +294,7 @@ class DualSmoother(Smoother):
 
 @dataclass(frozen=True, eq=False)
 class DualEquations:
-    """``(F K F' + alpha I) c = t``.
+    """Equations of the dual, ``(F K F' + alpha I) c = t``.
 
     Attributes
     ----------
@@ -314,7 +314,7 @@ class DualEquations:
 
     @classmethod
     def of_kernel(cls, K: Array, graph: Graph) -> DualEquations:
-        """From the kernel matrix of the items in the order of X, which is destroyed. O(m^2)."""
+        """Equations from the kernel matrix of the items in the order of X, which is destroyed. O(m^2)."""
         if isinstance(graph, PreferenceGraph):
             half = graph.factor_rows(K)
             return cls(graph, graph.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, graph.n_rows)), None)
@@ -339,10 +339,10 @@ class DualEquations:
 
     @classmethod
     def of_features(cls, X: Matrix, graph: Graph) -> DualEquations:
-        """The linear kernel of features that are more than items. O(m^2 n).
+        """Equations of the linear kernel, for more features than items. O(m^2 n).
 
-        ``F X`` is held for dense X, so that no offset is squared; for CSR the kernel matrix, columns that are stored in
-        every row moved to around zero.
+        They are computed from ``F X`` for dense X, so that no offset is squared; for CSR from the kernel matrix, with
+        columns that are stored in every row shifted towards zero.
         """
         if sparse.issparse(X):
             Z = X.astype(np.float64)
@@ -370,7 +370,7 @@ class DualEquations:
         )
 
     def solve(self, alpha: float) -> Array:
-        """Coefficients of the items of one alpha, (items, targets): by Cholesky, unless alpha is next to nothing."""
+        """Coefficients of the items for one alpha, (items, targets), by Cholesky unless alpha is negligible."""
         c = cholesky_solution(self.C, self.graph.target, alpha)
         if c is None:
             return np.asarray(self.smoother().path(np.array([alpha]))[0])
@@ -379,11 +379,11 @@ class DualEquations:
 
 @dataclass(frozen=True, eq=False)
 class ItemSmoother(Smoother):
-    """More preferences than items, with a kernel: primal in features of the items that have its inner products.
+    """Smoother for more preferences than items, with a kernel: primal, in features with the kernel's inner products.
 
-    With ``K = U S U'`` the features are ``U sqrt(S)``. They have no column for an eigenvalue that is lost in rounding.
-    Scores of new items have up to its root times the coefficients there, which are large if alpha is small:
-    ``a = F'(t - F f) / alpha``, as at every stationary point.
+    With ``K = U S U'``, the features are ``U sqrt(S)``, without columns for eigenvalues that are lost in rounding. In
+    these directions, scores of new items can be as large as the root of the eigenvalue times the coefficients, which
+    are large if alpha is small: ``a = F'(t - F f) / alpha``, as at every stationary point.
     """
 
     graph: PreferenceGraph = None  # type: ignore[assignment]
@@ -392,7 +392,7 @@ class ItemSmoother(Smoother):
 
     @classmethod
     def of_kernel(cls, K: Array, graph: PreferenceGraph) -> ItemSmoother:
-        """O(items^3 + preferences items); K is destroyed, and must be positive semidefinite."""
+        """Smoother of a positive semidefinite kernel matrix, which is destroyed. O(items^3 + preferences items)."""
         values, U = symmetric_eigen(K, len(K))
         check_semidefinite(values)
         live = values > 0.0
@@ -403,10 +403,10 @@ class ItemSmoother(Smoother):
         return cls(s.values, s.directions, s.right, s.size, graph=graph, features=features, basis=U)
 
     def rounding(self, alphas: Array) -> tuple[Array, Array]:
-        """Sizes of the items and norms of the functions that held-out scores are rounded with.
+        """Sizes of the items and norms of the functions, whose products scale the rounding of held-out scores.
 
-        Features are eigenvectors of a rounded kernel matrix: their rounding is that of its largest eigenvalue, and is
-        multiplied by the items' coefficients.
+        Features are eigenvectors of a rounded kernel matrix: their rounding errors are relative to its largest
+        eigenvalue, and are multiplied by the items' coefficients.
         """
         kernel = squared_lengths(self.features, axis=0)
         root = np.sqrt(kernel.max(initial=0.0))
@@ -436,8 +436,9 @@ def item_coefficients(graph: Graph, c: Array) -> Array:
 
 
 def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
-    """``X'a`` for coefficients of items that sum to 0 over queries: X is measured from there, so that an offset of a
-    column costs no digits. (n, columns).
+    """``X'a``, (n, columns), for coefficients of items that sum to 0 over queries.
+
+    X is measured from the means of the queries, so that an offset of a column costs no digits.
     """
     if sparse.issparse(X) or regresses(graph):
         return to_host(as_floats(X).T @ to_device_of(a, X))
@@ -448,10 +449,10 @@ def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
 
 
 def centred_items(graph: PreferenceGraph, X: Matrix) -> Array:
-    """The items, each measured from one that it is compared with over any number of others: (items, n)."""
+    """Items, each minus the first item of its connected component, (items, n)."""
     return np.asarray(dense_rows(X, slice(None)) - dense_rows(X, graph.components))
 
 
 def regresses(graph: Graph) -> bool:
-    """Whether the graph sees a constant."""
+    """Whether the loss of the graph changes if a constant is added to all scores."""
     return isinstance(graph, LabelledGraph) and graph.e3 > 0.0

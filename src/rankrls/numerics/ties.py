@@ -1,8 +1,8 @@
-"""Scores that are equal but for rounding, made equal.
+"""Equal values for scores that differ by rounding only.
 
-What is equal on paper differs in its last digits, and how it differs depends on the order of the rows. To be within a
-tolerance of each other is not transitive, so that a measure that compared scores by a tolerance would rank them by no
-order. Here tied scores get the same value once, and whatever counts ties compares by ``==``.
+Scores that are equal on paper differ in their last digits, and their differences depend on the order of the rows.
+Closeness within a tolerance is not transitive, so a measure that compared scores with a tolerance would not rank them
+in any order. Here tied scores get the same value once, and all code that counts ties compares with ``==``.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from rankrls.numerics.eigen import EPS
 from rankrls.numerics.runs import group_means
 
 ROUNDED = 64.0
-"""Units of rounding, of the terms of a sum, that computed scores may be off."""
+"""Error bound of computed scores, in units of rounding of the terms that they are the sum of."""
 _SAME = 1e-10
-"""By how much scores of a model may be off, relative to their spread in a query: far less than what one looks for."""
+"""Error bound of a model's scores, relative to their spread in a query: far below differences of interest."""
 
 
 def tie(scores: Array, starts: Index, off: Array, levels: Array | None = None) -> None:
-    """Give tied scores of a query one value, in place.
+    """Give tied scores of a query the same value, in place.
 
-    From the lowest score of a query up, a group holds the scores that differ from its first one by no more than both
-    may be off. They all get the value of the first one.
+    From the lowest score of a query upwards, a group contains the scores that differ from its first one by at most the
+    sum of both error bounds. All of them get the value of the first one.
 
     Parameters
     ----------
     scores : ndarray of shape (columns, rows)
         In C order.
     starts : ndarray of shape (queries + 1,)
-        Where the rows of each query begin.
+        First row of each query, and the number of rows.
     off : ndarray of shape (columns, rows)
-        By how much each score may be off.
+        Error bound of each score.
     levels : ndarray of shape (columns, rows), optional
-        A number of each query that is then added to its scores: no two different scores become equal by that.
+        One value per query that is then added to its scores, without making different scores equal.
     """
     order = np.empty(scores.shape, dtype=np.intp)
     for a, b in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
@@ -70,10 +70,10 @@ def _tie(scores, order, off, levels, starts):  # type: ignore[no-untyped-def]
 
 
 def tied(scores: Array, layout: QueryLayout) -> Array:
-    """Computed scores (rows, columns) in which those of a query that differ by rounding only are equal.
+    """Scores (rows, columns) with equal values for those of a query that differ by rounding only.
 
-    Two scores are tied if they differ by at most ``2e-10`` of the largest difference of a score from the mean of its
-    query, or by 128 units of rounding of the query's largest score. O(m log m) for each column, on all threads.
+    Two scores are tied if they differ by at most ``2e-10`` times the largest deviation of a score from the mean of the
+    query, plus 128 units of rounding of the query's largest score. O(m log m) per column, on all threads.
 
     Examples
     --------

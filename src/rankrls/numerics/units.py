@@ -1,16 +1,17 @@
-r"""The scores of held-out units by the models without them: one small system for each unit and alpha.
+r"""Scores of held-out units by the models without them: one small system for each unit and alpha.
 
 Let U be the rows of F of a held-out unit (a query, a fold of queries, a group of preferences), Z and t its rows and
 target, b = Z't of all data, ``D = diag(1 / (lambda + alpha))`` and ``S = Z D Z'``. The model without U predicts P,
 
 .. math:: (I - S) P = Z D b - S t ,
 
-for its normal equations are those of all data less Z'Z and Z't (Pahikkala, Suominen, Boberg, Salakoski 2007, section 3,
-in the dual). With ``P0 = Z D b`` and ``R = S (P0 - t)`` it is ``P = P0 + R + x``, ``(I - S) x = S R``: x is of second
-order in the influence of the unit, whose bound is the trace of S. x is found by conjugate gradients for all alphas at
-once. What does not settle is solved directly by the smaller of ``I - B B'`` and ``I - B'B``, ``B = Z sqrt(D)``.
+because its normal equations are those of all data minus Z'Z and Z't (Pahikkala, Suominen, Boberg, Salakoski 2007,
+section 3, in the dual). With ``P0 = Z D b`` and ``R = S (P0 - t)``, ``P = P0 + R + x`` and ``(I - S) x = S R``, so x is
+of second order in the influence of the unit, which is at most the trace of S. x is computed by conjugate gradients for
+all alphas at once. Systems that do not converge are solved directly, using the smaller of ``I - B B'`` and ``I - B'B``,
+``B = Z sqrt(D)``.
 
-In a direction that only U determines nothing but alpha is left without it, and what rounding leaves is divided by alpha
+In a direction that only U determines, nothing but alpha is left without U, and rounding errors are divided by alpha
 (:func:`without_own`).
 """
 
@@ -24,15 +25,15 @@ from rankrls._compiled import compiled
 from rankrls._typing import Array, Index
 
 GOAL = 1e-12
-"""Residuals of conjugate gradients, relative to the scores."""
+"""Residual at which conjugate gradients stop, relative to the scores."""
 OFF = 4.0 * GOAL
-"""By how much predictions may be off, relative to what they are the sum of."""
+"""Error bound of predictions, relative to the terms that they are the sum of."""
 ROUNDS = 14
 _FEW = 4
 _BATCH = 1 << 21
-"""Values of the units of few rows that are solved together."""
+"""Number of values in the units of few rows that are solved together."""
 LARGE = 0.9
-"""Units of a smaller influence leave enough of every direction."""
+"""Influence of a unit up to which the others determine every direction well enough."""
 _REST = 1e-8
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -40,10 +41,10 @@ _EPS = float(np.finfo(np.float64).eps)
 def predictions(
     Z: Array, t: Array, bounds: Index, D: Array, right: Array, inverse: Array, means: tuple[Array, Index] | None
 ) -> tuple[Array, Array, Array | None]:
-    """``F f`` of every unit by the model without it, (alphas, rows), and by how much it may be off.
+    """``F f`` of every unit by the model without it, (alphas, rows), its error bound, and the scores of the means.
 
-    And the scores of the queries' ``means``, of these and the number of each row's query, if they are given.
-    ``inverse`` is 1 / lambda.
+    ``means`` contains the means of the queries and the number of each row's query, or is None. ``inverse`` is
+    1 / lambda.
     """
     n = Z.shape[1]
     Dt = np.ascontiguousarray(D.T)
@@ -87,8 +88,8 @@ def predictions(
 def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: Array) -> Array:
     """Predictions, (units, alphas, rows), of models that have no weight in directions that no other unit determines.
 
-    With ``W = Z / sqrt(lambda)`` the other units' share of a direction is 1 less an eigenvalue of W'W. A direction of
-    which they have no more than rounding of the largest eigenvalue is taken out of ``w = D (b - Z'(t - P))``.
+    With ``W = Z / sqrt(lambda)``, the other units' share of a direction is 1 minus an eigenvalue of W'W. A direction in
+    which their share is within rounding of the largest eigenvalue is removed from ``w = D (b - Z'(t - P))``.
     """
     root = np.sqrt(inverse)
     W = Z * root
@@ -112,9 +113,9 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
 
 
 def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> tuple[Array, Array]:
-    """Units of at most 4 rows: every product of two rows for all alphas in one multiplication, then small solves.
+    """Predictions for units of at most 4 rows, (units, alphas, rows), and error bounds per unit, (units, alphas).
 
-    Returns predictions (units, alphas, rows), and by how much those of a unit may be off, (units, alphas).
+    All products of two rows for all alphas are one matrix multiplication, followed by small solves.
     """
     k, u, n = Z.shape
     i, j = np.tril_indices(u)
@@ -148,10 +149,9 @@ def _lengths(P: Array) -> Array:
 
 @compiled
 def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ignore[no-untyped-def]
-    """Some units, each with all alphas: predictions ``out`` and how far they are ``off``, traces, and which alphas
-    have not settled.
+    """Predictions ``out`` for some units and all alphas, error bounds ``off``, traces, and alphas not converged.
 
-    Compiled, for queries are small: between their products numpy takes as long as the products.
+    Compiled because queries are small: numpy needs as much time between the products as for the products.
     """
     size = np.empty(len(Dt))
     goal = np.empty(len(Dt))
@@ -178,7 +178,7 @@ def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ig
             for c in range(len(squares)):
                 trace += squares[c] * Dt[a, c]
             traces[k] = max(traces[k], trace)
-            # near an influence of 1 an error is larger than its residual
+            # for an influence close to 1 the error exceeds the residual
             goal[a] = ((1.0 if trace < 0.5 else 0.01) * GOAL) ** 2 * size[a]
         _conjugate_gradients(_smoothed(R, own, Dt), own, Dt, goal, P, still[k])
         for a in range(len(P)):
@@ -201,7 +201,7 @@ def _smoothed(V, Z, Dt):  # type: ignore[no-untyped-def]
 
 @compiled
 def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-def]
-    """Solve ``(I - S) v = R`` for each alpha, and add v to x. Settled alphas at the ends are left out."""
+    """Solve ``(I - S) v = R`` for each alpha, and add v to x. Converged alphas at both ends are left out."""
     p = R.copy()
     rr = np.zeros(len(R))
     for a in range(len(R)):
@@ -241,7 +241,7 @@ def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-d
 
 @compiled
 def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: ignore[no-untyped-def]
-    """Scores of the means of each row's query by the model without its unit."""
+    """Scores of the mean of each row's query by the model without its unit."""
     for k in range(len(bounds) - 1):
         a = bounds[k]
         b = bounds[k + 1]
@@ -261,7 +261,7 @@ def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: i
 
 
 def _direct(Z: Array, t: Array, D: Array, right: Array) -> Array:
-    """One unit for some alphas, (alphas, rows), by the smaller of its two Gram matrices."""
+    """Predictions of one unit for the given alphas, (alphas, rows), from the smaller of its two Gram matrices."""
     left = right - t @ Z
     w = np.empty((D.shape[1], Z.shape[1]))
     own = Z.T @ Z if Z.shape[0] > Z.shape[1] else None
@@ -277,7 +277,7 @@ def _direct(Z: Array, t: Array, D: Array, right: Array) -> Array:
 
 
 def solve(A: Array, b: Array) -> Array:
-    """Solve with a symmetric matrix that is positive definite but for rounding."""
-    # LAPACK itself: what scipy's wrappers check takes longer than a solve in fifty unknowns
+    """Solve a system with a symmetric matrix that is positive definite up to rounding."""
+    # LAPACK directly: the checks of scipy's wrappers take longer than a solve in fifty unknowns
     _, x, failed = dposv(A.T, b, lower=1)
     return np.asarray(linalg.lstsq(A, b, check_finite=False)[0] if failed else x)
