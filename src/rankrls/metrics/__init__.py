@@ -1,4 +1,4 @@
-"""Measures of a ranking's quality, per query and averaged, in the conventions of the tools that people compare with."""
+"""Measures of ranking quality, per query and averaged, in the conventions of common evaluation tools."""
 
 from rankrls.metrics._evaluate import evaluate, preference_accuracy
 from rankrls.metrics._measure import Measure, resolve_measure

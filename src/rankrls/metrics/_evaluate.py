@@ -1,4 +1,4 @@
-"""One ranking evaluated with several measures, or by preferences."""
+"""Evaluation of one ranking with several measures, or against preferences."""
 
 from __future__ import annotations
 
@@ -32,36 +32,36 @@ def evaluate(
     y_true : array-like of shape (m,)
         Labels, any finite numbers; NDCG needs labels with a gain.
     y_score : array-like of shape (m,) or (m, columns)
-        Scores, greater is better; a value per column.
+        Scores, greater is better; each column is evaluated separately.
     qid : array-like of shape (m,), optional
-        One query id per row, any order. Without it every row belongs to one query.
+        One query id per row, in any order. By default, all rows belong to one query.
     measures : sequence of str, Measure or callable
-        Names with a depth, measures or functions (:func:`resolve_measure`); :class:`Measure` lists them.
+        Names (with a depth), measures or functions (:func:`resolve_measure`); :class:`Measure` lists the names.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib", "catboost"}, optional
-        The evaluation tool that measures given by name follow; "letor" by default.
+        Evaluation tool whose definitions apply to measures given by name; "letor" by default.
     sample_weight : array-like of shape (m,), optional
-        Row weights, for the measures over pairs; the others ignore them.
+        Row weights, used by measures over pairs and ignored by the others.
     docno : array-like of shape (m,), optional
-        Document ids, by which measures of the convention "trec" order equal scores, as trec_eval does.
+        Document ids, which order equal scores in the convention "trec", as in trec_eval.
     per_query : bool
-        Return each query's values instead, queries in order of first appearance, NaN for a query that has no value.
+        Whether to return each query's value instead, in order of first appearance; NaN for queries without a value.
 
     Returns
     -------
     dict
-        From the name of each measure to its value, in the order of ``measures``: a float, or (columns,) for scores with
-        columns; with ``per_query`` (q,) or (q, columns).
+        Value of each measure under its name, in the order of ``measures``: a float, or shape (columns,) if scores have
+        columns; with ``per_query``, shape (q,) or (q, columns).
 
     Raises
     ------
     ValueError
-        For unknown measures; for labels, scores or weights that are not finite (naming the row), negative weights,
-        lengths that differ, labels without a gain; and if no query has a value.
+        If a measure is unknown; if labels, scores or weights are not finite (the message names the row), a weight is
+        negative, lengths differ, or a label has no gain; and if no query has a value.
 
     Notes
     -----
-    :class:`Measure` describes equal scores, equal labels and queries without relevant items. O(m log m) for each
-    measure and column, in compiled code on all threads.
+    :class:`Measure` describes equal scores, equal labels and queries without relevant items. O(m log m) per measure and
+    column, in compiled code on all threads.
 
     Examples
     --------
@@ -95,32 +95,32 @@ def preference_accuracy(
         \frac{\sum_e c_e H(\mathrm{sign}(s_e) (f_{i_e} - f_{j_e}))}{\sum_e c_e}, \qquad
         H(a) = 1, \tfrac12, 0 \text{ for } a > 0, a = 0, a < 0,
 
-    over the preferences e = (i, j) with a strength s other than 0: one minus Airola, Pahikkala and Salakoski 2010,
-    eq. 2, divided by the number of pairs.
+    over the preferences e = (i, j) with nonzero strength s. This is one minus equation 2 of Airola, Pahikkala and
+    Salakoski (2010), divided by the number of pairs.
 
     Parameters
     ----------
     y_score : array-like of shape (m,) or (m, columns)
-        Scores of the items, greater is better; a value per column.
+        Scores of the items, greater is better; each column is evaluated separately.
     winners, losers : array-like of int, shape (p,)
         Row numbers of the scores. Repeated and contradictory preferences are allowed.
     strength : array-like of shape (p,), optional
-        Only its sign is used: a tie (0) is ignored, and a negative strength reverses the preference.
+        Strengths, of which only the sign is used: ties (0) are ignored, and a negative strength reverses a preference.
     weight : array-like of shape (p,), optional
-        The weight of each preference; 1 by default.
+        Weight of each preference; 1 by default.
     per_pair : bool
-        Return 1, 1/2 or 0 for each preference instead, and NaN for ignored ones.
+        Whether to return 1, 1/2 or 0 for each preference instead, and NaN for ignored ones.
 
     Returns
     -------
     float or ndarray
-        A float, or (columns,) for scores with columns. With ``per_pair`` (p,) or (p, columns).
+        A float, or shape (columns,) if scores have columns; with ``per_pair``, shape (p,) or (p, columns).
 
     Raises
     ------
     ValueError
-        For invalid scores, row numbers, strengths or weights, naming the preference; and if all preferences are
-        ignored.
+        If scores, row numbers, strengths or weights are invalid (the message names the preference), and if all
+        preferences are ignored.
 
     Notes
     -----
@@ -146,12 +146,12 @@ def preference_accuracy(
 
 
 def right_order(differences: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
-    """Which differences of scores agree with the preferences, and what each counts.
+    """Agreement of score differences with preferences, and the weight of each preference.
 
     Parameters
     ----------
     differences : ndarray of shape (p, columns)
-        Winner minus loser.
+        Scores of winners minus those of losers.
     strength, weight : ndarray of shape (p,)
 
     Returns
@@ -159,7 +159,7 @@ def right_order(differences: Array, strength: Array, weight: Array) -> tuple[Arr
     right : ndarray of shape (p, columns)
         1, 1/2 (equal scores) or 0.
     counts : ndarray of shape (p,)
-        The weight; 0 for ties.
+        Weight of each preference; 0 for ties.
     """
     sign = np.sign(strength)
     right = (np.sign(differences) * sign[:, None] + 1.0) / 2.0

@@ -1,4 +1,4 @@
-"""The compiled loops behind the measures: walks down a ranking, and counts of the pairs in the wrong order."""
+"""Compiled loops behind the measures: walks down a ranking, and counts of the pairs in the wrong order."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from rankrls.metrics._table import Chunk
 SUM = 0
 PRECISIONS = 1
 CASCADE = 2
-"""Sum of value times discount; of the precisions at rows of value 1; sum of value times discount times the product of
-one minus the values before, which is the discount of the first row of value 1 if values are 0 or 1."""
+"""Sum of value times discount; sum of the precisions at rows of value 1; sum of value times discount times the product
+of one minus the preceding values, which is the discount of the first row of value 1 if values are 0 or 1."""
 ROW = 0
 AVERAGE = 1
 THRESHOLD = 2
-"""Equal scores come in the order of the rows; the mean over their orders, for a sum; all at the end of their group."""
+"""Treatment of equal scores: in row order; by the mean over all orders, for sums; all at the end of their group."""
 LONGEST = 1500
 LONGEST_WEIGHTED = 400
-"""Up to so many rows of a query all pairs are compared, in a loop without branches; above, scores are sorted. Pairs of
-weight 1 are counted in whole numbers, several at once."""
+"""Largest number of rows of a query for which all pairs are compared, in a loop without branches; above it, scores are
+sorted. Pairs of weight 1 are counted in integers, several at once."""
 
 
 @compiled
 def walk_down(kind, ties, scores, order, values, discounts, depths, starts, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[q, column]``, walking down each column of each query to its depth there.
+    """Fill ``out[q, column]`` by walking down each column of each query to its depth.
 
-    ``order`` lists the rows of each query from the highest score down, equal ones in their own order.
+    ``order`` lists the rows of each query in descending order of score, equal scores in row order.
     """
     one = np.uint64(1)
     for q in range(len(starts) - 1):
@@ -74,8 +74,9 @@ def walk_down(kind, ties, scores, order, values, discounts, depths, starts, out)
 def compare_pairs(scores, y, w, unit, same, starts, longest, out):  # type: ignore[no-untyped-def]
     """Fill ``out[q, column] = above, not below, apart`` for the queries of up to ``longest`` rows.
 
-    The weights of the pairs whose lower label has a score above the other's, and one above or equal to it; and with
-    ``same`` of the pairs with equal labels whose scores differ. Rows are sorted by label inside each query.
+    These are weights of pairs: those whose lower label has the higher score, those whose lower label has a higher or
+    equal score and, with ``same``, those with equal labels and different scores. Rows are sorted by label inside each
+    query.
     """
     for q in range(len(starts) - 1):
         a = starts[q]
@@ -115,13 +116,13 @@ def compare_pairs(scores, y, w, unit, same, starts, longest, out):  # type: igno
 
 @compiled
 def weigh_pairs(y, w, starts, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[0, q]`` and ``out[1, q]`` with the weight of the pairs with different labels, and with equal ones.
+    """Fill ``out[0, q]`` and ``out[1, q]`` with the weight of the pairs with different and with equal labels.
 
     Rows are sorted by label inside each query.
     """
     for q in range(len(starts) - 1):
         below = 0.0
-        level = 0.0  # the weight of the rows before: of lower labels, and of the same one
+        level = 0.0  # weight of the preceding rows with the same label; below: with lower labels
         for i in range(starts[q], starts[q + 1]):
             if i > starts[q] and y[i] != y[i - 1]:
                 below += level
@@ -133,10 +134,10 @@ def weigh_pairs(y, w, starts, out):  # type: ignore[no-untyped-def]
 
 @compiled
 def _sweep(scores, order, label, w, weak, out):  # type: ignore[no-untyped-def]
-    """Fill ``out[i]`` with the weight of the rows j whose score is above row i's: of lower labels; of its own label.
+    """Fill ``out[i]`` with the weights of the rows of lower labels and of the same label that score higher than row i.
 
-    With ``weak`` of those that are equal too. Rows are swept from the highest score down, with the weight swept of each
-    label in a Fenwick tree.
+    With ``weak``, equal scores are included. Rows are swept in descending order of score; a Fenwick tree stores the
+    weight swept so far for each label.
     """
     n = len(w)
     tree = np.zeros(label[n - 1] + 2)
@@ -160,10 +161,10 @@ def _sweep(scores, order, label, w, weak, out):  # type: ignore[no-untyped-def]
 
 
 def count_by_rows(scores: Array, label: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
-    """Of each row of one ranking: the weight of what should be below it and is above, is not below, and is apart.
+    """Weights, for each row of one ranking, of the rows that are ordered wrongly relative to it.
 
-    ``label`` holds 0, 1, ... in ascending order. "Apart" is the weight of rows of the same label with a higher score.
-    O(m log m).
+    These are the rows of lower labels with a higher score, those with a higher or equal score, and the rows of the same
+    label with a higher score. ``label`` contains 0, 1, ... in ascending order. O(m log m).
     """
     strict, weak = np.zeros((2, len(w), 2))
     order = np.argsort(scores)
@@ -173,11 +174,11 @@ def count_by_rows(scores: Array, label: NDArray[np.intp], w: Array) -> tuple[Arr
 
 
 class PairCounts(NamedTuple):
-    """Weights of the unordered pairs of each query; a pair of rows weighs ``w_i w_j``.
+    """Weights of the unordered pairs of each query; a pair of rows has weight ``w_i w_j``.
 
-    ``ordered`` and ``tied``, (queries,): pairs with different and with equal labels. Of (queries, columns): pairs whose
-    lower label has the score ``above`` the other's, or ``not_below`` it; and of the pairs with equal labels those whose
-    scores are ``apart`` (0 if that was not asked for).
+    ``ordered`` and ``tied``, (queries,), cover pairs with different and with equal labels. The others have shape
+    (queries, columns): ``above`` and ``not_below`` cover pairs whose lower label is scored above, or not below, the
+    other; ``apart`` covers pairs with equal labels and different scores (0 if not requested).
     """
 
     ordered: Array
@@ -188,9 +189,9 @@ class PairCounts(NamedTuple):
 
 
 def count_pairs(chunk: Chunk, *, same: bool) -> PairCounts:
-    """Count the pairs of each query of a chunk; ``same`` asks for pairs with equal labels too.
+    """Count the pairs of each query of a chunk; with ``same``, also pairs with equal labels.
 
-    O(u^2) for a query of u rows where that is fastest, else O(u log u), for each column.
+    O(u^2) per column for a query of u rows where that is fastest, otherwise O(u log u).
     """
     chunk = chunk.in_order(chunk.y)
     y, starts, (columns, m) = chunk.y, chunk.starts.astype(np.intp), chunk.scores.shape

@@ -23,7 +23,7 @@ from rankrls.ranking import docno_order
 _NAME = re.compile(r"\s*([A-Za-z_]+)\s*(?:@\s*([0-9]+))?\s*")
 _MOST = float(np.finfo(np.float32).max)
 _FOREIGN = re.compile(r"\s*([a-z_-]*?)(?:_cut|_?at)?(?:(?:[@_.]|:top=)?([0-9]+)|@.*)?\s*")
-"""A name as other tools write it: ndcg_cut_10, P_5, hit@10, PrecisionAt:top=5."""
+"""Pattern of names in other tools: ndcg_cut_10, P_5, hit@10, PrecisionAt:top=5."""
 _OTHER_NAMES = {
     "hit": "success",
     "hits": "success",
@@ -49,62 +49,62 @@ class Measure:
     ======================  ============  ==================================================================
     name                    also          value of a query
     ======================  ============  ==================================================================
-    ``disagreement``                      share of the ordered pairs in the wrong order (an error)
+    ``disagreement``                      share of the pairs with different labels in the wrong order (an error)
     ``pair_accuracy``                     1 - disagreement
-    ``auc``                               the same of relevant against other items
+    ``auc``                               pair_accuracy of relevant against other items
     ``kendall_tau``         ``tau``       Kendall's tau-b
     ``pair_squared_error``                mean squared error of score differences over pairs (an error)
     ``ndcg``                              normalized discounted cumulative gain
-    ``average_precision``   ``map``       precisions at the relevant items' positions over the relevant items
+    ``average_precision``   ``map``       mean over the relevant items of the precision at their positions
     ``precision``           ``p``         relevant items among the first k, over k
     ``recall``                            relevant items among the first k, over the relevant items
     ``success``                           1 if a relevant item is among the first k, else 0
     ``reciprocal_rank``     ``mrr``       1 / position of the first relevant item, 0 if none is among the first k
     ``r_precision``         ``rprec``     precision at the number of relevant items
     ``err``                               expected reciprocal rank (Chapelle et al. 2009)
-    ``bpref``                             share of the judged items that are not relevant below a relevant one, of as
-                                          many as are relevant (Buckley and Voorhees 2004, as trec_eval has it)
-    ``rbp``                               rank-biased precision (Moffat and Zobel 2008): (1 - p) p^(i - 1) for each
-                                          relevant item at position i
+    ``bpref``                             mean over the R relevant items of 1 - min(a, R) / min(N, R), where a of
+                                          the N judged items that are not relevant rank above the relevant one
+                                          (Buckley and Voorhees 2004, as in trec_eval)
+    ``rbp``                               rank-biased precision (Moffat and Zobel 2008): sum of (1 - p) p^(i - 1)
+                                          over the positions i of relevant items
     ======================  ============  ==================================================================
 
     Parameters
     ----------
     name : str or callable
-        One of the table, or ``function(y_true, y_score) -> float``, called once per query and column, greater is
-        better; NaN if a query has no value.
+        Name from the table, or ``function(y_true, y_score) -> float``, called once per query and column, where greater
+        is better and NaN means that a query has no value.
     k : int, optional
-        Depth of the ranking; all of it by default. Precision, recall and success need a depth, measures over pairs,
-        r_precision and bpref have none.
+        Depth of the ranking; the whole ranking by default. Precision, recall and success require a depth; measures over
+        pairs, r_precision and bpref have none.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib", "catboost"}
-        The evaluation tool to follow; see the notes.
+        Evaluation tool whose definitions apply; see the notes.
     gain : {"exp2", "linear", "positive"}, sequence or callable, optional
-        NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
+        Gains of NDCG: ``2^rel - 1``, ``rel``, ``max(rel, 0)``, the gains of labels 0, 1, 2, ..., or ``gain(labels)``.
     discount : {"log2", "letor"}, optional
-        NDCG: ``1 / log2(i + 1)``; or 1, 1, then ``1 / log2(i)``.
+        Discounts of NDCG: ``1 / log2(i + 1)``; or 1, 1, then ``1 / log2(i)``.
     empty : float or "skip", optional
-        The value of a query without relevant items; "skip" leaves it out of the mean.
+        Value of a query without relevant items; "skip" leaves it out of the mean.
     ties : {"row", "docno", "worst", "average", "threshold"}, optional
-        Equal scores stay in row order; the greater document id comes first; the lower label does; the mean over all
-        their orders (NDCG, precision, recall, r_precision, rbp); or they are retrieved together (average precision
-        without k).
+        Treatment of equal scores: row order; greater document id first; lower label first; mean over all orders (NDCG,
+        precision, recall, r_precision, rbp); or retrieval as one group (average precision without k).
     relevant : float, optional
-        Labels of at least this value are relevant; 1 in every convention.
+        Smallest relevant label; 1 in every convention.
     denominator : {"nominal", "reachable"}, optional
-        Precision divides by k, or by min(k, items); average precision at k by the relevant items, or by min(k,
-        relevant items).
+        Denominator of precision: k, or min(k, items); of average precision at k: the number of relevant items, or
+        min(k, relevant items).
     tied_labels : {"ignore", "half"}, optional
-        Disagreement and accuracy. "ignore" leaves out pairs with equal labels. "half" includes them; they are half an
-        error if their scores differ (Pahikkala et al. 2007, eq. 3).
+        Treatment of pairs with equal labels in disagreement and accuracy: "ignore" leaves them out; "half" includes
+        them, as half an error if their scores differ (Pahikkala et al. 2007, eq. 3).
     highest : float, optional
-        ERR: the highest possible label, 4 by default.
+        Highest possible label for ERR, 4 by default.
     persistence : float, optional
-        RBP: the probability p of looking at the next item, 0.8 by default.
+        Probability p of looking at the next item in RBP, 0.8 by default.
 
     Raises
     ------
     ValueError
-        For an unknown name, depth or option, and for an option that the measure does not have.
+        If a name, depth or option is invalid, or the measure does not have the option.
 
     Notes
     -----
@@ -115,8 +115,8 @@ class Measure:
         e_Q = \frac{1}{N_Q} \sum_{i, j \in Q,\; y_i < y_j} w_i w_j H(f_i - f_j), \qquad
         H(a) = 1, \tfrac12, 0 \text{ for } a > 0, a = 0, a < 0,
 
-    where N_Q is the weight of the pairs with ``y_i < y_j``. A perfect ranking has 0, random or constant scores have
-    0.5. A query of one item has no value.
+    where N_Q is the weight of the pairs with ``y_i < y_j``. The disagreement of a perfect ranking
+    is 0, that of random or constant scores 0.5. A query of one item has no value.
 
     The conventions (i is the position, from 1; the last two columns concern measures of relevant items):
 
@@ -132,10 +132,10 @@ class Measure:
     catboost    rel          1/log2(i+1)   0 (d)          worst                rel >= 1  reachable
     ==========  ===========  ============  =============  ===================  ========  ============
 
-    letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... Measures that a tool lacks, such as scikit-learn's reciprocal
-    rank, follow the rest of its row. (a) Average precision retrieves equal scores together, at the end of their group;
-    reciprocal rank, success and ERR rank them in row order. (b) Precision and success count such a query 0. (c) Average
-    precision divides by all relevant items. (d) NDCG and recall count such a query 1.
+    letor's discount is 1, 1, 1/log2(3), 1/log2(4), ... Measures that a tool lacks, such as reciprocal rank in
+    scikit-learn, follow the rest of its row. (a) Average precision retrieves equal scores together, at the end of their
+    group; reciprocal rank, success, ERR and bpref rank them in row order. (b) 0 for precision, success and rbp.
+    (c) Average precision divides by the number of relevant items. (d) 1 for NDCG and recall.
 
     O(m log m) time per column, in compiled code on all threads.
 
@@ -189,7 +189,7 @@ class Measure:
         return BY_NAME[self.name]
 
     def _apply(self, chunk: Chunk) -> Array:
-        """A function's value of each query and column."""
+        """Values of a function for each query and column."""
         values = np.empty((chunk.n_queries, len(chunk.scores)))
         for q, (a, b) in enumerate(pairwise(chunk.starts)):
             for k, scores in enumerate(chunk.scores[:, a:b]):
@@ -205,16 +205,16 @@ class Measure:
 
     @property
     def choices(self) -> Any:
-        """The convention's choices with the single ones applied."""
+        """Choices of the convention, overridden by those given."""
         return self._definition.chosen(self.convention, self._given())
 
     def _given(self) -> dict[str, Any]:
-        """The single choices that were made."""
+        """Choices that were given."""
         values = {name: vars(self)[name] for name in CHOICES}
         return {name: value for name, value in values.items() if value is not None}
 
     def __repr__(self) -> str:
-        """As it was written, without what was left at its default; an estimator's repr holds one."""
+        """Constructor call without defaults; part of an estimator's repr."""
         given = {f.name: vars(self)[f.name] for f in fields(self)}
         if self.convention == "letor":
             del given["convention"]
@@ -236,17 +236,17 @@ class Measure:
 
     @property
     def uses_sample_weight(self) -> bool:
-        """Whether the weights of rows matter; measures that look at positions ignore them."""
+        """Whether row weights matter; measures over positions ignore them."""
         return self._definition.over_pairs
 
     @property
     def judged_only(self) -> bool:
-        """Whether documents of a run that have no judgement are left out."""
+        """Whether documents of a run without a judgement are left out."""
         return self._definition.judged_only
 
     @property
     def not_judged(self) -> str:
-        """Why there may be no query that has a value."""
+        """Reason why no query may have a value."""
         if not self._definition.over_pairs:
             return "every query is skipped"
         both = " and two different scores" if self.name == "kendall_tau" else ""
@@ -261,21 +261,21 @@ class Measure:
         weights: Array | None = None,
         places: NDArray[Any] | None = None,
     ) -> Array:
-        """The measure of each query of a chunk, for many columns of scores at once; nothing is validated.
+        """Value of each query of a chunk, for many columns of scores at once, without validation.
 
         Parameters
         ----------
         scores : ndarray of shape (columns, rows)
-            Finite float64 in C order, such as the held-out scores of every alpha; -inf for what was not retrieved.
+            Finite float64 in C order, such as the held-out scores of every alpha; -inf for rows that were not
+            retrieved.
         y : ndarray of shape (rows,)
-            Labels. It is fastest if the rows of each query are sorted by label.
+            Labels; fastest if the rows of each query are sorted by label.
         starts : ndarray of shape (queries + 1,)
-            The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
+            First row of each query, and the number of rows.
         weights : ndarray of shape (rows,), optional
             Row weights, for measures over pairs.
         places : ndarray of shape (rows,), optional
-            In which order rows with equal scores come, such as the row numbers before rows were sorted; as they are by
-            default.
+            Order of rows with equal scores, such as the row numbers before rows were sorted; as given by default.
 
         Returns
         -------
@@ -298,9 +298,9 @@ class Measure:
         weights: Array | None = None,
         docno: Any = None,
     ) -> Array:
-        """Each query's values (q, columns), for scores (m, columns) of rows in any order.
+        """Values of each query, (q, columns), for scores (m, columns) of rows in any order, on all threads.
 
-        Document ids order equal scores if the convention says so. On all threads.
+        Document ids order equal scores if the convention requires it.
         """
         order = layout.order if docno is None or self.choices.ties != "docno" else docno_order(docno, layout)
         y = y[order]
@@ -328,35 +328,35 @@ class Measure:
         docno: Any = None,
         per_query: bool = False,
     ) -> Any:
-        """The measure of one ranking, or of several.
+        """Evaluate one ranking, or several.
 
         Parameters
         ----------
         y_true : array-like of shape (m,)
             Labels, any finite numbers; those of NDCG must have a gain.
         y_score : array-like of shape (m,) or (m, columns)
-            Scores, greater is better; a value per column.
+            Scores, greater is better; each column is evaluated separately.
         qid : array-like of shape (m,), optional
-            One query id per row, any order. Without it every row belongs to one query.
+            One query id per row, in any order. By default, all rows belong to one query.
         sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; a pair weighs ``w_i w_j``. Measures over positions ignore them.
+            Nonnegative row weights; a pair has weight ``w_i w_j``. Measures over positions ignore them.
         docno : array-like of shape (m,), optional
-            Document ids. With ``ties="docno"`` (convention "trec") the greater one, as text, comes first of equal
+            Document ids. With ``ties="docno"`` (convention "trec"), the greater id, as text, comes first among equal
             scores; other measures ignore them.
         per_query : bool
-            Return each query's value instead.
+            Whether to return each query's value instead.
 
         Returns
         -------
         float or ndarray
-            A float, or (columns,) for scores with columns. With ``per_query`` (q,) or (q, columns), queries in order of
-            first appearance, NaN for a query that has no value.
+            A float, or shape (columns,) if scores have columns. With ``per_query``, shape (q,) or (q, columns), in
+            order of first appearance; NaN for queries without a value.
 
         Raises
         ------
         ValueError
-            For labels, scores or weights that are not finite (naming the row), negative weights, lengths that differ,
-            and if no query has a value.
+            If labels, scores or weights are not finite (the message names the row), a weight is negative, lengths
+            differ, or no query has a value.
         """
         y = vector_of("y_true", y_true, "one label per row")
         if not len(y):
@@ -381,11 +381,11 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     Parameters
     ----------
     measure : str, Measure or callable
-        A name of :class:`Measure`, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"disagreement"``); a
-        :class:`Measure`, returned as it is; a scorer of :func:`make_ranking_scorer`; or ``function(y_true, y_score) ->
-        float``, called once per query, greater is better.
+        Name of a :class:`Measure`, with ``@k`` for a depth (``"ndcg@10"``, ``"map"``, ``"p@5"``, ``"disagreement"``); a
+        :class:`Measure`, returned unchanged; a scorer of :func:`make_ranking_scorer`; or ``function(y_true, y_score) ->
+        float``, called once per query, where greater is better.
     convention : str, optional
-        The convention of a name; "letor" by default.
+        Convention of a measure given by name; "letor" by default.
 
     Returns
     -------
@@ -394,7 +394,7 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
     Raises
     ------
     ValueError
-        For anything else; the message lists the known names.
+        If ``measure`` is anything else; the message lists the known names.
 
     Examples
     --------
@@ -422,7 +422,7 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
 
 
 def needs_gains(measure: Any) -> bool:
-    """Whether a measure, or what names one, refuses negative labels, which have no gain; False for no measure."""
+    """Whether a measure, or its name, refuses negative labels, which have no gain; False if it is not a measure."""
     try:
         found = resolve_measure(measure)
     except InputError:
@@ -432,7 +432,7 @@ def needs_gains(measure: Any) -> bool:
 
 
 def _definition(name: str, given: str) -> Definition:
-    """The definition that a name stands for; ``given`` is what a user wrote."""
+    """Definition with this name; ``given`` is the user's spelling."""
     if not isinstance(name, str) or name not in BY_NAME:
         known = ", ".join(sorted(BY_NAME))
         problem = f"unknown measure {given!r}.{_suggestion(str(given).lower())}"
@@ -442,7 +442,7 @@ def _definition(name: str, given: str) -> Definition:
 
 
 def _suggestion(given: str) -> str:
-    """A question about the measure that was perhaps meant, in the notation of this module."""
+    """Question that suggests the most similar measure, in the notation of this module."""
     found = _FOREIGN.fullmatch(given)
     word, depth = ("", None) if found is None else found.groups()
     near = get_close_matches(_OTHER_NAMES.get(word, word), BY_NAME, n=1)

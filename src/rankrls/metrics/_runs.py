@@ -1,4 +1,4 @@
-"""Runs evaluated by judgements, which need not be of the same documents."""
+"""Evaluation of runs against judgements, which need not cover the same documents."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ RUN_MEASURES = ("map", "ndcg@10", "p@10", "recall@100", "mrr", "bpref")
 
 @dataclass(frozen=True, eq=False)
 class JoinedRun:
-    """The judged and the retrieved documents of every judged query, one row each.
+    """Judged and retrieved documents of every judged query, one row each.
 
     Attributes
     ----------
     y, scores : ndarray of shape (m,)
         Labels, 0 for documents without a judgement; and scores, -inf for documents that were not retrieved.
     judged : ndarray of shape (m,), bool
-        Whether a document has a judgement that is not negative. A query without any has its first document instead, one
-        that is not relevant.
+        Whether a document has a nonnegative judgement. In a query without any, the first document, which is not
+        relevant, takes their place.
     docno : ndarray of shape (m,)
     layout : QueryLayout
     counts : dict of str to int
-        What the run and the judgements do not share, by what it is.
+        Number of queries, and numbers of queries and documents that only the run or only the judgements have.
     """
 
     y: Array
@@ -45,9 +45,9 @@ class JoinedRun:
     counts: dict[str, int]
 
     def per_query(self, measure: Measure) -> Array:
-        """The value of each judged query, NaN where it has none."""
+        """Value of each judged query; NaN for queries without a value."""
         if measure.name == "pair_squared_error" or callable(measure.name):
-            problem = f"{measure} needs a score of every judged document, and a run has those of retrieved ones."
+            problem = f"{measure} needs a score for every judged document, but a run has scores of retrieved ones only."
             raise InputError(problem, parameter="measures")
         rows = np.flatnonzero(self.judged) if measure.judged_only else np.arange(len(self.y))
         layout = query_layout(self.layout.codes[rows], len(rows))
@@ -55,12 +55,12 @@ class JoinedRun:
 
 
 def join_run(qrels: ByDocument, run: ByDocument) -> JoinedRun:
-    """Join a run with judgements; queries are those with judgements, in their order.
+    """Join a run with judgements; the queries are those with judgements, in the same order.
 
     Raises
     ------
     InputError
-        If they have no query in common, and for a label or a score that is not a finite number.
+        If they have no query in common, or a label or score is not a finite number.
     """
     qrels = {query: labels for query, labels in qrels.items() if labels}
     if not qrels.keys() & run.keys():
@@ -114,7 +114,7 @@ def evaluate_run(
     convention: str | None = "trec",
     per_query: bool = False,
 ) -> dict[str, Any]:
-    """Evaluate a run, whose documents need not be those with judgements.
+    """Evaluate a run, whose documents need not be the judged ones.
 
     Parameters
     ----------
@@ -125,27 +125,27 @@ def evaluate_run(
     measures : sequence of str or Measure
         See :func:`resolve_measure`.
     convention : str, default="trec"
-        The convention of the measures given by name.
+        Convention of the measures given by name.
     per_query : bool
-        Return each judged query's value instead, in the order of ``qrels``; NaN for a query that has no value.
+        Whether to return each judged query's value instead, in the order of ``qrels``; NaN for queries without a value.
 
     Returns
     -------
     dict
-        From the name of each measure to its value.
+        Value of each measure under its name.
 
     Raises
     ------
     InputError
-        If no query has both judgements and results, for values that are not finite, and for pair_squared_error and
-        functions, which need a score of every judged document.
+        If no query has both judgements and results, if values are not finite, and for pair_squared_error and functions,
+        which need a score for every judged document.
 
     Notes
     -----
-    Relevant documents that were not retrieved have no position and count among the relevant ones. Retrieved documents
-    without a judgement are not relevant; measures over pairs and bpref leave them out, and documents with a negative
+    Relevant documents that were not retrieved have no position, but count as relevant. Retrieved documents without a
+    judgement are not relevant; measures over pairs and bpref leave them out, as they do documents with a negative
     judgement. A query without results has the value of an empty list, as with ``trec_eval -c``. Queries without
-    judgements are left out. O(m log m) for each measure.
+    judgements are left out. O(m log m) per measure.
 
     Examples
     --------

@@ -15,24 +15,23 @@ from rankrls.metrics._values import labelled_rows
 
 
 class RankingScorer:
-    """A scorer of an estimator's ranking, as :func:`make_ranking_scorer` returns it.
+    """Scorer of an estimator's ranking, made by :func:`make_ranking_scorer`.
 
-    A scorer in scikit-learn's sense: ``scorer(estimator, X, y, qid=qid)``, greater is better. With metadata routing
-    enabled it requests ``qid``, and ``sample_weight`` if the measure uses it. Rows whose label is NaN are left out for
-    estimators that use unlabelled rows.
+    It has scikit-learn's interface, ``scorer(estimator, X, y, qid=qid)``, where greater is better. If metadata routing
+    is enabled, it requests ``qid``, and ``sample_weight`` if the measure uses it. Rows whose label is NaN are left out
+    for estimators that use unlabelled rows.
     """
 
     def __init__(self, measure: Measure) -> None:
         self.measure = measure
 
     def __call__(self, estimator: Any, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
-        """The measure's average over queries; the negative of an error.
+        """Average of the measure over queries; negated for an error.
 
         Raises
         ------
         ValueError
-            If the estimator was fitted with qid and the scorer did not get it: the measure would be that of one big
-            query.
+            If the estimator was fitted with qid but the scorer did not receive it: all rows would count as one query.
         """
         if qid is None and _holds(estimator, "fitted_with_qid_"):
             raise InputError(
@@ -49,7 +48,7 @@ class RankingScorer:
         return value if self.measure.greater_is_better else -value
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Every scorer asks for qid, those of measures that use weights for sample_weight too."""
+        """Request ``qid``, and ``sample_weight`` if the measure uses weights."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="qid", alias=True)
         request.score.add_request(param="sample_weight", alias=self.measure.uses_sample_weight)
@@ -60,19 +59,19 @@ class RankingScorer:
 
 
 def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> RankingScorer:
-    """Make a scorer of a ranking measure, for ``GridSearchCV``, ``cross_validate`` and similar functions.
+    """Make a scorer from a ranking measure, for ``GridSearchCV``, ``cross_validate`` and similar functions.
 
     Parameters
     ----------
     measure : str, Measure or callable
         See :func:`resolve_measure`.
     convention : str, optional
-        The convention of a measure given by name; "letor" by default.
+        Convention of a measure given by name; "letor" by default.
 
     Returns
     -------
     RankingScorer
-        Greater is better: errors are negated.
+        Scorer for which greater is better: errors are negated.
 
     Examples
     --------
@@ -99,21 +98,21 @@ def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> Ranki
 
 
 def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
-    """``predict``; each step of a pipeline that scales by query gets qid, inside a search too.
+    """``predict`` with qid passed to each step of a pipeline that scales by query, also inside a search.
 
-    ``Pipeline.predict`` cannot: it hands qid to its steps only if metadata routing is enabled.
+    ``Pipeline.predict`` passes qid to its steps only if metadata routing is enabled.
     """
     final, X = final_step_inputs(model, X, qid)
     return final.predict(X)
 
 
 def scales_by_query(model: Any) -> bool:
-    """Whether anything inside of a fitted model looks at the other rows of a query."""
+    """Whether any part of a fitted model depends on the other rows of a query."""
     return _holds(model, "fitted_with_qid_")
 
 
 def unwrapped(model: Any) -> tuple[list[Any], Any]:
-    """The steps before the last one of a pipeline, outermost first, and that one; of a search those of its best."""
+    """Steps of a pipeline before the last, outermost first, and the last one; for a search, those of its best model."""
     if hasattr(model, "best_estimator_"):
         return unwrapped(model.best_estimator_)
     if not isinstance(model, Pipeline):
@@ -124,7 +123,7 @@ def unwrapped(model: Any) -> tuple[list[Any], Any]:
 
 
 def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
-    """The last step of a pipeline or a search, and X as that step sees it."""
+    """Last step of a pipeline or a search, and X as transformed for that step."""
     steps, final = unwrapped(model)
     for step in steps:
         if isinstance(step, Pipeline):
@@ -140,7 +139,7 @@ def _transformed(step: Any, X: Any, qid: Any) -> Any:
 
 
 def _holds(estimator: Any, name: str) -> bool:
-    """Whether it or anything inside, such as a pipeline's step or a search's best, has ``name`` true."""
+    """Whether ``name`` is true for an estimator or any in it, such as a step of a pipeline or the best of a search."""
     seen: set[int] = set()
     inside = [estimator]
     while inside:

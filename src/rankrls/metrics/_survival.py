@@ -1,4 +1,4 @@
-"""Measures of scores for right-censored times that allow for when items were censored."""
+"""Measures of scores for right-censored times, corrected for censoring."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankrls.metrics._values import check_scores, ratio
 from rankrls.survival import checked_times
 
 _BLOCK = 1 << 22
-"""Pairs in memory at a time."""
+"""Number of pairs in memory at a time."""
 
 
 def uno_concordance(
@@ -31,20 +31,20 @@ def uno_concordance(
         {\sum_{i, j} \delta_i \hat G(t_i)^{-2} [t_i < t_j, t_i < \tau]}, \qquad
         H(a) = 1, \tfrac12, 0 \text{ for } a > 0, a = 0, a < 0,
 
-    with the Kaplan-Meier estimate :math:`\hat G` of the probability that an item is not censored until then. Unlike
-    Harrell's C-index (:func:`preference_accuracy` of :func:`~rankrls.survival_pairs`) its limit does not depend on how
-    items are censored.
+    with the Kaplan-Meier estimate :math:`\hat G` of the probability that an item is not censored up to a time. An item
+    censored at the time of an event counts as later. Unlike that of Harrell's C-index (:func:`preference_accuracy` of
+    :func:`~rankrls.survival_pairs`), its limit does not depend on how items are censored.
 
     Parameters
     ----------
     y_score : array-like of shape (m,)
-        Scores, greater for items that last longer. Of a risk, pass the negative.
+        Scores, greater for items that last longer; pass the negative of a risk.
     time, event : array-like of shape (m,)
-        As in :func:`~rankrls.survival_pairs`.
+        Times and events, as in :func:`~rankrls.survival_pairs`.
     train : tuple of (time, event), optional
-        Times that :math:`\hat G` is estimated from; by default those of the items themselves.
+        Data from which :math:`\hat G` is estimated; by default, the items themselves.
     tau : float, optional
-        Later events are left out, because few items are left to estimate :math:`\hat G`.
+        Time from which events are left out, because few items remain to estimate :math:`\hat G`.
 
     Returns
     -------
@@ -53,11 +53,11 @@ def uno_concordance(
     Raises
     ------
     InputError
-        For bad input; if no pair is comparable; and if :math:`\hat G` is 0 or unknown at the time of an event.
+        If the input is invalid, no pair is comparable, or :math:`\hat G` is 0 or unknown at the time of an event.
 
     Notes
     -----
-    As ``concordance_index_ipcw`` of scikit-survival, whose estimate is the negative score. O(events m) time.
+    Equals ``concordance_index_ipcw`` of scikit-survival, whose estimate is the negative score. O(events m) time.
 
     References
     ----------
@@ -95,15 +95,15 @@ def time_dependent_auc(
     *,
     train: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Array:
-    r"""AUC at several times: how well scores tell items with an event until then from items that last longer.
+    r"""AUC at several times: how well scores separate items with an event by then from items that last longer.
 
     .. math::
 
         \frac{\sum_{i, j} \delta_i \hat G(t_i)^{-1} [t_i \le t < t_j] H(f_j - f_i)}
         {\sum_{i, j} \delta_i \hat G(t_i)^{-1} [t_i \le t < t_j]}
 
-    with H and :math:`\hat G` as in :func:`uno_concordance`. Items that were censored until t are left out; those with
-    an event are weighted for them.
+    with H and :math:`\hat G` as in :func:`uno_concordance`. Items censored by time t are left out; the weights of the
+    items with an event compensate for them.
 
     Parameters
     ----------
@@ -114,16 +114,16 @@ def time_dependent_auc(
     Returns
     -------
     ndarray of shape (k,)
-        NaN if no item had an event until then, or none lasts longer.
+        AUC at each time; NaN if no item had an event by then, or none lasts longer.
 
     Raises
     ------
     InputError
-        For bad input, and if :math:`\hat G` is 0 or unknown at the time of an event.
+        If the input is invalid, or :math:`\hat G` is 0 or unknown at the time of an event.
 
     Notes
     -----
-    As ``cumulative_dynamic_auc`` of scikit-survival, whose estimate is the negative score. O(k m log m).
+    Equals ``cumulative_dynamic_auc`` of scikit-survival, whose estimate is the negative score. O(k m log m).
 
     References
     ----------
@@ -161,18 +161,18 @@ def _checked(y_score: ArrayLike, time: ArrayLike, event: ArrayLike) -> tuple[Arr
 
 
 def _weights(t: Array, used: Mask, train: tuple[Array, Mask]) -> Array:
-    """One over the probability that an item is not censored until the time of its event; 0 for items not used."""
+    """One over the probability that an item is not censored up to the time of its event; 0 for unused items."""
     times, observed = train
     moments, place = np.unique(times, return_inverse=True)
     events = np.bincount(place[observed], minlength=len(moments))
     censored = np.bincount(place[~observed], minlength=len(moments))
-    at_risk = np.cumsum((events + censored)[::-1])[::-1] - events  # events of a time come before those censored then
+    at_risk = np.cumsum((events + censored)[::-1])[::-1] - events  # events precede censoring at the same time
     kept = np.cumprod(1.0 - censored / np.maximum(at_risk, 1))
     free = np.concatenate(([1.0], kept))[np.searchsorted(moments, t[used], side="right")]
     known = (free > 0.0) & ((t[used] <= moments[-1]) | (kept[-1] == 0.0))
     if not known.all():
         row = int(np.flatnonzero(used)[~known][0])
-        problem = f"The probability not to be censored until time {t[row]:g} (row {row}) is 0 or unknown."
+        problem = f"The probability of not being censored until time {t[row]:g} (row {row}) is 0 or unknown."
         raise InputError(f"{problem} Leave out later events (tau, at).", parameter="time", row=row)
     out = np.zeros(len(t))
     out[used] = 1.0 / free

@@ -1,4 +1,4 @@
-"""The table of measures: a formula of whole queries, and what a user or a tool's convention chooses about it."""
+"""Table of measures: a formula for whole queries, and the choices that a user or a tool's convention makes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Gain = str | tuple[float, ...] | Callable[[Array], Any]
 
 
 class Choice(NamedTuple):
-    """What a measure leaves open: its default, the words for it, and what else it may be."""
+    """One choice of a measure: its default, the allowed words, and a description and check of other values."""
 
     default: Any
     words: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ CHOICES = {
     "highest": Choice(4.0, (), "a finite label", _is_number),
     "persistence": Choice(0.8, (), "a number above 0 and below 1", _is_probability),
 }
-"""The choices that :class:`rankrls.metrics.Measure` explains."""
+"""Choices explained by :class:`rankrls.metrics.Measure`."""
 
 CONVENTIONS: dict[str, dict[str, Any]] = {
     "letor": {"discount": "letor"},
@@ -61,11 +61,11 @@ CONVENTIONS: dict[str, dict[str, Any]] = {
     "ranklib": {"denominator": "reachable"},
     "catboost": {"gain": "linear", "ties": "worst", "denominator": "reachable"},
 }
-"""What each evaluation tool means by its measures, where that is not the default."""
+"""Choices of each evaluation tool that differ from the defaults."""
 
 
 def gains_of(gain: Gain, y: Array) -> Array:
-    """What each label is worth; a label that has no gain is an error."""
+    """Gain of each label; a label without a gain is an error."""
     if callable(gain):
         gains = np.asarray(gain(y), dtype=np.float64)
         if gains.shape != y.shape:
@@ -87,25 +87,25 @@ def gains_of(gain: Gain, y: Array) -> Array:
 
 
 def discounts_of(discount: str, depth: int) -> Array:
-    """What positions 1 to ``depth`` are worth."""
+    """Discounts of positions 1 to ``depth``."""
     positions = np.arange(1, depth + 1, dtype=np.float64)
     return 1.0 / np.log2(np.maximum(positions, 2.0) if discount == "letor" else positions + 1.0)
 
 
 @dataclass(frozen=True, eq=False)
 class Chunk:
-    """Whole queries with columns of scores, and the choices to evaluate them by.
+    """Whole queries with columns of scores, and the choices for their evaluation.
 
     Attributes
     ----------
     scores : ndarray of shape (columns, rows)
-        -inf is a row that was not retrieved: it has no position, and is below all others.
+        Scores; -inf marks a row that was not retrieved, which has no position and is below all others.
     y, weights : ndarray of shape (rows,)
     starts : ndarray of shape (queries + 1,)
-        The rows of query q are ``starts[q]`` to ``starts[q + 1]``.
+        First row of each query, and the number of rows.
     k : int or None
     choices : namespace
-        Every choice of :data:`~rankrls.metrics._table.CHOICES`.
+        Values of all :data:`~rankrls.metrics._table.CHOICES`.
     """
 
     scores: Array
@@ -120,7 +120,7 @@ class Chunk:
         return len(self.starts) - 1
 
     def in_order(self, key: NDArray[Any] | None) -> Chunk:
-        """The same with the rows of each query in ascending order of a key; equal ones stay as they are."""
+        """The same chunk with the rows of each query in ascending order of a key; equal keys keep their order."""
         if key is None:
             return self
         down = np.flatnonzero(key[1:] < key[:-1]) + 1
@@ -135,16 +135,16 @@ class Chunk:
         )
 
     def sums(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sums over the rows of each query, of an array (..., rows)."""
+        """Sums of an array (..., rows) over the rows of each query."""
         return np.asarray(np.add.reduceat(values, self.starts[:-1], axis=-1))
 
     def relevant(self) -> tuple[Array, Array]:
-        """1 for each relevant row, else 0; and how many each query has."""
+        """1 for each relevant row, otherwise 0; and the number of relevant rows of each query."""
         rows = (self.y >= self.choices.relevant).astype(np.float64)
         return rows, self.sums(rows)
 
     def walk(self, kind: str, values: Array, discounts: Array | None = None, depths: Any = None) -> Array:
-        """What :func:`~rankrls.metrics._loops.walk_down` gives down to k, or to each query's own depth."""
+        """Result of :func:`~rankrls.metrics._loops.walk_down` to depth k, or to each query's own depth."""
         from rankrls.metrics import _loops as loops
 
         out = np.zeros((self.n_queries, len(self.scores)))
@@ -162,13 +162,13 @@ class Chunk:
         return out
 
     def ideal(self, values: Array, discounts: Array) -> Array:
-        """The largest sum of discounted values of each query, (queries,)."""
+        """Largest possible sum of discounted values of each query, (queries,)."""
         best = replace(self, scores=values[None], choices=SimpleNamespace(ties="row"))
         return best.walk("SUM", values, discounts)[:, 0]
 
     @property
     def depth(self) -> int:
-        """The last position that is looked at."""
+        """Last position that is evaluated."""
         longest = int(np.diff(self.starts).max(initial=0))
         return longest if self.k is None else min(self.k, longest)
 
@@ -181,23 +181,23 @@ class Definition:
     ----------
     name : str
     compute : callable
-        Takes a :class:`Chunk` and returns the value of each query, (queries, columns); NaN where it has none.
+        Function of a :class:`Chunk` that returns the value of each query, (queries, columns); NaN if it has none.
     choices : tuple of str
-        What a caller may choose.
+        Choices that a caller may make.
     short : str
-        How the measure is printed; empty for its name. It can be used as a name.
+        Short name, which is printed and accepted; empty if there is none.
     own : mapping of str to mapping
-        Choices in which this measure differs from what a convention says of all, by the convention's name; "" is every
+        Choices of this measure that differ from those of a convention, under the convention's name; "" stands for every
         convention.
     ties : tuple of str
-        What ``ties`` may be.
+        Allowed values of ``ties``.
     over_pairs : bool
-        It is over pairs of rows with weights, and not over positions.
+        Whether it is a measure over weighted pairs of rows, not over positions.
     judged_only : bool
-        Documents of a run without a judgement are left out; otherwise they are not relevant.
+        Whether documents of a run without a judgement are left out; otherwise they are not relevant.
     greater_is_better : bool
     depth : {"any", "needed", "none"}
-        Whether k may be given.
+        Whether k is optional, required or refused.
     """
 
     name: str
@@ -212,7 +212,7 @@ class Definition:
     depth: str = "any"
 
     def check(self, name: str, value: Any) -> None:
-        """Refuse a choice that the measure does not have, and a value that the choice cannot have."""
+        """Refuse a choice that the measure does not have, or a value that the choice does not allow."""
         if name not in self.choices:
             has = ", ".join(self.choices) or "none"
             raise InputError(f"{self.name} does not depend on {name}; its choices are {has}.", parameter=name)
@@ -223,14 +223,14 @@ class Definition:
             raise InputError(f"{name} of {self.name} must be {listed}; got {value!r}.", parameter=name)
 
     def chosen(self, convention: str, given: dict[str, Any]) -> SimpleNamespace:
-        """The choices of a convention, with single ones overridden."""
+        """Choices of a convention, overridden by those given."""
         own = self.own.get("", {}) | self.own.get(convention, {})
         defaults = {name: choice.default for name, choice in CHOICES.items()} | {"single_scores": False}
         return SimpleNamespace(**defaults | CONVENTIONS[convention] | own | given)
 
 
 def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:
-    """The values, and what the convention says of queries that have nothing to find."""
+    """Values, with the convention's value for queries that have nothing to find."""
     values[empty] = np.nan if chunk.choices.empty == "skip" else chunk.choices.empty
     return values
 
@@ -336,7 +336,7 @@ def _kendall_tau(chunk: Chunk) -> Array:
     counts = count_pairs(chunk, same=True)
     ordered = counts.ordered[:, None]
     differ = ordered - (counts.not_below - counts.above) + counts.apart
-    differ[differ <= 1e-13 * ordered] = 0.0  # of weights that are not whole numbers, rounding is left
+    differ[differ <= 1e-13 * ordered] = 0.0  # rounding errors of weights that are not integers
     pairs = np.sqrt(ordered * differ)
     values = ratio(ordered - counts.above - counts.not_below, pairs)
     if chunk.choices.empty != "skip":
@@ -358,7 +358,7 @@ def _pair_squared_error(chunk: Chunk) -> Array:
 
 _OF_POSITIONS = ("empty", "ties")
 _OF_RELEVANCE = (*_OF_POSITIONS, "relevant")
-_NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in which no tool treats an empty query specially
+_NOTHING: Mapping[str, dict[str, Any]] = {"": {"empty": 0.0}}  # in every convention
 _BY_ROW: dict[str, Any] = {"ties": ("row", "docno", "worst"), "own": {"sklearn": {"ties": "row"}}}
 _PAIRS: dict[str, Any] = {"over_pairs": True, "judged_only": True, "depth": "none"}
 

@@ -1,4 +1,4 @@
-"""Checked scores and weights, and averages over queries, where NaN is a query without a value."""
+"""Checked scores and weights, and averages over queries, in which NaN marks a query without a value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankrls._typing import Array
 
 
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
-    """Labels, scores, query ids and weights of the rows that have a label, where NaN says that a row has none."""
+    """Labels, scores, query ids and weights of the labelled rows; the label NaN marks an unlabelled row."""
     labels = np.asarray(unmasked(y))
     if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
         return y, scores, qid, weights
@@ -35,7 +35,7 @@ def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any
 
 
 def check_scores(y_score: Any, n_rows: int | None = None) -> Array:
-    """Scores as a finite float64 vector or matrix, with one row per label if there are labels."""
+    """Scores as a finite float64 vector or matrix, with ``n_rows`` rows if that is given."""
     scores = numbers_of("y_score", y_score)
     if scores.ndim not in (1, 2):
         raise InputError(f"y_score must have shape (m,) or (m, columns); got {scores.shape}.", parameter="y_score")
