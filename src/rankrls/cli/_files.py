@@ -51,10 +51,9 @@ def is_dataset(path: Path) -> bool:
 
 def check_streamed(options: Options, path: Path) -> None:
     """Refuse what needs all rows of a data set in memory."""
-    for name in _IN_MEMORY:
-        if getattr(options, name):
-            problem = f"{flag(name)} needs all rows in memory, so {path} cannot be a folder or a pattern."
-            raise InputError(problem, parameter=name)
+    for name in options.given(*_IN_MEMORY):
+        problem = f"{flag(name)} needs all rows in memory, so {path} cannot be a folder or a pattern."
+        raise InputError(problem, parameter=name)
 
 
 def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:

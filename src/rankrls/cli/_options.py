@@ -25,21 +25,26 @@ FILE = click.Path(path_type=Path)
 class Options(SimpleNamespace):
     """The options of one command. Options that only other commands have are None."""
 
+    def given(self, *names: str) -> dict[str, Any]:
+        """Those of some options that were given, and their values."""
+        known = vars(self)
+        return {name: known[name] for name in names if known[name] is not None and known[name] is not False}
+
     @property
     def votes(self) -> bool:
         """Whether the files hold votes, with both sides in a row."""
-        return any(value is not None for value in (self.left, self.right, self.preferred))
+        return bool(self.given("left", "right", "preferred"))
 
     @property
     def by_pairs(self) -> bool:
         """Whether the model is fitted on preferences, from votes, pairs of rows or censored times."""
-        return self.pairs is not None or self.votes or self.event is not None
+        return self.votes or bool(self.given("pairs", "event"))
 
     @property
     def of_items(self) -> bool:
         """Whether what is ordered are the items of one ranking, and pairs of them are what counts."""
-        preferences = self.pairs is not None or self.votes
-        return not preferences and bool(self.event or self.everything or self.cv == "leave_pair_out")
+        one = self.given("event", "everything") or self.cv == "leave_pair_out"
+        return bool(one) and self.pairs is None and not self.votes
 
     @property
     def measures(self) -> tuple[str, ...]:
@@ -58,8 +63,7 @@ class Options(SimpleNamespace):
     @property
     def roles(self) -> dict[str, Any]:
         """Which columns hold what."""
-        roles = {name: getattr(self, name) for name in ("label", "qid", "id", "features")}
-        return roles | {"ignore": self.ignore or ()}
+        return self.given("label", "qid", "id", "features", "ignore")
 
     def reading(self, *, queries: Any = "optional", labels: Any = "ignored", **how: Any) -> Any:
         """How files of rows are read; by default as a model needs them."""
@@ -71,8 +75,8 @@ class Options(SimpleNamespace):
 
             problem = f"There is no file {sizes} of query sizes. To name a column of query ids, use --qid."
             raise InputError(problem, parameter="group")
-        shown = {name: getattr(self, name) for name in ("event", "position", "impressions")}
-        return ReadOptions(**self.roles, **shown, sizes=sizes, queries=queries, labels=labels, **how)
+        more = self.given("event", "position", "impressions")
+        return ReadOptions(**self.roles, **more, sizes=sizes, queries=queries, labels=labels, **how)
 
 
 class GroupedOption(click.Option):

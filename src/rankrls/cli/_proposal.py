@@ -41,7 +41,7 @@ _MOST_GRADES = 10
 
 def with_call(error: InputError, options: Options) -> InputError:
     """An error about columns that no option named, with the call that names those that look right."""
-    unnamed = error.parameter in ("label", "qid") and getattr(options, error.parameter) is None
+    unnamed = error.parameter in ("label", "qid") and not options.given(error.parameter)
     if not (unnamed or "ignore" in error.settings):
         return error
     call = call_to_copy(options)
@@ -75,7 +75,7 @@ def _missing_options(options: Options) -> list[str]:
         "id": lambda name: 2 * len(set(cells[name])) > len(cells[name]),
     }
     added: list[str] = []
-    roles = {role: getattr(options, role) for role in _NAMES if getattr(options, role) is not None}
+    roles = options.given(*_NAMES)
     if not roles and not any(_called([*cells], _NAMES[role]) for role in ("label", "qid")):
         time = _called([*numbers], _TIMES)
         event = _called([name for name in cells if {str(cell).lower() for cell in cells[name]} <= _TRUTHS], _EVENTS)
@@ -98,7 +98,7 @@ def _missing_options(options: Options) -> list[str]:
         elif role in wanted and not (role == "qid" and options.group is not None):
             added += [f"--{role}", "COLUMN"]
     unread = set(others) - set(roles.values())
-    if unread and not any((options.columns, options.features, options.ignore)):
+    if unread and not options.given("columns", "features", "ignore"):
         added += ["--columns", "auto"]
     return added
 

@@ -44,7 +44,8 @@ _SCALERS = {
     "standard-all": StandardScaler,
     "log-all": LogScaler,
 }
-_FILES = {"train": "train", "unlabelled": "unlabelled", "validation": "vali", "test": "test"}
+_ROLES = {"train": "train", "unlabelled": "unlabelled", "vali": "validation", "test": "test"}
+"""The roles of the files that options name."""
 _EXCLUSIVE = {
     "preferred": (
         *("label", "qid", "id", "features", "ignore", "everything"),
@@ -79,7 +80,13 @@ class Study:
     @property
     def files(self) -> dict[str, Path]:
         """The files of rows by their role."""
-        return given({role: getattr(self.options, name) for role, name in _FILES.items()})
+        return {_ROLES[name]: path for name, path in self.options.given(*_ROLES).items()}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """The estimator's parameters and fitted attributes."""
+        known: dict[str, Any] = vars(self.estimator)
+        return known
 
     @property
     def model(self) -> Any:
@@ -96,18 +103,18 @@ class Study:
     @property
     def protocol(self) -> str:
         """How the model was chosen."""
-        return str(getattr(self.estimator, "selection_", ""))
+        return str(self.attributes.get("selection_", ""))
 
 
 def study(options: Options, report: Report) -> Study:
     """Check the options, read, choose, fit and evaluate."""
     _check_together(options)
     parameters = dict(options.parameters)
-    encoding = {name: getattr(options, name) for name in _COLUMNS}
+    encoding = options.given(*_COLUMNS)
     encoding |= {name: parameters.pop(name) for name in TableEncoder().get_params() if name in parameters}
     scaler = None if options.scale == "none" else _SCALERS[options.scale]()
     estimator = _estimator(options, parameters)
-    found = Study(options, report, estimator, scaler, _encoder(given(encoding), scaler))
+    found = Study(options, report, estimator, scaler, _encoder(encoding, scaler))
     try:
         if is_dataset(options.train):
             _open(found)
@@ -125,7 +132,7 @@ def study(options: Options, report: Report) -> Study:
         report.note(f"the chosen {name}, {value}, is the {end} of its grid. Try a wider grid.")
     feature_names = found.training.feature_names
     if feature_names is not None and found.encoder is None:  # arrays went in; names are stored as if data frames had
-        vars(estimator).pop("feature_names_in_", None)
+        found.attributes.pop("feature_names_in_", None)
         (found.scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
     with report.working("evaluating"):
         roles = {"held out": "train", "validation": "validation", "test": "test"}
@@ -135,10 +142,9 @@ def study(options: Options, report: Report) -> Study:
 
 def _check_together(options: Options) -> None:
     """Refuse options that exclude each other, or need others."""
-    for one, others in _EXCLUSIVE.items():
-        for other in others:
-            if getattr(options, one) is not None and getattr(options, other):
-                raise InputError(f"{flag(one)} and {flag(other)} cannot be used together.", parameter=one)
+    for one in options.given(*_EXCLUSIVE):
+        for other in options.given(*_EXCLUSIVE[one]):
+            raise InputError(f"{flag(one)} and {flag(other)} cannot be used together.", parameter=one)
     if options.new is not None and not options.by_pairs:
         problem = "--new is for preferences and censored times. Of labelled rows, queries are held out."
         raise InputError(problem, parameter="new")
@@ -155,7 +161,7 @@ def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
         raise InputError("Name the measure by its own option (metric).", parameter="scoring")
     scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
     kernel = options.kernel[0] if options.kernel and len(options.kernel) == 1 else options.kernel
-    parameters = given({"kernel": kernel, "alphas": options.alphas, "cv": options.cv}) | given_parameters
+    parameters = given({"kernel": kernel}) | options.given("alphas", "cv") | given_parameters
     for name in parameters:
         if name not in known:
             near = did_you_mean(name, [*known, *TableEncoder().get_params()])
@@ -278,7 +284,7 @@ def _fit(found: Study) -> None:
     estimator = found.estimator
     table = found.training
     validation = found.tables.get("validation")
-    if signs := _signs(vars(estimator).get("positive"), table):
+    if signs := _signs(found.attributes.get("positive"), table):
         estimator.positive = signs
     put = _put(options.device)
     try:
@@ -303,7 +309,7 @@ def _fit(found: Study) -> None:
                 estimator.fit(put(X), y, **extra)
     except InputError as error:
         raise _placed(error, found.tables) from error
-    for name, value in vars(estimator).items():
+    for name, value in found.attributes.items():
         if on_device(value):  # the fit is done: what follows is numpy's
             setattr(estimator, name, to_host(value))
 
@@ -368,8 +374,7 @@ def _open(found: Study) -> None:
         with report.working("scaling", options.train):
             fit_scaler(found.scaler, found.training)
         found.tables = {role: scaled(data, found.scaler) for role, data in found.tables.items()}
-    roles = given({"label": options.label, "qid": options.qid, "id": options.id})
-    found.about = {"columns": roles, "parts": len(found.training.parts)}
+    found.about = {"columns": options.given("label", "qid", "id"), "parts": len(found.training.parts)}
 
 
 def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
@@ -381,7 +386,7 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     if table is None:
         return None
     if role == "train":
-        scores = getattr(estimator, "held_out_scores_", None)
+        scores = found.attributes.get("held_out_scores_")
         if scores is None or found.pairs or "validation" in found.tables:
             return None
         scores = scores[: table.n_rows]

@@ -53,7 +53,7 @@ class StoredModel:
     @property
     def by_query(self) -> bool:
         """Whether its scores can be compared inside a query only."""
-        return bool(getattr(steps_of(self.model)[-1], "fitted_with_qid_", False))
+        return bool(vars(steps_of(self.model)[-1]).get("fitted_with_qid_"))
 
     def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """A file's rows, with the features that the model was fitted on.
@@ -127,14 +127,13 @@ class StoredModel:
         return data
 
     def check_queries(self, table: Rows) -> None:
-        """Refuse rows without query ids if the scores mean something inside a query only."""
-        if table.qid is None and (self.by_query or scales_by_query(self.model)):
+        """Refuse rows without query ids if the model was fitted with queries."""
+        if table.qid is None and scales_by_query(self.model):
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
     def scores(self, table: Rows) -> NDArray[np.float64]:
         """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
-        if scales_by_query(self.model):
-            self.check_queries(table)
+        self.check_queries(table)
         return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
 
@@ -149,7 +148,7 @@ def stored_model(path: Path) -> StoredModel:
     first = steps_of(model)[0]
     usual = given.get("columns")
     zero_based = given.get("zero_based")
-    names = getattr(first, "feature_names_in_", None)
+    names = vars(first).get("feature_names_in_")
     names = None if names is None else tuple(map(str, names))
     usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
     zero_based = zero_based if isinstance(zero_based, bool) else "auto"

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
 
 from rankrls._cached import cached_property
@@ -222,36 +223,35 @@ class Categories:
             yield EncodedFeature(self.column, "other")
 
     @cached_property
-    def _places(self) -> dict[str | None, int]:
-        """The number of each training category's feature; of rare ones the last."""
-        return {word: place for place, word in enumerate(self.known)} | dict.fromkeys(self.rare, len(self.known))
+    def _by_value(self) -> bool:
+        """Whether categories are compared by value: all are numbers or truth values, and no two have one value."""
+        words = {*self.known, *self.rare} - {None}
+        values = {_value(word or "") for word in words}
+        return None not in values and len(values) == len(words)
 
     @cached_property
-    def _places_by_value(self) -> dict[float, int]:
-        """The same by value; empty if a category is no number or truth value, or if two have one value."""
-        words = {*self._places} - {None}
-        places = {value: self._places[word] for word in words if word and (value := _value(word)) is not None}
-        return places if len(places) == len(words) else {}
+    def _places(self) -> dict[str | float | None, int]:
+        """The number of each training category's feature; of rare ones the last."""
+        places = {word: place for place, word in enumerate(self.known)} | dict.fromkeys(self.rare, len(self.known))
+        return {self._key(word): place for word, place in places.items()}
 
-    def _place(self, word: str | None) -> int | None:
-        """The number of a cell's feature; None if training rows do not have the category."""
-        place = self._places.get(word)
-        if place is None and word is not None and (value := _value(word)) is not None:
-            place = self._places_by_value.get(value)
-        return place
+    def _key(self, word: str | None) -> str | float | None:
+        """What two cells of one category have in common."""
+        value = _value(word) if word is not None and self._by_value else None
+        return word if value is None else value
 
     def transform(self, column: Column, query: Column | None) -> Any:
         """0 and 1, a CSR array of shape (rows, features)."""
         words, codes = column.as_texts()
         width = len(self.known) + bool(self.rare)
-        found = [self._place(word) for word in words]
-        places = np.array([len(self.known) if place is None else place for place in found], dtype=np.intp)[codes]
+        found = [self._places.get(self._key(word), len(self.known)) for word in words]
+        places = np.array(found, dtype=np.intp)[codes]
         rows = np.flatnonzero(places < width)
         return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(codes), width))
 
     def unseen(self, column: Column) -> int:
         """How many cells hold a category that training rows do not have."""
-        return sum(n for word, n in column.counts().items() if self._place(word) is None)
+        return sum(n for word, n in column.counts().items() if self._key(word) not in self._places)
 
 
 def _missing_first(word: str | None) -> tuple[bool, str]:
@@ -293,16 +293,10 @@ class Vocabulary:
         if self.idf.shape != (len(self.words),) or not ((self.idf >= 0.0) & (self.idf < 1e3)).all():
             raise ValueError("one frequency a word")
 
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {word: place for place, word in enumerate(self.words)}
-
     def counts(self, texts: Sequence[str]) -> Any:
         """How often each text has each word, a CSR array of shape (texts, words)."""
-        places = self._places
-        found = [(i, places[word]) for i, text in enumerate(texts) for word in _words(text) if word in places]
-        rows, columns = np.array(found, dtype=np.intp).reshape(-1, 2).T
-        return sparse.csr_array((np.ones(len(rows)), (rows, columns)), shape=(len(texts), len(self.words)))
+        counter = CountVectorizer(vocabulary=self.words, token_pattern=_WORD.pattern, dtype=np.float64)
+        return sparse.csr_array(counter.transform(texts))
 
     def tfidf(self, texts: Sequence[str]) -> Any:
         """The counts times the inverse document frequencies, each text of Euclidean norm 1."""
@@ -364,7 +358,8 @@ class Texts:
                 if kind == "similarity":
                     found = vocabulary.tfidf(texts)[codes].multiply(vocabulary.tfidf(asked)[queries]).sum(axis=1)
                 else:
-                    ours, wanted = ([{*_words(text)} for text in each] for each in (texts, asked))
+                    ours = [{*_words(text)} for text in texts]
+                    wanted = [{*_words(text)} for text in asked]
                     found = np.array([len(ours[i] & wanted[j]) for i, j in zip(codes, queries, strict=True)], float)
                 parts.append(sparse.csr_array(found[:, None]))
         return sparse.csr_array(sparse.hstack(parts))

@@ -34,8 +34,8 @@ def evaluate(options: Options, report: Report) -> Result:
     """Evaluate a ranking of a file's queries."""
     for name in options.metrics or ():
         resolve_measure(name, options.tool)  # before anything is read
-    for name in ("metrics", "per_query"):
-        if options.by_pairs and getattr(options, name):
+    if options.by_pairs:
+        for name in options.given("metrics", "per_query"):
             problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
             raise InputError(problem, parameter=name)
     if options.qrels is not None:
@@ -54,8 +54,6 @@ def evaluate(options: Options, report: Report) -> Result:
     with report.working("evaluating"):
         if options.by_pairs:
             by_query = bool(stored) and stored[0].by_query
-            if by_query:
-                stored[0].check_queries(data)
             pairs = comparable_pairs(data) if options.pairs is None else read_pairs(options.pairs, data, report.note)
             judged = {"pair_accuracy": judge_pairs(pairs, scores, data.qid if by_query else None)}
             about["pairs"] = pairs.summary()
@@ -105,9 +103,8 @@ def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple
 
 def _check_only_runs(options: Options) -> None:
     """Refuse options that say how data are read, which TREC files do not need."""
-    for name in _OF_DATA:
-        if getattr(options, name):
-            raise InputError(f"{flag(name)} does not apply to TREC files (qrels). Leave it out.", parameter="qrels")
+    for name in options.given(*_OF_DATA):
+        raise InputError(f"{flag(name)} does not apply to TREC files (qrels). Leave it out.", parameter="qrels")
 
 
 def _measures(found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any] | None, title: str) -> Result:

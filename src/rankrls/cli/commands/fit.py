@@ -68,11 +68,10 @@ def cv(options: Options, report: Report) -> Result:
         raise InputError("RankBoost needs validation data (vali).", parameter="vali")
     found = study(options, report)
     held_out_score(found.estimator)
-    estimator = found.estimator
-    curve = _records(found.estimator.cv_results_)
-    best = vars(estimator).get("best_index_")
+    curve = _records(found.attributes["cv_results_"])
+    best = found.attributes.get("best_index_")
     if best is None:
-        best = [entry["alpha"] for entry in curve].index(estimator.alpha_)
+        best = [entry["alpha"] for entry in curve].index(found.attributes["alpha_"])
     result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
     text = _text(found)
     if options.nested:
@@ -102,10 +101,10 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
     options = found.options
     table = found.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
-    if is_dataset(options.train) or found.shown or any(getattr(options, name) is not None for name in others):
+    if is_dataset(options.train) or found.shown or options.given(*others):
         problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
         raise InputError(problem, parameter=parameter)
-    event = getattr(table, "event", None) if options.event is not None else None
+    event = table.event
     items = None if event is None else table.docids
     estimator = found.estimator
     return {"estimator": estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event, "item_id": items}
@@ -113,7 +112,7 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
     """Everything, for --json."""
-    estimator = found.estimator
+    known = found.attributes
     options = found.options
     score, bias = _held_out(found)
     out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in found.tables.items()}}
@@ -124,14 +123,14 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
     out |= {
         "method": options.method,
         "scale": options.scale,
-        "chosen": _chosen(estimator),
+        "chosen": _chosen(known),
         "selection": {
             "how": found.protocol or None,
             "measure": found.measure,
             "convention": options.tool,
-            "rule": vars(estimator).get("rule"),
+            "rule": known.get("rule"),
             "value": score,
-            "standard_error": vars(estimator).get("best_score_error_"),
+            "standard_error": known.get("best_score_error_"),
             "optimism": bias,
         },
         "measures": {
@@ -141,10 +140,10 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         "seconds": found.report.seconds,
         "notes": found.report.notes,
     }
-    if "propensities_" in vars(estimator):
-        out["examination"] = estimator.propensities_.as_dict()
-    if "results_" in vars(estimator):
-        out |= {"models": _records(estimator.results_), "skipped": estimator.skipped_}
+    if "propensities_" in known:
+        out["examination"] = known["propensities_"].as_dict()
+    if "results_" in known:
+        out |= {"models": _records(known["results_"]), "skipped": known["skipped_"]}
     return out
 
 
@@ -153,18 +152,16 @@ def _held_out(found: Study) -> tuple[float, float]:
 
     ``best_score_`` of AutoRankRLS is corrected already.
     """
-    estimator = found.estimator
-    score = float(vars(estimator).get("best_score_", np.nan))
-    bias = float(vars(estimator).get("optimism_", np.nan))
+    score = float(found.attributes.get("best_score_", np.nan))
+    bias = float(found.attributes.get("optimism_", np.nan))
     if np.isnan(bias) or found.options.method == "auto":
         return score, bias
-    greater = getattr(vars(estimator).get("scoring"), "greater_is_better", False)
-    return score - bias if greater else score + bias, bias
+    return score - bias if found.estimator.scoring.greater_is_better else score + bias, bias
 
 
 def _text(found: Study) -> list[str]:
     """What follows the tables: the examination of positions if labels are clicks, and what the printed score is."""
-    known = vars(found.estimator).get("propensities_")
+    known = found.attributes.get("propensities_")
     bias = _held_out(found)[1]
     text = [] if known is None else [f"Examination by position\n{known}\n\n"]
     if not np.isnan(bias):
@@ -172,9 +169,8 @@ def _text(found: Study) -> list[str]:
     return text
 
 
-def _chosen(estimator: Any) -> dict[str, Any]:
-    """What was chosen, and what it came to."""
-    known = vars(estimator)
+def _chosen(known: Mapping[str, Any]) -> dict[str, Any]:
+    """What an estimator with these attributes chose, and what it came to."""
     chosen = dict(known.get("best_params_", {}))
     reached = {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known}
     return chosen | reached | chosen
@@ -230,19 +226,18 @@ def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
 
 def _choice_table(found: Study) -> Table:
     """What was chosen, from which candidates, and its held-out score."""
-    estimator = found.estimator
     scale = found.options.scale
     names = found.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
-    rows += [[name.replace("_", " "), cell(value, 6)] for name, value in _chosen(estimator).items()]
+    rows += [[name.replace("_", " "), cell(value, 6)] for name, value in _chosen(found.attributes).items()]
     if scale != "none":
         where = "over all training rows" if scale.endswith("-all") else "in each query"
         rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
     score = _held_out(found)[0]
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([f"held-out {found.measure}", show(score, vars(estimator).get("best_score_error_"))])
-    title = f"Chosen by {found.protocol}, from {len(estimator.cv_results_['mean_score'])} candidates"
+    rows.append([f"held-out {found.measure}", show(score, found.attributes.get("best_score_error_"))])
+    title = f"Chosen by {found.protocol}, from {len(found.attributes['cv_results_']['mean_score'])} candidates"
     return Table(title, ["", ""], rows, left=2)
 
 

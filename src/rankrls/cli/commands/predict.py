@@ -34,7 +34,7 @@ def predict(options: Options, report: Report) -> Result:
 def _probabilities(options: Options, report: Report) -> Result:
     """The probability that a vote prefers the first item of each pair."""
     stored = load_model(options.model, report)
-    slope = getattr(fitted_ranker(stored.whole), "win_slope_", None)
+    slope = vars(fitted_ranker(stored.whole)).get("win_slope_")
     if slope is None:
         problem = "the model has no win probabilities. Fit it on votes, with held-out votes."
         raise InputError(problem, file=str(options.model))
@@ -102,8 +102,6 @@ def _rankings(options: Options, report: Report) -> Iterator[Columns]:
     reading = options.reading(queries="ignored" if options.everything else "optional")
     first = 0
     for table in chunks(options, reading, report, stored):
-        if stored.by_query:
-            stored.check_queries(table)
         scores = scored(stored, table, report).reshape(table.n_rows, -1)
         scores = scores[:, check_target(options.target, scores.shape[1])]
         names: Any = [str(first + row) for row in range(table.n_rows)] if table.docids is None else table.docids
