@@ -46,7 +46,7 @@ def namespace(X: Any) -> Any:
 
 
 def device_of(X: Any) -> Any:
-    """Where an array is; two arrays are together if their namespaces and devices are the same."""
+    """Device of an array; two arrays are together if their namespaces and devices are the same."""
     import array_api_compat
 
     return array_api_compat.device(X) if on_device(X) else None

@@ -62,7 +62,7 @@ def refuse_foreign_arguments(fit: Callable[P, T]) -> Callable[P, T]:
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
-    """An array of float64; an InputError about the parameter ``name`` for anything that holds no numbers."""
+    """An array of float64; an InputError about the parameter ``name`` for values that are not numbers."""
     if sparse.issparse(values):
         raise InputError(f"{name} is sparse, and must be dense. Pass {name}.toarray().", parameter=name)
     try:
@@ -113,7 +113,7 @@ def refuse_where(bad: NDArray[np.bool_], name: str, message: Callable[[int], str
 
 
 def check_word(name: str, value: Any, words: Iterable[str]) -> None:
-    """Refuse anything but one of some words."""
+    """Refuse values that are not one of some words."""
     known = tuple(words)
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(map(repr, known))
@@ -121,7 +121,7 @@ def check_word(name: str, value: Any, words: Iterable[str]) -> None:
 
 
 def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int:
-    """A whole number of at least ``least``; ``none`` says what None stands for, if the caller takes that too."""
+    """A whole number of at least ``least``; ``none`` is the meaning of None, if the caller accepts it."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         also = f", or None for {none}" if none else ""
         raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)
@@ -129,7 +129,7 @@ def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int
 
 
 def check_memory(need: float, what: str, remedy: str, *, parameter: str) -> None:
-    """Refuse what takes more bytes than are available; nothing is looked up for less than one GiB."""
+    """Refuse a job that needs more bytes than are available; not checked for less than one GiB."""
     available = available_memory() if need > _GIB else None
     if available is not None and need > available:
         problem = f"{what} {need / _GIB:.3g} GiB of memory; {available / _GIB:.3g} GiB are available."
@@ -137,10 +137,10 @@ def check_memory(need: float, what: str, remedy: str, *, parameter: str) -> None
 
 
 def available_memory() -> float | None:
-    """Bytes that this process may still take; None if the system does not say."""
+    """Bytes that this process can still allocate; None if unknown."""
     found = []
     with suppress(OSError, ValueError), open("/proc/meminfo", encoding="ascii") as lines:
         found += [1024.0 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:")]
     with suppress(OSError, ValueError), open("/sys/fs/cgroup/memory.max", encoding="ascii") as limit:
-        found.append(float(limit.read()))  # of a container
+        found.append(float(limit.read()))  # limit of a container
     return min(found, default=None)

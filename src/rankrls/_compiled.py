@@ -1,4 +1,4 @@
-"""How loops are compiled, how many threads there are, and how work is handed to them.
+"""Compilation of loops, the number of threads, and the distribution of work to them.
 
 Compiled loops release the GIL and are run over blocks of whole queries in a plain thread pool, one accumulator a
 block. The pool lives for one call: nothing is left behind that a ``fork`` could break, and any number of threads of
@@ -86,7 +86,7 @@ def n_threads() -> int:
 
 @cache
 def _processors(allowed: frozenset[int], limit: str | None) -> int:
-    """What joblib counts while these do not change: it reads files, which would take a sixth of many a small fit."""
+    """Number of processors as joblib counts them, which reads files: a sixth of the time of a small fit."""
     return max(1, int(joblib.cpu_count()))
 
 
@@ -128,7 +128,7 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
     starts : ndarray of shape (q + 1,)
         Row boundaries of the queries, ascending.
     n_blocks : int
-        How many runs are wanted.
+        Wanted number of runs.
 
     Returns
     -------

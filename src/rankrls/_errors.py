@@ -22,7 +22,7 @@ class Located(Exception):  # noqa: N818
     Parameters
     ----------
     message : str
-        What is wrong, and what to do. The text of the error is ``file:line: `` followed by this message.
+        Problem and remedy. The text of the error is ``file:line: `` followed by this message.
     parameter : str, optional
         The Python name of the parameter that is wrong.
     row : int, optional
@@ -68,7 +68,7 @@ class Located(Exception):  # noqa: N818
 
 
 class InputError(Located, ValueError):
-    """Invalid input. The message says what is wrong, where, and what to do; attributes hold the same facts.
+    """Invalid input. The message says what is wrong, where, and what to do; attributes contain the same facts.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class InputError(Located, ValueError):
 
 
 class InputWarning(Located, UserWarning):
-    """Input that can be used, but probably not as its owner thinks; it has the attributes of :class:`InputError`."""
+    """Input that can be used, but probably not as intended; it has the attributes of :class:`InputError`."""
 
     __module__ = "rankrls"
 
@@ -117,7 +117,7 @@ def require_extra(what: str, extra: str, *modules: str) -> Any:
     Parameters
     ----------
     what : str
-        What cannot be done without, to begin the message with.
+        Task that needs the modules, the beginning of the message.
     extra : str
         The extra of this package that brings them.
     *modules : str
@@ -126,7 +126,7 @@ def require_extra(what: str, extra: str, *modules: str) -> Any:
     Raises
     ------
     MissingPackageError
-        Where one is not installed, with the command that installs it.
+        If one is not installed, with the command that installs it.
     """
     try:
         for name in modules[1:]:

@@ -1,4 +1,4 @@
-"""Rows of matrices and sequences of items: some of them, in blocks, their products, and whether they are finite."""
+"""Rows of matrices and sequences of items: selections, blocks, scales, and checks that they are finite."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     ``first_row`` is the number of X's first row in what the user gave.
     """
     values = X.data if sparse.issparse(X) else X
-    products = products and values.dtype == np.float64  # of float32 they are added up in float64
+    products = products and values.dtype == np.float64  # products of float32 are added up in float64
     with np.errstate(over="ignore", invalid="ignore"):  # one pass, no copy; a finite sum has finite terms
         flat = values.ravel(order="K")
         with blas_threads_for(_READ * flat.size):

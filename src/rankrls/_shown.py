@@ -12,7 +12,7 @@ _MOST = 10
 
 
 class Shown(ABC):
-    """A result whose ``repr`` is what ``print`` shows; a notebook shows the same."""
+    """A result whose ``repr`` is its printed text; a notebook shows the same."""
 
     def __repr__(self) -> str:
         return str(self)
@@ -35,8 +35,8 @@ def table_text(
 ) -> str:
     """A table as text: the first columns are set to the left and the others to the right.
 
-    One block a row if it is wider than the terminal, whose width the variable COLUMNS says first. With a sign as rule,
-    a line of it is drawn below the names of the columns.
+    One block a row if it is wider than the terminal, whose width the variable COLUMNS says first. ``rule`` is a
+    character of the line below the names of the columns, if there is one.
     """
     lines = [*rows]
     widths = [max(len(row[k]) for row in (columns, *lines)) for k in range(len(columns))]

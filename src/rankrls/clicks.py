@@ -1,4 +1,4 @@
-r"""Clicks as labels: how often each position is looked at, and labels and weights that correct for it.
+r"""Clicks as labels: examination of positions, and labels and weights that correct for it.
 
 A result is clicked if it was seen and is attractive. In the position-based model the click rate of item i, shown at
 position k(i), is ``theta_k(i) g(x_i)``: the examination of the position times the relevance of the item. A model
@@ -44,7 +44,7 @@ _BOOTSTRAP_ROWS = 100_000
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Propensities(Shown):
-    """How often users examine each position, relative to the first position.
+    """Examination of each position by users, relative to the first position.
 
     Attributes
     ----------
@@ -115,7 +115,7 @@ class Propensities(Shown):
         return np.maximum(self.examination + np.multiply.outer([-1.96, 1.96], self.standard_error), 0.0)
 
     def as_dict(self) -> dict[str, dict[str, float]]:
-        """What is known of each position, by its number: plain values for JSON."""
+        """Values of each position by its number, for JSON."""
         names = ("examination", "low", "high", "impressions")
         rows = np.transpose([self.examination, *self.interval, self.impressions]).tolist()
         return {str(k): dict(zip(names, row, strict=True)) for k, row in zip(self.positions, rows, strict=True)}
@@ -159,7 +159,7 @@ def estimate_propensities(
     qid : array-like of shape (m,), optional
         Query ids. The bootstrap draws queries; without them it draws rows.
     impressions : array-like of shape (m,), optional
-        How often the row was shown; once by default. Rows that were never shown are left out. Without impressions
+        Number of times that the row was shown; 1 by default. Rows that were never shown are left out. Without them
         they count as shown and not clicked, which makes the examination of late positions too small.
     random_state : int, default=0
         Seed of the bootstrap.
@@ -306,7 +306,7 @@ def _projected(X: Any) -> Array:
 
 
 def _whole_number(key: Any) -> int:
-    """The position that a key of propensities stands for."""
+    """Position of a key of propensities."""
     with suppress(TypeError, ValueError):
         if float(key).is_integer():
             return int(float(key))

@@ -301,7 +301,7 @@ FAULTS = [
         ("out.data *= self.idf[out.indices]", "pass"),
         ("len(ours[i] & wanted[j])", "len(ours[i] | wanted[j])"),
         ("            parts.append(missing)\n", "            parts.append(~missing)\n"),
-        ("self._place(word) is None)", "word not in self.known)"),
+        ("self._key(word) not in self._places)", "word not in self.known)"),
         ("if span >= 2 * length]", "if span >= length]"),
     ),
     *_planted(

@@ -1,4 +1,4 @@
-"""Files that commands read and write: rows, votes, shards, models and scores."""
+"""Reading and writing of files: rows, votes, shards, models and scores."""
 
 from __future__ import annotations
 

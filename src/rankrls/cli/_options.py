@@ -26,13 +26,13 @@ class Options(SimpleNamespace):
     """The options of one command. Options that only other commands have are None."""
 
     def given(self, *names: str) -> dict[str, Any]:
-        """Those of some options that were given, and their values."""
+        """Values of the named options that were given."""
         known = vars(self)
         return {name: known[name] for name in names if known[name] is not None and known[name] is not False}
 
     @property
     def votes(self) -> bool:
-        """Whether the files hold votes, with both sides in a row."""
+        """Whether the files contain votes, with both sides in a row."""
         return bool(self.given("left", "right", "preferred"))
 
     @property
@@ -42,13 +42,13 @@ class Options(SimpleNamespace):
 
     @property
     def of_items(self) -> bool:
-        """Whether what is ordered are the items of one ranking, and pairs of them are what counts."""
+        """Whether all items form one ranking, evaluated by its pairs."""
         one = self.given("event", "everything") or self.cv == "leave_pair_out"
         return bool(one) and self.pairs is None and not self.votes
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measure to choose by, and others to print."""
+        """The measure that selects the model, and others to print."""
         return self.metric or ("pair_accuracy" if self.by_pairs or self.of_items else "disagreement",)
 
     @property
@@ -57,16 +57,16 @@ class Options(SimpleNamespace):
         return self.convention or ("letor" if self.qrels is None else "trec")
 
     def called(self, measure: str) -> str:
-        """What a measure is called: the share of ordered pairs of one ranking is the C-index."""
+        """Name of a measure: the share of ordered pairs of one ranking is the C-index."""
         return "C-index" if measure == "pair_accuracy" and self.of_items else measure
 
     @property
     def roles(self) -> dict[str, Any]:
-        """Which columns hold what."""
+        """Columns named by options, by their roles."""
         return self.given("label", "qid", "id", "features", "ignore")
 
     def reading(self, *, queries: Any = "optional", labels: Any = "ignored", **how: Any) -> Any:
-        """How files of rows are read; by default as a model needs them."""
+        """Options for reading files of rows; by default as a model needs them."""
         from rankrls.io.data import ReadOptions
 
         sizes = None if self.votes else self.group
@@ -88,7 +88,7 @@ class GroupedOption(click.Option):
 
 
 def names(text: str) -> tuple[str, ...]:
-    """The different words between commas; a word with a comma stands in double quotes, as in CSV."""
+    """The different words between commas; a word with a comma is in double quotes, as in CSV."""
     words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
     if not words or not all(words):
         raise click.BadParameter(f"{text!r} has no name between two commas.")
@@ -141,7 +141,7 @@ def flag(name: str) -> str:
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not None."""
+    """The parameters that are not None."""
     return {name: value for name, value in parameters.items() if value is not None}
 
 

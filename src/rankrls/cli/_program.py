@@ -1,4 +1,4 @@
-"""The commands, their options, and what becomes of errors and warnings."""
+"""The commands and their options, and how errors and warnings are printed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class InOrder(click.Group):
     """A program whose help lists the commands in their own order."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names."""
+        """Names of the commands."""
         return [*self.commands]
 
 
@@ -77,7 +77,7 @@ class Command(click.Command):
         self.module = module
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the words of the call, which errors may complete."""
+        """Store the words of the call, which errors may complete."""
         ctx.meta["words"] = [str(self.name), *args]
         return super().parse_args(ctx, args)
 
@@ -145,7 +145,7 @@ def cv() -> None:
 def predict() -> None:
     """Score the rows of a file.
 
-    Prints one score per row. Only score differences within a query have a meaning. If FILE is a table (.csv, .parquet,
+    Prints one score per row. Only score differences within a query are meaningful. If FILE is a table (.csv, .parquet,
     ...), it gets ids and scores. With --pairs, or with --left and --right, the command prints the probability that a
     vote prefers the first of two items.
 
@@ -306,7 +306,7 @@ def run(argv: list[str]) -> int:
             warnings.showwarning = lambda message, *_, **__: say(f"note: {_with_options(message)}")
             root(argv, prog_name="rankrls", standalone_mode=False)
         return 0
-    except SystemExit:  # of click, if a reader of the help (head) has seen enough
+    except SystemExit:  # raised by click when the reader of the help, such as head, has closed the pipe
         return 0
     except click.Abort:
         return 130

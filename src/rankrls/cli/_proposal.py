@@ -19,7 +19,7 @@ _NAMES = {
     "qid": ("qid", "query_id", "queryid", "query", "search_id", "search", "session_id", "session", "user_id"),
     "id": ("docid", "doc_id", "item_id", "product_id", "sku", "asin", "document", "item", "product", "url", "id"),
 }
-"""What columns of a role are often called, the surest name first."""
+"""Usual names of the columns of a role, the surest name first."""
 _TIMES = ("time", "days", "months", "years", "duration", "survival", "futime", "followup", "lenfol", "os", "pfs")
 _EVENTS = (
     "event",
@@ -104,7 +104,7 @@ def _missing_options(options: Options) -> list[str]:
 
 
 def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:
-    """The first rows of a table by column: those that hold numbers, and the others."""
+    """The first rows of a table by column: columns of numbers, and the others."""
     numbers: dict[str, list[float]] = {}
     others: dict[str, list[Any]] = {}
     with open_table(path) as table:

@@ -22,7 +22,7 @@ _RULE = "─"
 
 @dataclass(frozen=True)
 class Table:
-    """A table: the first ``left`` columns are text, the others are set to the right."""
+    """A table: the first ``left`` columns are text, the others are aligned on the right."""
 
     title: str
     columns: Sequence[str]
@@ -32,7 +32,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Result:
-    """What a command found: ``found`` for --json; tables, and lines behind them, for people.
+    """Result of a command: ``found`` for --json; tables, and lines after them, for people.
 
     ``optional`` results are not printed with --quiet.
     """
@@ -89,7 +89,7 @@ class Report:
 
     @contextmanager
     def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
-        """Show which part of a command is at work on what, and add up its seconds; an estimator shows its own bars."""
+        """Show which part of a command is running, and add up its seconds; an estimator shows its own bars."""
         start = perf_counter()
         before = self.doing
         self._do(f"{part} {what}".strip(), spins=not bars)
@@ -106,7 +106,7 @@ class Report:
             (self.display.start if spins else self.display.stop)()
 
     def note(self, text: str) -> None:
-        """Tell something that is not an error, once."""
+        """Print a note once; it is not an error."""
         if text not in self.notes:
             self.notes.append(text)
             if not self.quiet:
@@ -121,10 +121,10 @@ class Report:
             self._print(result)
             sys.stdout.flush()
         except OSError as error:
-            if error.filename is not None:  # of a file that is read while its rows are printed
+            if error.filename is not None:  # the file is read while its rows are printed
                 raise
             flush_output()
-            if not isinstance(error, BrokenPipeError):  # whoever reads the output (head) has seen enough
+            if not isinstance(error, BrokenPipeError):  # the reader of the output, such as head, has closed it
                 reason = "it is closed" if error.errno == errno.EBADF else error.strerror
                 problem = f"{reason}; results are lost, but files are written"
                 raise OSError(error.errno, problem, "standard output") from error
@@ -150,7 +150,7 @@ class Report:
         print(self._encodable(printable(table.title)), text, sep="\n", end="\n\n")
 
     def _encodable(self, text: str) -> str:
-        """Text with ASCII in place of what the encoding of standard output does not have."""
+        """Text with ASCII in place of characters that standard output cannot encode."""
         encoding = sys.stdout.encoding or "utf-8"
         with suppress(UnicodeEncodeError):
             text.encode(encoding)
@@ -164,7 +164,7 @@ class Report:
 
 
 def closed_output() -> TextIO:
-    """A standard output that nobody can write to, in place of one that is closed, of which Python has nothing."""
+    """A standard output that cannot be written to, in place of a closed one, which Python represents by None."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     while descriptor < 1:  # no other file may become standard output
         descriptor = os.dup(descriptor)
@@ -172,7 +172,7 @@ def closed_output() -> TextIO:
 
 
 def flush_output() -> None:
-    """Print what is waiting; if that fails, it is dropped, because Python would try it again at exit."""
+    """Flush standard output; if that fails, the rest is dropped, because Python would try again at exit."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -180,14 +180,14 @@ def flush_output() -> None:
 
 
 def say(text: str) -> None:
-    """Print a line on standard error, if somebody can read it."""
+    """Print a line on standard error, if it is open."""
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
             print(f"rankrls: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
 def printable(text: str, kept: str = "") -> str:
-    """Text with names for the signs that a terminal may obey, other than those of ``kept``."""
+    """Text with control characters escaped, except those in ``kept``."""
     return _UNUSUAL.sub(lambda m: m[0] if m[0].isprintable() or m[0] in kept else ascii(m[0])[1:-1], text)
 
 

@@ -1,4 +1,4 @@
-"""What ``fit`` and ``cv`` have in common: check the options, read, choose, fit, evaluate."""
+"""The steps that ``fit`` and ``cv`` share: check the options, read, choose, fit, evaluate."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _EXCLUSIVE = {
 
 @dataclass
 class Study:
-    """What ``fit`` and ``cv`` read, by its role (train, unlabelled, validation, test), and what they fitted."""
+    """Data read by ``fit`` and ``cv``, by role (train, unlabelled, validation, test), and the fitted steps."""
 
     options: Options
     report: Report
@@ -90,19 +90,19 @@ class Study:
 
     @property
     def model(self) -> Any:
-        """What is saved: the fitted estimator, or a pipeline that ends in it."""
+        """The model to save: the fitted estimator, or a pipeline that ends in it."""
         steps = [("encode", self.encoder), ("scale", self.scaler), ("rank", self.estimator)]
         steps = [(name, step) for name, step in steps if step is not None]
         return self.estimator if len(steps) == 1 else Pipeline(steps)
 
     @property
     def measure(self) -> str:
-        """What the measure that chooses is called."""
+        """Name of the measure that selects the model."""
         return self.options.called(self.options.measures[0])
 
     @property
     def protocol(self) -> str:
-        """How the model was chosen."""
+        """Description of how the model was chosen."""
         return str(self.attributes.get("selection_", ""))
 
 
@@ -247,7 +247,7 @@ def _encoded(found: Study, path: Path, reading: ReadOptions, *, first: bool) -> 
 
 
 def _with_ignored(error: InputError, options: Options) -> InputError:
-    """An error that advises to ignore columns, with those that are ignored already in front."""
+    """An error whose advice to ignore columns includes those that are ignored already."""
     advised = error.settings.get("ignore")
     if advised is None:
         return error
@@ -255,7 +255,7 @@ def _with_ignored(error: InputError, options: Options) -> InputError:
 
 
 def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
-    """Where the training rows were shown, and how often, if their labels are clicks."""
+    """Positions and impressions of the training rows, if their labels are clicks."""
     shown = given({"position": table.position, "impressions": table.impressions})
     if not found.options.by_pairs and "position" not in shown:
         shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
@@ -266,7 +266,7 @@ def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
 
 
 def _note_suspicious(table: Rows, report: Report) -> None:
-    """Note features that look like ids, or that give the labels away."""
+    """Note features that look like ids, or that reveal the labels."""
     if not isinstance(table.X, np.ndarray):
         return
     found = suspicious_features(table.X, table.y, table.qid, feature_names=table.feature_names)

@@ -19,12 +19,12 @@ from rankrls.preprocessing._encodings import Categories, Encoding, Numbers
 
 OFFSET_FEATURE = "rankrls_offset"
 QUERY_TEXT = "query_text"
-"""The parameter of the definitions that takes the text of the query."""
+"""The parameter of the definitions for the text of the query."""
 MS_PER_DAY = 86_400_000
 LETTER = r"[\p{L}\p{N}_]"
-"""What words consist of, as TableEncoder finds them, in Java's regular expressions."""
+"""A letter of a word, as TableEncoder splits texts, in Java's regular expressions."""
 WORDS = "rankrls_words"
-"""The name of the analysis that finds these words."""
+"""Name of the analyzer that splits texts into these words."""
 EVERY_FIELD = (
     "Each field must have the name of its column, and one value. fields.json defines all of them. Index an empty cell "
     "as no field."
@@ -43,14 +43,14 @@ class Engine:
     one : mapping
         The definition of a feature that is always 1, but for its name.
     conditions : mapping of str to str
-        What has to hold in the engine for definitions to mean the same: of all features (""), and of kinds of them.
+        Conditions under which definitions mean the same in the engine: for all features (""), and for kinds of them.
     refused : callable
-        Why a column or a value cannot be named there; empty if it can.
+        Reason why the engine cannot name a column or a value; empty if it can.
     define : callable
         Definitions of a feature, the rules by its kind: the value itself; or, where scores cannot be negative, its
         positive part and that of its negative, and of a sine or cosine 1 more than it.
     fields : callable
-        The text of ``fields.json`` for what each column holds: "number", "date", "category", "boolean" or "words".
+        Content of ``fields.json`` for columns of "number", "date", "category", "boolean" or "words".
     """
 
     name: str
@@ -131,14 +131,14 @@ def check_float32(terms: Sequence[Term]) -> None:
 
 
 def uses(encoder: TableEncoder | None, features: Iterable[EncodedFeature]) -> dict[str, str]:
-    """What the fields of some features hold: "number", "date", "category", "boolean" or "words"."""
+    """Contents of the fields of some features: "number", "date", "category", "boolean" or "words"."""
     encodings = [] if encoder is None else encoder.encodings_
     columns = {feature.column for feature in features}
     return {encoding.column: _use(encoding) for encoding in encodings if encoding.column in columns}
 
 
 def _use(encoding: Encoding) -> str:
-    """What a column holds; categories that are all numbers or truth values are such."""
+    """Contents of a column; categories that are all numbers, or all truth values, count as such."""
     if isinstance(encoding, Numbers):
         return encoding.kind
     if not isinstance(encoding, Categories):
@@ -150,7 +150,7 @@ def _use(encoding: Encoding) -> str:
 
 
 def conditions(terms: Sequence[Term], texts: Mapping[str, str]) -> list[str]:
-    """Those of an engine's conditions that concern the features of some terms."""
+    """Conditions of an engine that apply to the features of some terms."""
     kinds = {"": terms[-1].feature, **{term.feature.kind: term.feature for term in terms}}
     found = [(kinds[kind], text) for kind, text in texts.items() if kind in kinds]
     return [text.format(column=feature.column, origin=instant(feature.origin)) for feature, text in found]

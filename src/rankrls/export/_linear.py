@@ -44,7 +44,7 @@ class Exported:
     content : str or bytes
         The content of the file or the request; bytes for ONNX.
     notes : tuple of str
-        What to know before deployment: what the system cannot express, and what must be defined there.
+        Notes for deployment: limits of the system, and features that must be defined there.
     factor : float
         Scores in the system are ``factor * predict``, plus the offset. A power of ten; 1 in formats of float64.
     files : mapping of str to str
@@ -140,7 +140,7 @@ class LinearModel:
     left_out: int
 
     def notes(self, offset: float | None) -> list[str]:
-        """What float32 and the factor do to the scores, and what is left out."""
+        """Notes on the effect of float32 and the factor on scores, and on features that are left out."""
         reach = abs(offset or 0.0) + abs(self.constant) + 10.0 * sum(abs(term.weight) for term in self.terms)
         exact = reach * (len(self.terms) + 4) * 2.0**-24
         notes = [
@@ -193,7 +193,7 @@ def score_factor(final: Ranker, target: int | None) -> float:
 
 
 def table_features(model: Any, feature_names: Sequence[str] | None, n: int) -> Sequence[EncodedFeature]:
-    """What the features are: those of the TableEncoder, or numbers by the names of the columns."""
+    """The features: those of the TableEncoder, or numbers by the names of the columns."""
     encoder = table_encoder(model)
     if encoder is None:
         return [EncodedFeature(name, "number") for name in _check_names(model, feature_names, n)]

@@ -79,7 +79,7 @@ def to_elasticsearch(
         A constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
         defined as the constant 1 (see the notes of the result). See :func:`positive_offset`.
     target : int, optional
-        Which target, for a model of several.
+        The target, for a model of several.
 
     Returns
     -------

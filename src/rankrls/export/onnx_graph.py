@@ -117,13 +117,13 @@ class _Graph:
     constants: list[Any] = field(default_factory=list)
 
     def add(self, operator: str, *inputs: str, **attributes: Any) -> str:
-        """Add a node; gives the name of its output."""
+        """Add a node; returns the name of its output."""
         output = f"{operator.lower()}_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operator, list(inputs), [output], **attributes))
         return output
 
     def constant(self, value: Any) -> str:
-        """Add a number or an array, of float64 or of whole numbers such as those of axes; gives its name."""
+        """Add a number or an array, of float64 or of whole numbers such as those of axes; returns its name."""
         name = f"constant_{len(self.constants)}"
         array = np.asarray(value)
         array = np.ascontiguousarray(array, dtype=np.int64 if array.dtype.kind in "iu" else np.float64)

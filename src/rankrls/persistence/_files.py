@@ -42,7 +42,7 @@ def save(
 ) -> None:
     """Write a fitted model to a file.
 
-    The file is a zip archive of numpy arrays and one JSON document. It holds numbers, texts and the public names of
+    The file is a zip archive of numpy arrays and one JSON document. It contains numbers, texts and the public names of
     classes, but no code, and the time and versions of its writing. It is written to a temporary file and renamed, so
     that a file of the same name keeps its old content if anything fails.
 
@@ -54,7 +54,7 @@ def save(
     path : path
         Usually it ends in ``.rankrls``.
     provenance : mapping, optional
-        Anything that JSON can hold, to store in the file, such as the name and hash of the data.
+        Values of JSON to store in the file, such as the name and hash of the data.
     updatable : bool, default=True
         Whether ``partial_fit`` can continue the loaded model, if ``partial_fit`` began it: the file then has the normal
         equations, n x n numbers, and the query ids. False leaves them out, so that a linear model is about as large
@@ -63,7 +63,7 @@ def save(
     Raises
     ------
     InputError
-        For a model that a model file cannot hold, such as one with a kernel function or another transformer, or that
+        For a model that a model file cannot contain, such as one with a kernel function or another transformer, or that
         does not predict finite numbers. It names the parameter or step, and nothing is written.
     NotFittedError
         For a model that is not fitted.
@@ -181,7 +181,7 @@ def _ranker(model: Any) -> Any:
 
 
 def _check_predicts(model: Any, size: int) -> None:
-    """Refuse a model, in so many bytes, that does not give finite scores to rows of zeros and ones."""
+    """Refuse a model of ``size`` bytes that does not predict finite scores for rows of zeros and ones."""
     final = _ranker(model)
     first = steps_of(model)[0]
     items = vars(final).get("X_fit_")
@@ -203,7 +203,7 @@ def _check_predicts(model: Any, size: int) -> None:
 
 
 def _described(model: Any) -> dict[str, Any]:
-    """What a model says of itself; see :func:`read_info`."""
+    """Description of a model; see :func:`read_info`."""
     *before, final = steps_of(model)
     first = [*before, final][0]
     known = vars(final)
@@ -242,7 +242,7 @@ def _described(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value that JSON can hold: numbers, words and lists of them as they are, anything else as its text."""
+    """A value of JSON: numbers, words and lists of them as they are, anything else as its text."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -9,7 +9,7 @@ The archive has a checksum of each member, which is compared when the member is 
 
 The model in the document is plain JSON; what cannot be expressed so cannot be in a file.
 
-Null, booleans, numbers, texts and lists stand for themselves. Every other value is a JSON object:
+Null, booleans, numbers, texts and lists are written as they are. Every other value is a JSON object:
 
 ============================================  ==========================================================
 ``{"tuple": [...]}``                          a tuple
@@ -21,8 +21,8 @@ Null, booleans, numbers, texts and lists stand for themselves. Every other value
 ``{"object": "RankRLS", "state": {...}}``     an object of a listed class
 ============================================  ==========================================================
 
-No array is named twice and nothing refers to anything else, so a file cannot stand for more than it holds. A class that
-is not listed can be neither saved nor loaded. Where a class is defined does not matter to a file.
+No array is named twice and nothing refers to anything else, so a model is never larger than its file. A class that
+is not listed can be neither saved nor loaded. A file does not depend on the module of a class.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ModelArchive:
 
 @contextmanager
 def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
-    """Open a model file. Whatever a damaged or hostile file brings about inside is an :class:`InputError`.
+    """Open a model file. Any error that a damaged or hostile file causes is an :class:`InputError`.
 
     Raises
     ------
@@ -158,7 +158,7 @@ CLASSES = {
 }
 """Every name that a file may give a class, and its module."""
 
-_SKIPPED = ("_metadata_request",)  # what set_fit_request asked for; a loaded model routes what it does by default
+_SKIPPED = ("_metadata_request",)  # the requests of set_fit_request; a loaded model has the default ones
 
 
 def class_of(name: Any) -> type:
@@ -170,7 +170,7 @@ def class_of(name: Any) -> type:
 
 
 def is_listed(value: Any) -> bool:
-    """Whether a file may hold an object: its class, exactly, is listed."""
+    """Whether a file may contain an object: its class, exactly, is listed."""
     try:
         return class_of(type(value).__name__) is type(value)
     except ValueError:
@@ -178,7 +178,7 @@ def is_listed(value: Any) -> bool:
 
 
 def is_storable(dtype: np.dtype[Any]) -> bool:
-    """Whether a model file holds arrays of a type: booleans, and numbers of up to 64 bits."""
+    """Whether a model file can contain arrays of a type: booleans, and numbers of up to 64 bits."""
     return dtype.kind in "biuf" and dtype.itemsize <= 8 and dtype.names is None
 
 
@@ -188,7 +188,7 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
     Raises
     ------
     InputError
-        For a value that no model file can hold.
+        For a value that model files cannot contain.
     """
 
     def inside(parts: Any) -> list[Any]:

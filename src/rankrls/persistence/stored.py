@@ -1,4 +1,4 @@
-"""A stored model and files: how it reads their rows, and the scores that it gives them."""
+"""A stored model and files: reading of rows for it, and its scores."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankrls.persistence.table_rows import encoded_rows
 
 @dataclass(frozen=True)
 class StoredModel:
-    """A model as its file has it: how it reads data, and what it makes of them.
+    """A model from a file, which reads data and scores them.
 
     Attributes
     ----------
@@ -38,7 +38,7 @@ class StoredModel:
     names : tuple of str, or None
         The features' names, where it knows them.
     usual : dict
-        What the training data called the columns of labels, query ids and items' ids.
+        Names of the columns of labels, query ids and items' ids in the training data.
     """
 
     path: Path
@@ -52,20 +52,20 @@ class StoredModel:
 
     @property
     def by_query(self) -> bool:
-        """Whether its scores can be compared inside a query only."""
+        """Whether its scores can be compared only within a query."""
         return bool(vars(steps_of(self.model)[-1]).get("fitted_with_qid_"))
 
     def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
         """A file's rows, with the features that the model was fitted on.
 
-        Of a table the model's columns are taken by name, or in their order if it knows no names. In LETOR text a line
+        From a table, the model's columns are read by name, or in their order if it knows no names. In LETOR text a line
         that names a further feature is an error; features that no line names are 0, and noted.
 
         Parameters
         ----------
         path, note, source : as for :meth:`ReadOptions.read`
         reading : ReadOptions
-            What is said of the columns.
+            Roles of the columns.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Rows of tables with more than numbers, as an encoder makes features of them; errors name the file and the line."""
+"""Rows of tables with categories, dates and texts, encoded as features; errors name the file and the line."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._columns import names_of
 
 _WORDS_OF_TEXT = 1.5
-"""Words without digits that query ids have on the average if they are the texts of the queries."""
+"""Mean number of words without digits from which query ids count as texts of queries."""
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _VOTES_OF_A_NAME = 5
 _LONG = 80
@@ -62,7 +62,7 @@ def encoded_rows(encoder: TableEncoder, table: Rows, note: Callable[[str], objec
 
 
 def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEncoder, str]:
-    """An encoder of the texts that votes are between, and what it takes them for.
+    """An encoder of the sides of votes, and how it reads them.
 
     Parameters
     ----------
@@ -87,8 +87,8 @@ def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEn
 def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputError:
     """The error of a table with a cell that is no number, or of all its columns that are not; others as they are.
 
-    The file is read again, as texts; where that is not possible the error is that of the cell. What is wrong with the
-    labels, or that there are no query ids, is said too.
+    The file is read again as texts; where that is not possible, the error is that of the cell. The message also names
+    errors of the labels and missing query ids.
     """
     if error.column is None or reading.raw:
         return error
@@ -120,7 +120,7 @@ def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputE
 
 
 def _words_of_ids(qid: Any) -> float:
-    """How many words, of letters alone, a query id has on the average over the queries; 0 if ids are no texts."""
+    """Mean number of words, of letters alone, in the query ids; 0 if ids are not texts."""
     ids = {value for value in np.unique(qid).tolist() if isinstance(value, str)} if qid is not None else set()
     lengths = [sum(_WORD.fullmatch(part) is not None for part in value.split()) for value in ids]
     return float(np.mean(lengths)) if lengths else 0.0

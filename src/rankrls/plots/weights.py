@@ -105,7 +105,7 @@ class CoefficientsDisplay(Display):
             Names of the features. By default those of the data frame that the model was fitted on, or of the pipeline's
             other steps.
         target : int, optional
-            Which target, if there are several.
+            The target, for a model of several.
         top : int or None, default=20
             As for the class.
         ax, bar_kw

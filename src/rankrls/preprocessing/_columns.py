@@ -1,4 +1,4 @@
-"""The columns of a table of any kind: what their cells are as numbers, days and texts, and what each is used as."""
+"""The columns of a table of any kind: cells as numbers, days and texts, and the use of each column."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class Column:
     ----------
     name : str
     values : ndarray of shape (m,)
-        Numbers, float64; NaN is a missing cell, infinity one that is neither that nor a number. Of texts the number of
-        each row's text in ``words``; -1 is a missing cell.
+        Numbers, float64; NaN for a missing cell, infinity for a cell that is not a number. For texts, the number of
+        each row's text in ``words``; -1 for a missing cell.
     words : list of str, or None
         The different texts, without blanks around them; they may be numbers or dates all the same.
     declared : bool
@@ -51,7 +51,7 @@ class Column:
     boolean : bool
         Whether the table's type says that the numbers are true and false.
     odd : str
-        The type if cells are neither texts nor numbers.
+        Name of the type if cells are neither texts nor numbers.
     """
 
     name: str
@@ -63,11 +63,11 @@ class Column:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which cells are missing."""
+        """Mask of the missing cells."""
         return np.isnan(self.values) if self.words is None else self.values < 0
 
     def read(self, kind: str, formats: Sequence[str] = ()) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Numbers, or days of dates since 1970, NaN for missing cells; and which cells are neither missing nor such."""
+        """Numbers, or days of dates since 1970, NaN for missing cells; and a mask of cells that cannot be read so."""
         values = self.values
         if self.words is not None:
             found = [cell_number(word) if kind == "number" else day_of(word, formats) for word in self.words]
@@ -92,7 +92,7 @@ class Column:
         return {word: n for word, n in zip(words, counts, strict=True) if n and word is not None}
 
     def distinct(self) -> int:
-        """How many different values there are."""
+        """Number of different values."""
         return len(np.unique(self.values[~self.missing]))
 
     def varies(self, layout: QueryLayout) -> bool:
@@ -111,7 +111,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
     Raises
     ------
     InputError
-        For what has no named columns, for columns of different lengths, and names that are no texts or not there.
+        For data without named columns, columns of different lengths, and names that are not texts or do not exist.
     """
     import pyarrow as pa
 
@@ -140,7 +140,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
 
 
 def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
-    """Refuse columns that a table does not have."""
+    """Refuse names of columns that a table does not have."""
     if missing := [name for name in names if name not in columns]:
         text = f"The table has no column {', '.join(map(repr, missing))}; it has {', '.join([*columns][:8])}."
         near = "".join(did_you_mean(name, columns) for name in missing)
@@ -157,10 +157,10 @@ def names_of(parameter: str, value: Any) -> tuple[str, ...]:
 
 
 def day_of(text: str, formats: Sequence[str] = ()) -> float:
-    """Days since 1970 of a date; NaN for a text that is none.
+    """Days since 1970 of a date; NaN for any other text.
 
-    ISO 8601, with or without a time; without formats also 2024/3/1 and 1.3.2024. Dates such as 3/1/2024 have two
-    readings and are none. Times with an offset are taken at UTC, those without as they stand.
+    ISO 8601, with or without a time; without formats also 2024/3/1 and 1.3.2024. Dates such as 3/1/2024 are ambiguous
+    and not read. Times with an offset are converted to UTC, others are not changed.
     """
     for form in (*formats, None) if formats else (None, *_FORMATS):
         with suppress(ValueError):
@@ -182,7 +182,7 @@ def _array(values: Any) -> Any:
 
 
 def spelled_cell(value: Any) -> str:
-    """A value as a text: whole numbers without a point, true and false in lower case."""
+    """Text of a value: whole numbers without a point, true and false in lower case."""
     if isinstance(value, bool | np.bool_):
         return "true" if value else "false"
     if isinstance(value, float | np.floating):
@@ -235,7 +235,7 @@ def _texts(name: str, values: Any, declared: bool, missing: frozenset[str]) -> C
 
 @dataclass(frozen=True)
 class ColumnUse:
-    """How a column is used, and why.
+    """Use of a column, and the reason.
 
     Attributes
     ----------
@@ -269,14 +269,14 @@ def decided(
     columns : mapping of str to Column
     encoder : TableEncoder
     fills : mapping of str to object
-        What missing numbers of a column count as; None if they may not be missing.
+        Values that replace missing numbers of a column; None if they may not be missing.
     layout : QueryLayout or None
-        Of the rows' queries, if they are known.
+        Queries of the rows, if they are known.
 
     Raises
     ------
     InputError
-        One for all columns that were to be numbers and are none, with two cells of each and the parameters to set.
+        One for all columns that should be numbers and are not, with two cells of each and the parameters to set.
     """
     named = encoder.columns_named()
     formats = names_of("date_format", encoder.date_format)
@@ -362,7 +362,7 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
 
 
 def like_ids(name: str, values: NDArray[np.float64]) -> bool:
-    """Whether whole numbers count the rows, or are called like ids and seldom repeat."""
+    """Whether whole numbers count the rows, or have a name of ids and seldom repeat."""
     if (values != np.floor(values)).any() or (distinct := len(np.unique(values))) < _FEW_FOR_AN_ID:
         return False
     counted = distinct == len(values) and float(values.max() - values.min()) == len(values) - 1

@@ -1,4 +1,4 @@
-"""What a column becomes: its features, and the values that they have for other rows."""
+"""Encodings of columns: their features, and the values of these for other rows."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankrls.preprocessing._columns import Column, spelled_cell
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
 NEED_QUERY = ("matches", "similarity")
 PERIODS = {"year": 365.25, "week": 7.0}
-"""The circles on which dates are placed, and their lengths in days."""
+"""Periods on which dates are placed as on a circle, and their lengths in days."""
 _WORD = re.compile(r"\b\w+\b")
 
 _NAMES = {
@@ -94,10 +94,10 @@ class Numbers:
     gaps : bool
         Whether training rows had missing cells.
     fill : float, or None
-        What a missing cell counts as; None if none may be missing.
+        Replacement of a missing cell; None if cells may not be missing.
     least : float
     origin : float
-        Of dates: the latest training day.
+        Latest training day, for dates.
     periods : list of str
     formats : tuple of str
     """
@@ -117,7 +117,7 @@ class Numbers:
 
     @classmethod
     def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
-        """What is kept of a training column."""
+        """The encoding of a training column."""
         values = _numbers(column, kind, formats, impute is not None)
         origin = 0.0
         periods = []
@@ -156,7 +156,7 @@ class Numbers:
 
 
 def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> NDArray[np.float64]:
-    """Numbers, or days since 1970; an error about the first cell that holds something else."""
+    """Numbers, or days since 1970; any other cell is an error."""
     found, bad = column.read(kind, formats)
     if bad.any():
         row = int(np.argmax(bad))
@@ -231,12 +231,12 @@ class Categories:
 
     @cached_property
     def _places(self) -> dict[str | float | None, int]:
-        """The number of each training category's feature; of rare ones the last."""
+        """Number of the feature of each training category; the last one for rare categories."""
         places = {word: place for place, word in enumerate(self.known)} | dict.fromkeys(self.rare, len(self.known))
         return {self._key(word): place for word, place in places.items()}
 
     def _key(self, word: str | None) -> str | float | None:
-        """What two cells of one category have in common."""
+        """Key that the cells of one category share."""
         value = _value(word) if word is not None and self._by_value else None
         return word if value is None else value
 
@@ -250,7 +250,7 @@ class Categories:
         return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(codes), width))
 
     def unseen(self, column: Column) -> int:
-        """How many cells hold a category that training rows do not have."""
+        """Number of cells whose category is not in the training rows."""
         return sum(n for word, n in column.counts().items() if self._key(word) not in self._places)
 
 
@@ -294,7 +294,7 @@ class Vocabulary:
             raise ValueError("one frequency a word")
 
     def counts(self, texts: Sequence[str]) -> Any:
-        """How often each text has each word, a CSR array of shape (texts, words)."""
+        """Counts of the words in each text, a CSR array of shape (texts, words)."""
         counter = CountVectorizer(vocabulary=self.words, token_pattern=_WORD.pattern, dtype=np.float64)
         return sparse.csr_array(counter.transform(texts))
 

@@ -38,7 +38,7 @@ def pair_features(
     item_vectors : array-like of shape (m, n)
         Vector of each pair's item.
     parts : sequence of {"product", "difference", "cosine"}, default=("product", "cosine")
-        Which columns, in this order.
+        Parts, in the order of the columns.
 
     Returns
     -------

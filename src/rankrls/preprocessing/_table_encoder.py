@@ -46,7 +46,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     columns : {"auto", "named"}, default="auto"
-        How to use columns that no other parameter names. "auto": according to their cells; empty columns, columns that
+        Use of columns that no other parameter names. "auto": according to their cells; empty columns, columns that
         look like ids, and columns that are constant (within every query, if ``fit`` has ``qid``) are left out, see
         ``columns_``. "named": they must be numbers; one error lists all columns that are not.
     categorical, dates, text, ignore : str or sequence of str
@@ -146,7 +146,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
         y : ignored
-            Only for scikit-learn: labels are not used.
+            For scikit-learn; labels are not used.
         qid : array-like of shape (m,), optional
             Query of each row. A column that is constant within every query cannot change the ranking by itself, so it
             is left out unless a parameter names it.
@@ -203,7 +203,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.sparse_output_ = n > _FEW_COLUMNS and dense < _DENSE_FROM * n
 
     def _checked(self, fills: Mapping[str, Any]) -> Sequence[str]:
-        """What becomes of texts; errors about parameters that do not name columns."""
+        """Kinds of features of texts; refuses invalid parameters that do not name columns."""
         check_word("columns", self.columns, ("auto", "named"))
         check_count("min_frequency", self.min_frequency)
         check_count("max_categories", self.max_categories, least=2)
@@ -260,7 +260,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return columns_of(X, self.columns_needed_, self.missing_words())
 
     def _warn_of_unseen(self, columns: Mapping[str, Column]) -> None:
-        """Warn of columns of several rows that hold no category that ``fit`` has seen."""
+        """Warn of columns of several rows without any category that ``fit`` has seen."""
         unseen: list[str] = []
         for encoding in self.encodings_:
             column = columns[encoding.column]
@@ -310,18 +310,18 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @property
     def features_(self) -> tuple[EncodedFeature, ...]:
-        """What each feature is, in order."""
+        """Descriptions of the features, in order."""
         check_is_fitted(self, "columns_")
         return tuple(feature for encoding in self.encodings_ for feature in encoding.features())
 
     @property
     def columns_needed_(self) -> list[str]:
-        """The columns that ``transform`` looks at."""
+        """Columns that ``transform`` needs."""
         texts = any(use.kind == "text" for use in self.columns_)
         return [use.name for use in self.columns_ if use.kind != "unused" and (use.kind != "query text" or texts)]
 
     def example(self) -> dict[str, Any]:
-        """A table of two rows that ``transform`` takes: zeros and empty texts."""
+        """A table of two rows for ``transform``: zeros and empty texts."""
         cells: dict[str, Any] = dict.fromkeys(self.columns_needed_, "")
         for encoding in self.encodings_:
             if isinstance(encoding, Numbers):
@@ -338,7 +338,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
 
 def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
-    """What is made of each part; one error for all parts of which nothing can be made."""
+    """Results for all parts; one error for all parts that raise one."""
     found = []
     errors = []
     for part in parts:

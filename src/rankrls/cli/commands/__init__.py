@@ -1,1 +1,1 @@
-"""What each command does with its options: one module for each."""
+"""The commands, in modules of related ones; each is a function of its options and a report."""

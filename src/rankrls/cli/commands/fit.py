@@ -111,7 +111,7 @@ def _rows(found: Study, parameter: str) -> dict[str, Any]:
 
 
 def _as_dict(command: str, found: Study) -> dict[str, Any]:
-    """Everything, for --json."""
+    """The whole result, for --json."""
     known = found.attributes
     options = found.options
     score, bias = _held_out(found)
@@ -160,7 +160,7 @@ def _held_out(found: Study) -> tuple[float, float]:
 
 
 def _text(found: Study) -> list[str]:
-    """What follows the tables: the examination of positions if labels are clicks, and what the printed score is."""
+    """Text after the tables: examination of positions if labels are clicks, and an explanation of the printed score."""
     known = found.attributes.get("propensities_")
     bias = _held_out(found)[1]
     text = [] if known is None else [f"Examination by position\n{known}\n\n"]
@@ -170,7 +170,7 @@ def _text(found: Study) -> list[str]:
 
 
 def _chosen(known: Mapping[str, Any]) -> dict[str, Any]:
-    """What an estimator with these attributes chose, and what it came to."""
+    """Chosen parameters and related fitted attributes of an estimator."""
     chosen = dict(known.get("best_params_", {}))
     reached = {name: known[f"{name}_"] for name in _REACHED if f"{name}_" in known}
     return chosen | reached | chosen
@@ -195,7 +195,7 @@ def _tables(found: Study, result: dict[str, Any], *middle: Table) -> list[Table]
 
 
 def _labels_shown(counts: Mapping[str, Any]) -> str:
-    """How often each label occurs; a dash if they are not counted, as those of shards."""
+    """Counts of the labels; a dash if they are not counted, as for shards."""
     if "distinct" in counts:
         none = f", {counts['none']} rows without" if "none" in counts else ""
         return f"{counts['distinct']} from {counts['min']:g} to {counts['max']:g}{none}"
@@ -214,7 +214,7 @@ def _measure_table(judged: Mapping[str, Mapping[str, Judgement]]) -> list[Table]
 
 
 def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
-    """What each model reached that AutoRankRLS chose among."""
+    """Scores of the models that AutoRankRLS compared."""
     names = ["", "model", "scale", found.measure, "behind", "seconds", "export"]
     rows = [
         ["chosen" if of["chosen"] else "", of["model"], of["scale"], show(of["mean_score"], of["standard_error"])]
@@ -225,7 +225,7 @@ def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
 
 
 def _choice_table(found: Study) -> Table:
-    """What was chosen, from which candidates, and its held-out score."""
+    """The choice, the number of candidates, and the held-out score."""
     scale = found.options.scale
     names = found.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
@@ -242,7 +242,7 @@ def _choice_table(found: Study) -> Table:
 
 
 def _curve_table(found: Study, curve: list[dict[str, Any]], best: int) -> Table:
-    """Every candidate; what all have in common is in the title."""
+    """A row per candidate; parameters that all share are in the title."""
     names = [name for name in curve[0] if name not in _SCORES]
     several = [name for name in names if len({str(entry[name]) for entry in curve}) > 1 or name == "alpha"]
     rows = []

@@ -114,7 +114,7 @@ def _table(title: str, values: dict[str, Any]) -> Table:
 
 
 def _text(value: Any) -> str:
-    """Whatever JSON can hold, in one line."""
+    """A value of JSON in one line."""
     if isinstance(value, dict):
         return ", ".join(f"{name.replace('_', ' ')} {_text(part)}" for name, part in value.items() if part is not None)
     if isinstance(value, list):
