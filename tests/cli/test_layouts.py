@@ -1,5 +1,9 @@
 """Tables with columns of all kinds, votes, preferences between rows, sizes of groups, and censored times."""
 
+import os
+import threading
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -59,6 +63,16 @@ def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, wor
     line = refused("fit", "codes.csv", *ROLES, "-m", "m.rankrls", *some, "--columns", "named", Refusal(column="brand"))
     assert "--ignore stock,code " in line
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto")
+
+
+def test_columns_that_need_a_decision_are_named_without_reading_the_file_again(tables, refused):
+    """A pipe can be read once."""
+    os.mkfifo("pipe.csv")
+    writer = threading.Thread(target=lambda: Path("pipe.csv").write_text(Path("train.csv").read_text()))
+    writer.start()
+    line = refused("fit", "pipe.csv", *ROLES, "-m", "m.rankrls", Refusal("pipe.csv", column="brand"))
+    writer.join()
+    assert all(f"'{name}' (" in line for name in ("brand", "added", "title", "price"))
 
 
 def test_group_is_a_file_of_sizes_and_no_column_of_query_ids(tables, refused):

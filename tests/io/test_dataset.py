@@ -12,8 +12,9 @@ from hypothesis import given, strategies as st
 from tests.refusals import Refusal
 
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
-from rankrls.io.data import ReadOptions, read_records
+from rankrls.io.copying import read_records
 from rankrls.io.files import expanded_paths
+from rankrls.io.reading import ReadOptions
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=8)
 
@@ -85,8 +86,8 @@ def test_the_same_as_the_whole_table(tmp_path):
     assert (one.n_rows, two.n_rows, one.X.dtype) == (2, 4, np.float32)
     np.testing.assert_array_equal(np.vstack((one.X, two.X)), whole.X)
     np.testing.assert_array_equal(np.concatenate((one.sample_weight, two.sample_weight)), frame["w"])
-    assert open_dataset(folder, ignore="w").parts[0].dtype == np.float32
-    assert open_dataset(folder).parts[0].dtype == np.float64
+    assert open_dataset(folder, ignore="w").parts[0].schema.dtype == np.float32
+    assert open_dataset(folder).parts[0].schema.dtype == np.float64
     frame.loc[2, "w"] = -1.0
     with Refusal("negative", row=2, column="w"):
         [*open_dataset(write(tmp_path / "negative", [frame]), weight="w", features="a")]
@@ -192,7 +193,7 @@ def test_shards_hold_all_rows_and_whole_queries(tmp_path_factory, sizes, group, 
     frame.to_csv(folder / "t.csv", index=False)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankrls.io.shards._GROUP_BYTES", 16 * group)
-        patch.setattr("rankrls.io.opened._BLOCK", max(64, 32 * block))
+        patch.setattr("rankrls.io._delimited._BLOCK", max(64, 32 * block))
         found = write_shards(folder / "t.csv", folder / "out", rows_per_file=limit)
     table = load_table(folder / "t.csv")
     assert found == {"files": len(groups_of(folder / "out")), "rows": len(frame), "queries": len(sizes), "features": 2}

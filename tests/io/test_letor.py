@@ -20,7 +20,8 @@ from tests.refusals import Refusal
 from rankrls import InputError
 from rankrls.cli import main
 from rankrls.io import _letor, load_letor, load_table, open_dataset, save_letor, write_shards
-from rankrls.io._letor import letor_shape, letor_tables
+from rankrls.io.columns import ColumnRoles
+from rankrls.io.formats import open_rows
 
 
 def read(data: bytes, **options):
@@ -256,13 +257,26 @@ def test_a_file_as_tables_of_some_rows_each(tmp_path):
     path.write_bytes(some_rows(300) + b"1 qid:x 0:1\n")
     whole = load_letor(path)
     with blocks_of(1000):
-        shape = letor_shape(path)
-        tables = [*letor_tables(path, n_features=6, zero_based=True, dtype=np.float64)]
-    assert shape == (6, True, False)
+        with open_rows(path, "letor") as file:
+            schema = file.scan(ColumnRoles())
+        with open_rows(path, "letor") as file:
+            tables = [*file.parts(schema)]
+    assert (schema.n_features, schema.first_feature, [*schema.columns]) == (6, 0, ["label", "qid"])
     assert len(tables) > 10
     assert np.array_equal(np.vstack([table.X.toarray() for table in tables]), whole.X)
     assert [str(name) for table in tables for name in table.qid] == whole.qid.tolist()
     assert [text for table in tables for text in table.comments or [""]] == whole.comments
+
+
+def test_the_line_of_each_row_is_known():
+    """Among comments and blank lines, in any blocks of text."""
+    rows = [f"{k % 3} qid:{k // 9} 1:{k}\n" + "\n# note\n" * (k % 4 == 1) for k in range(300)]
+    lines = [1 + sum(row.count("\n") for row in rows[:k]) for k in range(len(rows))]
+    for size in (100, 1 << 20):
+        with blocks_of(size):
+            table = read("".join(rows).encode())
+        assert [table.line_of(row) for row in range(table.n_rows)] == lines
+    assert table.line_of(table.n_rows) is None
 
 
 @pytest.mark.parametrize("size", [1 << 12, 1 << 23])

@@ -123,7 +123,7 @@ def test_whatever_the_csv_module_writes(rows, delimiter, line_end, quoting, size
     rows = [(a, b, f"q{text}".translate(dict.fromkeys(map(ord, drop))).strip(BLANKS)) for a, b, text in rows]
     writer.writerows([(a, q, b, f"{q}\n" * 40) for a, b, q in rows])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.opened._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
+        patch.setattr("rankrls.io._delimited._BLOCK", max(size, 200 * max(len(q) + 10 for _, _, q in rows)))
         table = read(file.getvalue(), ignore=["junk"])
     np.testing.assert_array_equal(table.y, [a for a, _, _ in rows])
     np.testing.assert_array_equal(table.X[:, 0], [b for _, b, _ in rows])
@@ -143,7 +143,7 @@ def test_the_line_of_each_row_is_known_without_reading_again(cells, blank, size)
     reader = csv.reader(io.StringIO(text, newline=""))
     lines = [reader.line_num for found in reader if len(found) == 3][1:]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("rankrls.io.opened._BLOCK", size)
+        patch.setattr("rankrls.io._delimited._BLOCK", size)
         patch.setattr("rankrls.io._rows._BLOCK", size)
         table = read(text, ignore=["text"])
         assert [table.line_of(row) for row in range(len(cells))] == lines
@@ -378,7 +378,7 @@ class TestParquet:
         assert table.sha256 == hashlib.sha256(file.getvalue()).hexdigest()
 
     def test_batches(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("rankrls.io.opened._BATCH_CELLS", 7)
+        monkeypatch.setattr("rankrls.io.tables._BATCH_CELLS", 7)
         X = np.random.default_rng(1).normal(size=(11, 2))
         frame = pd.DataFrame(X, columns=["p.q", "p"]).assign(label=np.arange(11.0), qid=np.arange(11) // 2)
         frame.to_parquet(tmp_path / "t.parquet", row_group_size=4)
@@ -497,7 +497,7 @@ class TestLists:
 
     @pytest.mark.parametrize("kind", LISTS)
     def test_each_number_is_a_feature(self, kind, monkeypatch):
-        monkeypatch.setattr("rankrls.io.opened._BATCH_CELLS", 12)
+        monkeypatch.setattr("rankrls.io.tables._BATCH_CELLS", 12)
         E = np.random.default_rng(0).integers(-8, 8, size=(7, 3)) / 4
         file = parquet(a=np.arange(7.0), emb=LISTS[kind](E.tolist()), b=np.arange(7) + 0.5, label=range(7))
         table = load_table(file, format="parquet")

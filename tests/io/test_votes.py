@@ -104,7 +104,7 @@ def test_an_empty_answer_is_an_item(empty):
 
 
 def test_groups_are_integers_in_some_batches_and_missing_in_others(monkeypatch):
-    monkeypatch.setattr("rankrls.io.opened._BATCH_CELLS", 8)
+    monkeypatch.setattr("rankrls.io.tables._BATCH_CELLS", 8)
     frame = pd.DataFrame({"a": list("xyxy"), "b": list("zzzz"), "choice": ["left"] * 4})
     votes = load_votes(frame.assign(voter=pd.array([7, 8, None, 7], "Int64")), **SIDES, group="voter")
     assert votes.groups.tolist() == ["7", "8", "", "7"]

@@ -367,7 +367,7 @@ FAULTS = [
         "io/_letor.py",
         "io/test_letor.py io/test_writing.py",
         ("ends.append(block.ends + before)", "ends.append(block.ends)"),
-        ("columns = max(largest + int(zero_based), 0)", "columns = max(largest, 0)"),
+        ("columns = max(largest + 1 - first_feature, 0)", "columns = max(largest, 0)"),
         ("bad += [] if (block.qid is not None) == with_qid else [block.start]", "bad += []"),
         ("line=lines + number + 1", "line=number + 1"),
     ),
@@ -376,7 +376,6 @@ FAULTS = [
         "io/test_writing.py io/test_tables.py",
         ("part.indptr, part.indices + first_id, part.data", "part.indptr, part.indices + 1, part.data"),
         ("values = np.asarray(values, np.float64)", "pass"),
-        ("text.replace('\"', '\"\"')", "text"),
         ("mtime=0)", ")"),
     ),
     *_planted(
@@ -402,16 +401,26 @@ FAULTS = [
         "io/dataset.py",
         "io/test_dataset.py",
         ("queries.last = None  # no", "pass  # no"),
-        ("n_queries=part.n_queries + len(begins))", "n_queries=len(begins))"),
+        ("n_queries += len(begins)", "n_queries = len(begins)"),
+        ("n_rows + size > most:", "n_rows + size >= most:"),
         ("if os.stat(self.path).st_mtime_ns != self.time:", "if False:"),
-        ("row = row + size\n", "row = row\n"),
+        ("row += size\n", "pass\n"),
+    ),
+    *_planted(
+        "io/dataset.py",
+        "io/test_dataset.py cli/test_shards.py",
+        ("min(each.first_feature or 0 for each", "max(each.first_feature or 0 for each"),
+    ),
+    *_planted(
+        "io/_writers.py",
+        "io/test_writing.py io/test_tables.py",
+        ("text.replace('\"', '\"\"')", "text"),
     ),
     *_planted(
         "io/shards.py",
         "io/test_dataset.py cli/test_shards.py",
         ('most, side="right")', 'most, side="left")'),
         ("in_file + group.num_rows > rows_per_file", "in_file > rows_per_file"),
-        ("any(shape.zero_based for shape in shapes)", "all(shape.zero_based for shape in shapes)"),
     ),
     # export
     *_planted(

@@ -16,9 +16,9 @@ from rankrls._errors import InputError
 from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result
 from rankrls.io import PairTable, Rows, atomic_write, load_votes
-from rankrls.io.data import ReadOptions, read_scores
-from rankrls.io.opened import table_format
+from rankrls.io.formats import TABLES, format_of
 from rankrls.io.preferences import load_sides
+from rankrls.io.reading import ReadOptions, read_scores
 from rankrls.io.rows import Schema
 from rankrls.io.writing import write_blocks
 from rankrls.persistence.stored import StoredModel, stored_model
@@ -106,9 +106,9 @@ def scores_of(
     """
     _check_columns(options.data, models, reading)
     for stored in models:
-        reading = reading.called({role: name for role, name in stored.usual.items() if role not in reading.usual})
+        reading = reading.called({**stored.schema.columns, **reading.known.columns})
     if files:
-        reading = replace(reading, names=())
+        reading = replace(reading, known=replace(reading.known, features=()))
     table: Any = None
     scores: dict[Path, NDArray[np.float64]] = {}
     for stored in models:
@@ -131,8 +131,8 @@ def scores_of(
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:
     """Refuse models that were fitted with other columns of a table, if no option says which ones are meant here."""
     first: dict[str, tuple[Path, str]] = {}
-    for stored in models if reading.format_of(data) != "letor" else ():
-        for role, name in stored.usual.items():
+    for stored in models if format_of(data) in TABLES else ():
+        for role, name in stored.schema.columns.items():
             path, other = first.setdefault(role, (stored.path, name))
             if name != other and getattr(reading, role, None) is None:
                 problem = f"{path} was fitted with {role}={other!r} and {stored.path} with {role}={name!r}"
@@ -186,7 +186,7 @@ def written(
     if output == "-":
         return Result(text=text)
     with report.working("writing", output):
-        if table_format(output) is not None:
+        if format_of(output) in TABLES:
             names = [name for name, values in first.items() if values is not None]
             write_blocks(output, names, ([part[name] for name in names] for part in parts))
         else:

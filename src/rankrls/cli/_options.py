@@ -67,7 +67,7 @@ class Options(SimpleNamespace):
 
     def reading(self, *, queries: Any = "optional", labels: Any = "ignored", **how: Any) -> Any:
         """Options for reading files of rows; by default as a model needs them."""
-        from rankrls.io.data import ReadOptions
+        from rankrls.io.reading import ReadOptions
 
         sizes = None if self.votes else self.group
         if sizes is not None and not Path(sizes).exists():

@@ -12,7 +12,8 @@ from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.cli._options import Options
 from rankrls.io.files import expanded_paths
-from rankrls.io.opened import is_number, open_table, table_format
+from rankrls.io.formats import TABLES, format_of, open_table
+from rankrls.io.tables import is_number
 
 _NAMES = {
     "label": ("label", "relevance", "rel", "grade", "rating", "judgement", "judgment", "target", "y"),
@@ -64,7 +65,7 @@ def call_to_copy(options: Options) -> str | None:
 def _missing_options(options: Options) -> list[str]:
     """Options that name columns of a table."""
     path = expanded_paths(options.train)[0]
-    if table_format(path) is None:
+    if format_of(path) not in TABLES:
         return []
     numbers, others = _first_cells(path)
     cells = numbers | others
@@ -108,7 +109,7 @@ def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]
     numbers: dict[str, list[float]] = {}
     others: dict[str, list[Any]] = {}
     with open_table(path) as table:
-        _, batch = next(iter(table.batches(table.columns)))
+        batch = table.first_cells()
     for name, column in zip(table.columns, batch.columns, strict=True):
         cells = column.slice(0, 10_000).to_pylist()
         values = [cell_number(str(cell)) for cell in cells]

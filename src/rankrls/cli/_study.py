@@ -27,11 +27,15 @@ from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, Rows, open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import ReadOptions, feature_columns, read_pairs, stacked
+from rankrls.io.columns import feature_columns
 from rankrls.io.files import positions_beside
+from rankrls.io.preferences import read_pairs
+from rankrls.io.reading import ReadOptions
+from rankrls.io.rows import Schema, stacked
+from rankrls.io.tables import CellError
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.persistence.table_rows import encoded_rows, encoder_fitted, in_one_error
+from rankrls.persistence.table_rows import columns_error, encoded_rows, encoder_fitted
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from rankrls.selection.search import ends_of_grids
 from rankrls.streaming.fitting import fit_scaler, scaled
@@ -196,9 +200,9 @@ def _read(found: Study) -> None:
     encoder = found.encoder
     report = found.report
     queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
-    dense: Any = "auto" if found.scaler is None else True  # scaling fills zeros
-    of_tables = {} if encoder is None else {"raw": True, "missing": encoder.missing_words()}
-    reading = options.reading(queries=queries, dense=dense, **of_tables)
+    missing = None if encoder is None else encoder.missing_words()
+    known = Schema(dense=None if found.scaler is None else True)  # scaling fills zeros
+    reading = options.reading(queries=queries, missing=missing, known=known)
     of_training = "partly" if options.method in UNLABELLED else "required" if options.pairs is None else "ignored"
     labels = dict.fromkeys(found.files, "required") | {"train": of_training, "unlabelled": "ignored"}
     for role, path in found.files.items():
@@ -214,8 +218,10 @@ def _read(found: Study) -> None:
         if first:
             _note_suspicious(table, report)
             found.shown = _shown(found, path, table)
-            reading = replace(reading.like(table), position=None, impressions=None)
-            reading = reading if encoder is None else replace(reading, names=tuple(encoder.columns_needed_))
+            known = table.schema
+            if encoder is not None:
+                known = replace(known, features=tuple(encoder.columns_needed_))
+            reading = replace(reading, known=known, sizes=None, position=None, impressions=None)
         elif not options.by_pairs and table.sha256 == found.training.sha256:
             report.note(f"{path} has the same data as {options.train}, so its measures are optimistic.")
         if found.scaler is not None:
@@ -243,7 +249,8 @@ def _encoded(found: Study, path: Path, reading: ReadOptions, *, first: bool) -> 
                 return encoder_fitted(encoder, table, by_query=not found.options.by_pairs)
             return encoded_rows(encoder, table, report.note)
     except InputError as error:
-        raise _with_ignored(in_one_error(error, reading, path) if first else error, found.options) from error
+        known = columns_error(error) if first and isinstance(error, CellError) else error
+        raise _with_ignored(known, found.options) from error
 
 
 def _with_ignored(error: InputError, options: Options) -> InputError:

@@ -1,59 +1,31 @@
-"""Lines of LETOR text: the ids and values that are read, items' ids in comments, and what is wrong with a line."""
+"""Lines of LETOR text: the ids and values that are read, and what is wrong with a line."""
 
 from __future__ import annotations
 
 import math
-import re
-from collections.abc import Sequence
-from itertools import repeat
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, objects, quoted
+from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, quoted
+from rankrls.io.rows import Schema
 
 NO_ID = 10**18
-_DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 
 
-def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Ids from the comments of rows: what follows ``docid =`` in each, or else single words that differ in a query.
-
-    None if some comments hold neither. What is not UTF-8 is read as Latin-1.
-    """
-    marked = [_DOCID.search(comment) for comment in comments]
-    words = [match[1] for match in marked if match]
-    if len(words) < len(comments):
-        words = [*comments]
-        queries = repeat(None) if qid is None else qid.tolist()
-        if any(len(word.split()) != 1 for word in words) or len({*zip(queries, words)}) < len(words):  # noqa: B905
-            return None
-    encoded = (word.encode("utf-8", "surrogateescape") for word in words)
-    return objects(text.decode("utf-8" if is_utf8(text) else "latin-1") for text in encoded)
+def ids_taken(schema: Schema) -> tuple[int, int]:
+    """The least and the largest feature id that is taken."""
+    largest = NO_ID if schema.n_features is None else schema.n_features - int(schema.first_feature == 0)
+    return int(schema.first_feature == 1), largest
 
 
-class Options(NamedTuple):
-    """How a file is read."""
-
-    dtype: np.dtype[Any] = np.dtype(np.float64)
-    n_features: int | None = None
-    zero_based: bool | Literal["auto"] = "auto"
-
-    @property
-    def taken(self) -> tuple[int, int]:
-        """The least and the largest feature id that is taken."""
-        largest = NO_ID if self.n_features is None else self.n_features - int(self.zero_based is True)
-        return int(self.zero_based is False), largest
-
-    @property
-    def limit(self) -> float:
-        """Values from here on are too large."""
-        return LARGEST_SINGLE if self.dtype == np.float32 else math.inf
+def value_limit(schema: Schema) -> float:
+    """Values from here on are too large."""
+    return LARGEST_SINGLE if schema.dtype == np.float32 else math.inf
 
 
-def described(line: bytes, with_qid: bool | None, options: Options) -> InputError:
+def described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
     """What is wrong with a bad line."""
     label, *tokens = line.partition(b"#")[0].split()
     if b":" in label:
@@ -61,7 +33,7 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> InputErro
         return InputError(problem, column="label")
     if why := _not_a_value(label, math.inf):
         return InputError(f"the label {quoted(label)} {why}.", column="label")
-    least, largest = options.taken
+    least, largest = ids_taken(schema)
     has_qid = False
     ids = set[int]()
     for token in tokens:
@@ -79,9 +51,9 @@ def described(line: bytes, with_qid: bool | None, options: Options) -> InputErro
         elif not colon or not name.isdigit() or len(name) > 18:
             return InputError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
         elif (feature := int(name)) > largest:
-            return beyond(f"feature {feature} ({shown})", feature, options.n_features, options.zero_based is not True)
+            return beyond(f"feature {feature} ({shown})", feature, schema.n_features, schema.first_feature != 0)
         else:
-            why = _not_a_value(value, options.limit) if value else ""
+            why = _not_a_value(value, value_limit(schema)) if value else ""
             problems = {
                 f"feature id 0 ({shown}), but zero_based=False means that ids start at 1.": feature < least,
                 f"feature {feature} has no value ({shown}).": not value,

@@ -28,9 +28,9 @@ class Found(NamedTuple):
 
 
 Room = tuple[NDArray[Any], ...]
-"""Labels, ends of rows among the entries, where each row's comment begins, line ends, ids and values of the entries,
-runs of rows of one query (first row, first and last byte of the id), and decimals that need Python's own rounding
-(first and last byte, the entry or -1 - row). Places in the text are numbers of bytes."""
+"""Labels, ends of rows among the entries, where each row's comment begins, line ends, line numbers, ids and values of
+the entries, runs of rows of one query (first row, first and last byte of the id), and decimals that need Python's own
+rounding (first and last byte, the entry or -1 - row). Places in the text are numbers of bytes."""
 
 
 def room_for(size: int) -> Room:
@@ -38,7 +38,7 @@ def room_for(size: int) -> Room:
     integers = partial(np.empty, dtype=np.int64)
     rows = size // 2 + 1
     entries = size // 4 + 1
-    places = (integers(rows), integers(rows), integers(rows))
+    places = (integers(rows), integers(rows), integers(rows), integers(rows))
     decimals = integers((size // 20 + 1, 3))
     return np.empty(rows), *places, integers(entries), np.empty(entries), integers((rows, 3)), decimals
 
@@ -98,7 +98,7 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
     room : Room
         Written.
     """
-    labels, ends, comments, stops, ids, values, runs, hard = room
+    labels, ends, comments, stops, numbers, ids, values, runs, hard = room
     p = np.uint64(0)
     size = np.uint64(len(text))
     lines = 0
@@ -220,6 +220,7 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
             p += ONE
         stops[row] = p
         ends[row] = entry
+        numbers[row] = lines
         row += 1
         p += ONE
     return Found(lines, row, np.int64(entry), run, n_hard, lowest, highest, unsorted, with_comments, bad)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, Protocol
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
 from rankrls.io._rows import few
-from rankrls.io.opened import Table
-from rankrls.io.rows import Schema
+from rankrls.io.rows import Rows, Schema
 
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
@@ -38,8 +37,9 @@ class ColumnRoles:
         Names or patterns of columns that are no features.
     labels : {"required", "partly", "optional", "ignored"}
         Whether there has to be a column of labels, and whether each row needs one.
-    usual : mapping of str to str
-        Other names than "label", "qid" and "docid" for what is not given.
+    known : Schema
+        What other files or a model have fixed. Its features are read, and no others; its columns are the usual names
+        of roles that are not given, where the default is "label", "qid" and "docid".
     """
 
     label: str | None = None
@@ -48,26 +48,16 @@ class ColumnRoles:
     features: tuple[str, ...] | None = None
     ignore: tuple[str, ...] = ()
     labels: Labels = "required"
-    usual: Mapping[str, str] = field(default_factory=dict)
+    known: Schema = field(default_factory=Schema)
     event: str | None = None
     weight: str | None = None
     position: str | None = None
     impressions: str | None = None
 
-    def count(self, file: str) -> int | None:
-        """The number of features of LETOR text; None if none is given."""
-        if self.features is None:
-            return None
-        text = ",".join(self.features)
-        if not text.isdecimal() or int(text) < 1:
-            message = f"features is a number for LETOR text, at least 1 (names are for tables); got {text!r}."
-            raise InputError(message, parameter="features", file=file)
-        return int(text)
-
     @property
     def usual_names(self) -> dict[str, str]:
         """Default column names."""
-        return {**_USUAL, **self.usual}
+        return {role: self.known.columns.get(role, name) for role, name in _USUAL.items()}
 
     @staticmethod
     def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> ColumnRoles:
@@ -81,7 +71,14 @@ def _names(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
-def find_columns(table: Table, roles: ColumnRoles) -> Schema:
+class _Table(Protocol):
+    columns: list[str]
+    types: dict[str, Any]
+
+    def refuse(self, message: str, **facts: Any) -> InputError: ...
+
+
+def find_columns(table: _Table, roles: ColumnRoles) -> Schema:
     """Find the columns of each role.
 
     Raises
@@ -89,6 +86,10 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     InputError
         For a column that is asked for and not there, or that has two roles, and where no feature is left.
     """
+    known = roles.known.features
+    if known is not None:
+        _check_there(table, [name for name in known if name not in table.types], "features")
+        roles = replace(roles, features=(), ignore=())
     ignored = _all_matching(table, roles.ignore, "ignore")
     asked = dict.fromkeys(roles.features or (), "features")
     for role in _SINGLE:
@@ -99,7 +100,7 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
             message = f"the column {name!r} cannot be both {asked[name]} and {role}."
             raise table.refuse(message, column=name, parameter=role)
         asked[name] = role
-    usual = {role: name for role, name in roles.usual_names.items() if name in table.columns and name not in asked}
+    usual = {role: name for role, name in roles.usual_names.items() if name in table.types and name not in asked}
     found = {role: name for role in _SINGLE if (name := getattr(roles, role) or usual.get(role))}
     if roles.labels in ("required", "partly") and "label" not in found:
         name = roles.usual_names["label"]
@@ -115,32 +116,41 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     if not chosen and roles.features != ():
         message = f"no column is left for the features. Change features or ignore.{_near(table, '')}"
         raise table.refuse(message, parameter="features")
-    return Schema(
-        features=tuple(chosen),
+    features = tuple(chosen) if known is None else known
+    return replace(
+        roles.known,
+        features=features,
+        n_features=len(features),
+        dense=True,
         columns={role: name for role, name in found.items() if role != "label" or roles.labels != "ignored"},
         may_be_empty=("label",) if roles.labels in ("partly", "optional") else (),
+        first_feature=None,
     )
 
 
-def check_column(table: Table, name: str, why: str, parameter: str | None = None) -> None:
+def check_column(table: _Table, name: str, why: str, parameter: str | None = None) -> None:
     """Refuse a column that is not there; ``why`` it is needed is the parameter that names it, or another reason."""
     if name not in table.types:
         message = f"there is no column {name!r} ({why}).{_near(table, name)}"
         raise table.refuse(message, column=name, parameter=parameter or why)
 
 
-def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
+def _all_matching(table: _Table, words: Sequence[str], parameter: str) -> list[str]:
     """The columns that names and patterns stand for, each once."""
     found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
-    missing = [word for word, names in found.items() if not names]
+    _check_there(table, [word for word, names in found.items() if not names], parameter)
+    return [*dict.fromkeys(name for names in found.values() for name in names)]
+
+
+def _check_there(table: _Table, missing: list[str], parameter: str) -> None:
+    """Refuse columns that are missing."""
     if missing:
         there = "is no column" if len(missing) == 1 else "are no columns"
         message = f"there {there} {few([*map(repr, missing)], _SHOWN)}.{_near(table, missing[0])}"
         raise table.refuse(message, column=missing[0], parameter=parameter)
-    return [*dict.fromkeys(name for names in found.values() for name in names)]
 
 
-def _near(table: Table, name: str) -> str:
+def _near(table: _Table, name: str) -> str:
     """The end of a message about a column that is not there: a similar one, or the first columns."""
     if len(table.columns) == 1 and _LETOR.match(table.columns[0]):
         return " The file is probably LETOR text: read it by load_letor, with another ending than that of a table."
@@ -158,3 +168,22 @@ def matching(word: str, names: Sequence[str]) -> list[str]:
         return [word]
     pattern = re.compile(fnmatch.translate(word.replace("[", "[[]")))
     return [name for name in names if pattern.match(name) or pattern.match(_PART.sub("", name))]
+
+
+def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[int]:
+    """The columns of X that names and patterns stand for, or numbers as the file counts if it has no names.
+
+    Raises
+    ------
+    InputError
+        For a feature that the file does not have.
+    """
+    numbers = {name: k for k, name in enumerate(table.feature_ids)}
+    out: list[int] = []
+    for word in words:
+        found = [word] if word in numbers else matching(word, [*numbers])
+        if not found:
+            message = f"{parameter} names feature {word!r}, which {table.path} does not have ({few([*numbers])})."
+            raise InputError(message, parameter=parameter)
+        out += [numbers[name] for name in found]
+    return out

@@ -12,18 +12,18 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io.columns import ColumnRoles, find_columns
-from rankrls.io.files import Paths, expanded_paths, has_data_ending, path_list
-from rankrls.io.opened import open_table, table_format
+from rankrls.io.columns import ColumnRoles
+from rankrls.io.files import Paths, expanded_paths, path_list
+from rankrls.io.formats import format_of, is_data, open_rows, open_table
+from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema
-from rankrls.io.tables import feature_type, holds_integers, read_columns
 
 _PART_BYTES = 1 << 26
 SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars."
 
 
 @dataclass(frozen=True)
-class Part:
+class RowGroups:
     """Whole queries: consecutive row groups of one file. It is small and can be pickled.
 
     Attributes
@@ -38,9 +38,7 @@ class Part:
     first_row : int
         How many rows of the data come before it.
     schema : Schema
-        The columns that are read.
-    dtype : dtype
-        Of the features: float32 if all of their columns are, in all files, else float64.
+        The columns that are read; X is float32 if all columns of features are, in all files, else float64.
     """
 
     path: str
@@ -50,7 +48,6 @@ class Part:
     n_queries: int
     first_row: int
     schema: Schema
-    dtype: np.dtype[Any]
 
     def read(self) -> Rows:
         """Read its rows.
@@ -70,8 +67,7 @@ class Part:
         with open_table(self.path, "parquet") as table:
             if os.stat(self.path).st_mtime_ns != self.time:
                 raise table.refuse("the file has changed since it was opened. Open the data set again.")
-            batches = table.batches(self.schema.stored, self.groups)
-            rows = read_columns(table, self.schema, self.dtype, batches, self.n_rows).rows(self.schema, table)
+            rows = table.read(self.schema, self.groups)
         return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 
 
@@ -83,19 +79,19 @@ class Dataset:
 
     Attributes
     ----------
-    parts : tuple of Part
+    parts : tuple of RowGroups
         In the order of the data; each holds whole queries.
     path : str
         What was opened, as it was written.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[RowGroups, ...]
     path: str = ""
 
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return self.parts[0].schema.features
+        return self.parts[0].schema.features or ()
 
     @property
     def n_features(self) -> int:
@@ -208,68 +204,80 @@ def open_dataset(
         check_count("rows_per_part", rows_per_part, none="64 MiB of features")
     paths = expanded_paths(path)
     for name in paths:
-        if table_format(name) != "parquet" and has_data_ending(name):
+        if is_data(name) and format_of(name) != "parquet":
             command = "rankrls convert DATA FOLDER --rows-per-file 1000000"
             message = f"only Parquet files can be streamed. Convert the data: {command}."
             raise InputError(message, file=name, parameter="path")
     paths = [*map(os.path.abspath, paths)]
-    schema, dtype, _ = common_columns(paths, "parquet", roles)
-    most = rows_per_part or max(_PART_BYTES // (8 * max(len(schema.features), 1)), 1)
-    parts = tuple(_parts(paths, schema, dtype, most))
+    schema = common_schema(paths, "parquet", roles)
+    most = rows_per_part or max(_PART_BYTES // (8 * max(schema.n_features or 0, 1)), 1)
+    parts = tuple(_parts(paths, schema, most))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
     return Dataset(parts, ", ".join(path_list(path)))
 
 
-def common_columns(
-    paths: Sequence[str], format: str, roles: ColumnRoles
-) -> tuple[Schema, np.dtype[Any], frozenset[str]]:
-    """The columns of the first file, which all have to have; the type of the features, and which ids are integers."""
-    plans = list[Schema]()
-    types = []
-    whole = []
+def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles) -> Schema:
+    """The schema of the first file, whose columns all need, with the shape and types that suit all of them.
+
+    Raises
+    ------
+    InputError
+        For a file without query ids, or with other columns.
+    """
+    schemas = list[Schema]()
     for path in paths:
-        with open_table(path, format) as table:
-            schema = find_columns(table, roles)
+        with open_rows(path, format) as file:
+            schema = file.scan(roles)
             if "qid" not in schema.columns:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
-                raise table.refuse(message, column=name, parameter="qid")
-            plans.append(schema)
-            types.append(feature_type(table, schema))
-            whole.append({role for role, name in schema.texts.items() if holds_integers(table.types[name])})
-            if odd := {*plans[0].stored} ^ {*schema.stored}:
-                has = "has no" if (name := min(odd)) in plans[0].stored else "has a"
+                if schema.features is None:
+                    message = "every line needs a query id."
+                raise file.refuse(message, column=name, parameter="qid")
+            schemas.append(schema)
+            if schema.features is not None and (odd := {*schemas[0].stored} ^ {*schema.stored}):
+                has = "has no" if (name := min(odd)) in schemas[0].stored else "has a"
                 message = f"it {has} column {name!r}, unlike {paths[0]}: all files need the same columns (features)."
-                raise table.refuse(message, column=name)
-    return plans[0], max(types), frozenset(set.intersection(*whole))
+                raise file.refuse(message, column=name)
+    first = schemas[0]
+    return replace(
+        first,
+        columns={role: name for role, name in first.columns.items() if all(role in each.columns for each in schemas)},
+        integers=frozenset.intersection(*(each.integers for each in schemas)),
+        n_features=max(each.n_features or 0 for each in schemas),
+        first_feature=None if first.first_feature is None else min(each.first_feature or 0 for each in schemas),
+        dtype=max(each.dtype for each in schemas),
+    )
 
 
-def _parts(paths: Sequence[str], schema: Schema, dtype: np.dtype[Any], most: int) -> Iterator[Part]:
+def _parts(paths: Sequence[str], schema: Schema, most: int) -> Iterator[RowGroups]:
     """Row groups together, up to so many rows, but to the end of a query."""
-    ids_only = Schema(columns={"qid": schema.columns["qid"]})
-    first_row = 0
+    ids_only = Schema(features=(), columns={"qid": schema.columns["qid"]})
     queries = Queries(schema.columns["qid"])
+    first_row = 0  # of the part
     for path in paths:
         with open_table(path, "parquet") as table:
-            row = 0
-            part = Part(path, os.stat(path).st_mtime_ns, range(0), 0, 0, first_row, schema, dtype)
+            time = os.stat(path).st_mtime_ns
+            first_group = n_rows = n_queries = row = 0
             queries.last = None  # no query goes on in the next file
             for group, size in enumerate(table.group_sizes):
                 if not size:
                     continue
-                batches = table.batches(ids_only.stored, range(group, group + 1))
-                begins = queries.begin(read_columns(table, ids_only, batches=batches).by_role["qid"], path, row)
-                if part.n_rows and begins[:1].tolist() == [0] and part.n_rows + size > most:
-                    yield part
-                    part = replace(part, groups=range(group, group), n_rows=0, n_queries=0, first_row=first_row)
-                groups = range(part.groups.start, group + 1)
-                rows = part.n_rows + size
-                part = replace(part, groups=groups, n_rows=rows, n_queries=part.n_queries + len(begins))
-                row = row + size
-                first_row = first_row + size
-            if part.n_rows:
-                yield part
+                ids = table.read_roles(ids_only, range(group, group + 1))["qid"]
+                begins = queries.begin(ids, table, row)
+                if n_rows and begins[:1].tolist() == [0] and n_rows + size > most:
+                    yield RowGroups(path, time, range(first_group, group), n_rows, n_queries, first_row, schema)
+                    first_group = group
+                    first_row += n_rows
+                    n_rows = n_queries = 0
+                n_rows += size
+                n_queries += len(begins)
+                row += size
+            if n_rows:
+                groups = range(first_group, len(table.group_sizes))
+                yield RowGroups(path, time, groups, n_rows, n_queries, first_row, schema)
+                first_row += n_rows
 
 
 class Queries:
@@ -280,13 +288,13 @@ class Queries:
         self.last: str | None = None  # of the last row
         self._column = column
 
-    def begin(self, ids: NDArray[Any], file: str, first_row: int) -> NDArray[np.intp]:
+    def begin(self, ids: NDArray[Any], file: Reader, first_row: int) -> NDArray[np.intp]:
         """The rows at which queries begin; an InputError for one that comes back behind others."""
         rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
         for row in rows.tolist():
             if (key := hash(str(ids[row]))) in self.seen:
                 message = f"query {str(ids[row])!r} is not in adjacent rows of one file. {SORTED_FIRST}"
-                raise InputError(message, file=file, row=first_row + row, column=self._column, parameter="qid")
+                raise file.refuse_row(first_row + row, message, column=self._column, parameter="qid")
             self.seen.add(key)
         self.last = str(ids[-1])
         return rows

@@ -21,11 +21,10 @@ from numpy.typing import NDArray
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.io._rows import few, quoted
-from rankrls.io.opened import table_format
+from rankrls.io.formats import is_data
 
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike]
-_TEXTS = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 _ENDS = (".query", ".group")
 """Of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
 _POSITION = ".position"
@@ -80,12 +79,7 @@ def data_files(path: str) -> list[str]:
 
 def _is_data(name: str) -> bool:
     """Whether a file of a folder is one of data."""
-    return has_data_ending(name) and not name.startswith((".", "_"))
-
-
-def has_data_ending(path: str) -> bool:
-    """Whether a file's name ends as those of data do."""
-    return table_format(path) is not None or path.lower().removesuffix(".gz").endswith(_TEXTS)
+    return is_data(name) and not name.startswith((".", "_"))
 
 
 def _by_name(names: Iterable[str]) -> list[str]:
@@ -195,6 +189,14 @@ def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: 
         message = f"{quoted(words[line].strip())} is not a {kind}; the file needs the {each} per line."
         raise InputError(message, file=str(file), line=line + 1, parameter=parameter)
     return values
+
+
+def read_names(path: Path) -> list[str]:
+    """Names of features from a file, one a line."""
+    try:
+        return [line.strip() for line in path.read_text("utf-8-sig").strip().splitlines()]
+    except UnicodeDecodeError:
+        raise InputError("the file is not UTF-8 text. It needs one feature name per line.", file=str(path)) from None
 
 
 def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io._rows import Source, is_whole, objects, quoted
 from rankrls.io.columns import check_column
-from rankrls.io.opened import Table, open_table
-from rankrls.io.rows import Schema
-from rankrls.io.tables import read_columns
+from rankrls.io.formats import open_table
+from rankrls.io.rows import Rows, Schema
+from rankrls.io.tables import Table
 
 _COLUMNS = ("winner", "loser", "strength", "weight", "group")
 _BOTH = tuple(f"both{apart}{how}" for how in ("bad", "good") for apart in ("", " ", "_"))
@@ -153,6 +153,19 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     return replace(votes, winners=winners, losers=losers, items=None, ignored=ignored)
 
 
+def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTable:
+    """The preferences of a file between the rows of a table, named by their ids, or by row numbers without ids.
+
+    ``note`` is called with the columns that are not read.
+    """
+    ids: Any = table.docids
+    pairs = load_pairs(path, n_items=table.n_rows, ids=ids)
+    if pairs.ignored:
+        known = "winner, loser, strength, weight and group"
+        note(f"{path}: unused columns: {', '.join(map(repr, pairs.ignored))}. Known columns are {known}.")
+    return pairs
+
+
 def rows_by_id(ids: Iterable[Any]) -> dict[str, int]:
     """The row of each id, as text, that one row alone has."""
     texts = [*map(str, ids)]
@@ -172,7 +185,7 @@ def load_sides(path: Source, left: str | None = None, right: str | None = None) 
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
         for role, name in sides.items():
             check_column(table, name, role)
-        found = read_columns(table, Schema(columns=sides)).by_role
+        found = table.read_roles(Schema(columns=sides))
     first, second = (objects(map(str, found[role].tolist())) for role in sides)
     return first, second
 
@@ -257,7 +270,7 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
         check_column(table, name, role)
     sides = [role for role in ("winner", "loser", "left", "right") if role in given]
     schema = Schema(columns=given, may_be_empty=("group", *sides))
-    found = read_columns(table, schema).by_role
+    found = table.read_roles(schema)
     words = {role: objects(map(str, found[role].tolist())) for role in schema.texts}
     coded = pa.array(np.stack([words[role] for role in sides], axis=1).ravel(), pa.large_string()).dictionary_encode()
     items = objects(coded.dictionary.to_pylist())

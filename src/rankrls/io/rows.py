@@ -1,47 +1,86 @@
-"""Rows of a file of any format: features, labels, ids, and what their columns are called."""
+"""Rows of files of any format: features, labels, ids, their lines, and the names of their columns."""
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
+from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._rows import take_items
 from rankrls._typing import Array, Index
-from rankrls.io._letor_lines import document_ids
-from rankrls.io._rows import objects
-from rankrls.io.opened import Lines
+from rankrls.io._rows import is_utf8, joined_ids, objects
 
 _FEW_LABELS = 12
+_DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 _NUMBERS = ("label", "weight", "event", "strength", "position", "impressions")
 _WRITTEN = ("label", "qid", "id")
 
 
+class Lines:
+    """The line on which each row of a text file ends, from 1; rows are counted from 0."""
+
+    def __init__(self) -> None:
+        self._first_rows: list[int] = []
+        self._blocks: list[Sequence[int] | NDArray[np.int64]] = []
+
+    def append(self, first_row: int, lines: Sequence[int] | NDArray[np.int64]) -> None:
+        """Add the lines of the next rows."""
+        self._first_rows.append(first_row)
+        self._blocks.append(lines)
+
+    def of(self, row: int) -> int | None:
+        """The line of a row; None if it is not known."""
+        block = bisect_right(self._first_rows, row) - 1
+        if block < 0:
+            return None
+        lines = self._blocks[block]
+        place = row - self._first_rows[block]
+        return int(lines[place]) if place < len(lines) else None
+
+
 @dataclass(frozen=True)
 class Schema:
-    """Names of the features and columns of a file.
+    """Names and types of the features and columns of rows, with which other files can be read in the same way.
 
     Attributes
     ----------
-    features : tuple of str
-        Columns of X in their order; () for LETOR text, which has no names.
+    features : tuple of str, or None
+        Columns of X in their order; () if no features are read; None for LETOR text, which has no names, and if they
+        are not known.
     columns : mapping of str to str
         Column of each role: "label", "qid", "id", "weight", "event", "position", "impressions"; of preferences also
         "strength", "winner", "loser", and so on.
     may_be_empty : tuple of str
         Roles whose cells may be missing or empty.
+    integers : frozenset of str
+        Roles of ids that are whole numbers by the type of their columns.
+    n_features : int or None
+        Columns of X; None if it is not known.
     first_feature : int or None
-        Number of column 0 in LETOR text, 0 or 1; None for tables.
+        Number of column 0 in LETOR text, 0 or 1; None for tables, and if it is not known.
+    dtype : dtype
+        Of X: float64 or float32.
+    dense : bool or None
+        Whether X of LETOR text is an ndarray; None if the share of written cells decides.
     """
 
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     may_be_empty: tuple[str, ...] = ()
+    integers: frozenset[str] = frozenset()
+    n_features: int | None = None
     first_feature: int | None = None
+    dtype: np.dtype[Any] = field(default_factory=lambda: np.dtype(np.float64))
+    dense: bool | None = None
 
     @property
     def numbers(self) -> dict[str, str]:
@@ -56,7 +95,7 @@ class Schema:
     @property
     def stored(self) -> list[str]:
         """The columns that are read, each once."""
-        return [*dict.fromkeys([*self.features, *self.columns.values()])]
+        return [*dict.fromkeys([*(self.features or ()), *self.columns.values()])]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values that later files have to agree with, for a model file."""
@@ -98,7 +137,7 @@ class Rows:
     n_named : int or None
         Columns of ``X`` up to the last one that a line of LETOR text names; None for tables.
     lines : Lines or None
-        Lines of the rows, if the file is a table in text.
+        Lines of the rows, if the file is text.
     """
 
     X: Any
@@ -147,9 +186,9 @@ class Rows:
     @property
     def feature_ids(self) -> list[str]:
         """What the file calls the columns of ``X``."""
-        if self.first_feature is None:
-            return [*self.schema.features]
-        return [str(self.first_feature + column) for column in range(self.n_features)]
+        if self.feature_names is not None:
+            return [*self.feature_names]
+        return [str((self.first_feature or 0) + column) for column in range(self.n_features)]
 
     @property
     def label(self) -> str | None:
@@ -188,7 +227,7 @@ class Rows:
         return replace(self, X=X, schema=replace(self.schema, features=tuple(names), first_feature=None))
 
     def line_of(self, row: int | None) -> int | None:
-        """The line of a row of a table's text, from 1; None if it is not known."""
+        """The line of a row of text, from 1; None if it is not known."""
         return None if row is None or self.lines is None else self.lines.of(row)
 
     def summary(self) -> dict[str, Any]:
@@ -207,6 +246,66 @@ class Rows:
 
     def __repr__(self) -> str:
         return f"<Rows of {self.path}: {self.n_rows} rows, {self.n_features} features>"
+
+
+def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
+    """Features, labels and query ids of rows with labels and, behind them, of further ones without (NaN).
+
+    Raises
+    ------
+    InputError
+        If one file has query ids and the other has none.
+    """
+    assert scored.y is not None
+    dense = isinstance(scored.X, np.ndarray) and isinstance(more.X, np.ndarray)
+    X = np.vstack((scored.X, more.X)) if dense else sparse.csr_array(sparse.vstack((scored.X, more.X)))
+    y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
+    if (scored.qid is None) != (more.qid is None):
+        odd = scored if scored.qid is None else more
+        message = "there are no query ids, but the other file has some. Both need them."
+        raise InputError(message, file=odd.path, parameter="qid")
+    if scored.qid is None or more.qid is None:
+        return X, y, None
+    return X, y, joined_ids([scored.qid, more.qid])
+
+
+def row_of(item: str, table: Rows, query: str | None = None) -> int:
+    """The row of an item, in one query if that is given; items are named by their ids, or by row numbers without ids.
+
+    Raises
+    ------
+    InputError
+        If no row has this name, or several have it.
+    """
+    names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids
+    inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
+    found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
+    if len(found) != 1:
+        where = "" if query is None else f" of query {query}"
+        count = f"{len(found)} rows{where} have" if found else f"no row{where} has"
+        if table.docids is None:
+            message = f"{count} the number {item!r}; rows have numbers from 0 to {table.n_rows - 1}."
+            raise InputError(f"{message} For ids, name their column (id).", file=table.path)
+        column = repr(table.id_name) if table.feature_names is not None else "'docid = ' in comments"
+        message = f"{count} the id {item!r}; ids are those of {column}, such as {str(names[0])!r}."
+        raise InputError(message + " Add the query (query)." * (len(found) > 1), file=table.path)
+    return found[0]
+
+
+def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[Any] | None:
+    """Ids from the comments of rows: what follows ``docid =`` in each, or else single words that differ in a query.
+
+    None if some comments hold neither. What is not UTF-8 is read as Latin-1.
+    """
+    marked = [_DOCID.search(comment) for comment in comments]
+    words = [match[1] for match in marked if match]
+    if len(words) < len(comments):
+        words = [*comments]
+        queries = repeat(None) if qid is None else qid.tolist()
+        if any(len(word.split()) != 1 for word in words) or len({*zip(queries, words)}) < len(words):  # noqa: B905
+            return None
+    encoded = (word.encode("utf-8", "surrogateescape") for word in words)
+    return objects(text.decode("utf-8" if is_utf8(text) else "latin-1") for text in encoded)
 
 
 def _counted_labels(y: Array) -> dict[str, Any]:

@@ -6,21 +6,20 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
-from rankrls.io._letor import letor_shape, letor_tables
 from rankrls.io.columns import ColumnRoles
-from rankrls.io.dataset import Queries, common_columns
+from rankrls.io.dataset import Queries, common_schema
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder
-from rankrls.io.opened import open_table, table_format
-from rankrls.io.rows import Rows
-from rankrls.io.tables import converted
+from rankrls.io.formats import format_of, open_rows
+from rankrls.io.rows import Rows, Schema
 from rankrls.io.writing import check_names
 
 _GROUP_BYTES = 1 << 26
@@ -104,24 +103,34 @@ def write_shards(
     check_count("rows_per_file", rows_per_file)
     files = expanded_paths(path)
     check_outside(files, folder)
-    source = (_letor_source if table_format(files[0]) is None else _table_source)(files, roles, float32)
-    names = source.features if feature_names is None else [*map(str, feature_names)]
-    if len(names) != len(source.features):
-        message = f"feature_names has {len(names)} names, but the data have {len(source.features)} features."
-        raise InputError(message, parameter="feature_names")
+    format = format_of(files[0])
+    schema = common_schema(files, format, roles)
+    if float32:
+        schema = replace(schema, dtype=np.dtype(np.float32))
+    names = [*(schema.features or (f"f{k}" for k in range(1, (schema.n_features or 0) + 1)))]
+    if feature_names is not None:
+        if len(feature_names) != len(names):
+            message = f"feature_names has {len(feature_names)} names, but the data have {len(names)} features."
+            raise InputError(message, parameter="feature_names")
+        names = [*map(str, feature_names)]
     if len(names) > _MOST_COLUMNS:
         message = f"{len(names)} features are too many columns for Parquet. Fit the text file in memory."
         raise InputError(message, file=files[0], parameter="features")
-    source = source._replace(features=names)
-    check_names([*source.coded, *names])
-    queries = Queries(source.ids["qid"])
+    coded = [schema.columns[role] for role in ("label", "qid", "id") if role in schema.columns]
+    check_names([*coded, *names])
+    queries = Queries(schema.columns["qid"])
     most = min(max(_GROUP_BYTES // (8 * max(len(names), 1)), 1), int(rows_per_file))
 
     def tables() -> Iterator[tuple[Any, NDArray[np.intp]]]:
-        for first, rows in source.rows:
-            if rows.qid is None:
-                raise InputError("every line needs a query id.", file=rows.path, parameter="qid")
-            yield source.table(rows), queries.begin(rows.qid, rows.path, first)
+        for path in files:
+            first = 0
+            with open_rows(path, format) as file:
+                for part in file.parts(schema):
+                    for start in range(0, part.n_rows, most):  # of sparse rows many are in a block of text
+                        rows = part.take(slice(start, start + most))
+                        assert rows.qid is not None
+                        yield _table(rows, schema, names), queries.begin(rows.qid, file, first + start)
+                    first += part.n_rows
 
     writer: Any = None
     n_files = n_rows = in_file = 0
@@ -129,7 +138,7 @@ def write_shards(
         for group in _row_groups(tables(), most):
             if writer is None or in_file + group.num_rows > rows_per_file:
                 opened.close()
-                how: Any = {"use_dictionary": source.coded, "write_statistics": False}
+                how: Any = {"use_dictionary": coded, "write_statistics": False}
                 part = new / f"part-{n_files:05d}.parquet"
                 writer = opened.enter_context(parquet.ParquetWriter(part, group.schema, **how))
                 n_files = n_files + 1
@@ -161,73 +170,15 @@ def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> It
     yield waiting
 
 
-class _Source(NamedTuple):
-    """What is written: names of columns, those of ids by what they are, and some rows after others.
+def _table(rows: Rows, schema: Schema, names: Sequence[str]) -> Any:
+    """Rows as a table of pyarrow, with other names of the features."""
+    import pyarrow as pa
 
-    ``whole`` are the ids that are whole numbers. Before rows stands the number of the first in its file.
-    """
-
-    features: list[str]
-    label: str | None
-    ids: dict[str, str]
-    whole: frozenset[str]
-    rows: Iterator[tuple[int, Rows]]
-
-    @property
-    def coded(self) -> list[str]:
-        """The columns before the features."""
-        return [*([] if self.label is None else [self.label]), *self.ids.values()]
-
-    def table(self, rows: Rows) -> Any:
-        """Rows as a table of pyarrow."""
-        import pyarrow as pa
-
-        columns = [] if self.label is None else [pa.array(rows.y, from_pandas=True)]
-        for role in self.ids:
-            columns.append(
-                pa.array(rows.qid if role == "qid" else rows.docids).cast(
-                    pa.int64() if role in self.whole else pa.string()
-                )
-            )
-        X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
-        columns += map(pa.array, np.ascontiguousarray(X.T))
-        return pa.table(columns, names=[*self.coded, *self.features])
-
-
-def _table_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
-    """Files of tables with the same columns."""
-    format = table_format(files[0]) or ""
-    schema, dtype, whole = common_columns(files, format, roles)
-
-    def rows() -> Iterator[tuple[int, Rows]]:
-        for file in files:
-            with open_table(file, format) as table:
-                first = 0
-                for part in converted(table, schema, np.float32 if float32 else dtype):
-                    yield first, part.rows(schema, table)
-                    first += len(part.X)
-
-    return _Source([*schema.features], schema.columns.get("label"), schema.texts, whole, rows())
-
-
-def _letor_source(files: Sequence[str], roles: ColumnRoles, float32: bool) -> _Source:
-    """Files of LETOR text, with the items' ids if the comments of all rows name them."""
-    shapes = [letor_shape(file) for file in files]
-    n_features = roles.count(files[0]) or max(shape.n_features for shape in shapes)
-    how: Any = {"n_features": n_features, "zero_based": any(shape.zero_based for shape in shapes)}
-    how["dtype"] = np.float32 if float32 else np.float64
-    ids = {"qid": "qid"}
-    if all(shape.has_ids for shape in shapes):
-        ids["id"] = "docid"
-
-    def rows() -> Iterator[tuple[int, Rows]]:
-        step = max(_GROUP_BYTES // (8 * n_features), 1)  # of sparse rows many are in a block of text
-        for file in files:
-            first = 0
-            for table in letor_tables(file, **how):
-                for start in range(0, table.n_rows, step):
-                    yield first + start, table.take(slice(start, start + step))
-                first += table.n_rows
-
-    names = [f"f{k}" for k in range(1, n_features + 1)]
-    return _Source(names, "label", ids, frozenset(), rows())
+    columns = {}
+    if "label" in schema.columns:
+        columns[schema.columns["label"]] = pa.array(rows.y, from_pandas=True)
+    for role, name in schema.texts.items():
+        ids = pa.array(rows.qid if role == "qid" else rows.docids)
+        columns[name] = ids.cast(pa.int64() if role in schema.integers else pa.string())
+    X = rows.X if isinstance(rows.X, np.ndarray) else rows.X.toarray()
+    return pa.table(columns | dict(zip(names, np.ascontiguousarray(X.T), strict=True)))

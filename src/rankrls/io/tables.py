@@ -1,249 +1,302 @@
-"""Tables with named columns to arrays: the same for every format, checked, and refused by row and column."""
+"""Tables with named columns: rows as arrays, the same for every format, checked, and refused by row and column."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import csv
+import hashlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Literal, NamedTuple
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._cells import cell_number
-from rankrls._checks import check_word
-from rankrls._errors import InputWarning, warn_user
+from rankrls._errors import InputError
 from rankrls._missing import MISSING
-from rankrls.io._rows import Growing, Source, float_type, ids_of, joined_ids, objects, quoted
-from rankrls.io.columns import ColumnRoles, check_column, find_columns
-from rankrls.io.judgements import conflict_text
-from rankrls.io.opened import FORMATS, Table, is_number, open_table
+from rankrls.io._rows import SAVE_AS_UTF8, Growing, ids_of, joined_ids, objects, quoted
+from rankrls.io._stored import Stored
+from rankrls.io.columns import ColumnRoles, find_columns
+from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema
 
+_BATCH_CELLS = 1 << 20
 _EXACT = 2.0**53
 
 
-def load_table(
-    path: Source,
-    *,
-    label: str | None = None,
-    qid: str | None = None,
-    id: str | None = None,
-    features: str | Sequence[str] | None = None,
-    ignore: str | Sequence[str] = (),
-    labels: Literal["required", "optional", "ignored"] = "required",
-    format: str = "auto",
-    dtype: DTypeLike = np.float64,
-) -> Rows:
-    r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
+class CellError(InputError):
+    """An error about a cell that is no number.
 
-    Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
-    is a finite number in every row: a column that holds anything else must be ignored by name, and a missing value is
-    an error that names its row and column. ``true`` and ``false`` are 1 and 0.
+    Attributes
+    ----------
+    cells : mapping of str to pyarrow Array
+        The features of some rows, as they are in the file, among them that of the cell.
+    """
 
-    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each position in
-    the lists is then a feature: a column "emb" becomes ``emb[0]``, ``emb[1]``, and so on.
+    cells: Mapping[str, Any] = {}
+
+
+class Table(Reader):
+    """A table whose columns are known.
 
     Parameters
     ----------
-    path : path, binary file object or data frame
-        Read to its end. Text is UTF-8, plain or gzip (recognized by its first bytes). The delimiter is the comma,
-        semicolon, tab or vertical bar that the first line uses most, or the tab if the file's name ends in ``.tsv``. A
-        data frame can be from pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
-    label, qid, id : str, optional
-        Names of columns. By default "label", "qid" and "docid", if they exist. The rows of a query need not be
-        adjacent.
-    features : sequence of str, optional
-        Names of the feature columns, in the order of the columns of ``X``. In a pattern, ``*`` matches any text and
-        ``?`` one character; it names all matching columns, in the file's order. A column of lists is named by its own
-        name or those of its features. Other columns are not looked at.
-    ignore : sequence of str, default=()
-        Columns that are no features, by names or patterns.
-    labels : {"required", "optional", "ignored"}, default="required"
-        Whether every row needs a label. "optional": an empty one is NaN, as
-        :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
-    format : {"auto", "csv", "parquet", "arrow"}, default="auto"
-        "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
-        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first bytes say.
-    dtype : dtype, default=float64
-        Of ``X``: float64 or float32. Labels are float64.
+    name : str
+        What errors call it.
+    source : binary file object, or a data frame with ``__arrow_c_stream__``
+    kind : str
+        What errors call the format.
+    open : callable
+        Opens the source.
 
-    Returns
-    -------
-    Rows
-        With ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
-
-    Raises
-    ------
-    InputError
-        A ValueError: a column that is not there, with a similar name; a name that occurs twice; a cell that is missing
-        or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of numbers; a
-        row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and
-        ``column`` say where; of quotes that do not match, ``line``.
-    OSError
-        If the file cannot be read.
-
-    Warns
-    -----
-    InputWarning
-        If items have different labels in one query: see :func:`resolve_conflicts`.
-
-    Notes
-    -----
-    O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
-    numbers: the peak of memory is little more than the arrays. The first line names the columns; blank lines, CRLF line
-    ends, a byte order mark and a missing last line end do not matter; cells may be quoted; blanks around a cell are no
-    part of it. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused.
-    Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
-
-    Examples
-    --------
-    >>> import io
-    >>> from rankrls.io import load_table
-    >>> text = b"query,clicks,url,bm25,grade\nred shoes,3,/a,7.5,2\nred shoes,0,/b,1e-3,0\n"
-    >>> table = load_table(io.BytesIO(text), label="grade", qid="query", ignore=["url"])
-    >>> table.feature_names
-    ('clicks', 'bm25')
-    >>> table.X
-    array([[3.0e+00, 7.5e+00],
-           [0.0e+00, 1.0e-03]])
-    >>> table.y, table.qid
-    (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
-    """
-    table = read_table(path, ColumnRoles.checked(label, qid, id, features, ignore, labels), format, dtype)
-    if conflict := conflict_text(table):
-        warn_user(InputWarning(f"{conflict} rankrls.io.resolve_conflicts keeps one row of each.", file=table.path))
-    return table
-
-
-def read_table(source: Source, roles: ColumnRoles, format: str = "auto", dtype: DTypeLike = np.float64) -> Rows:
-    """:func:`load_table`, its arguments about columns checked."""
-    check_word("format", format, ("auto", *FORMATS))
-    with open_table(source, format) as table:
-        schema = find_columns(table, roles)
-        found = read_columns(table, schema, float_type(dtype))
-        return found.rows(schema, table, table.sha256)
-
-
-def read_raw(
-    source: Source, roles: ColumnRoles, format: str, names: Sequence[str] | None, missing: Sequence[str] = ()
-) -> Rows:
-    """A table whose ``X`` is a table of pyarrow, with the cells as they stand in the file.
-
-    Parameters
+    Attributes
     ----------
-    source, roles, format : as for :func:`read_table`
-    names : sequence of str or None
-        The columns that a model needs; None for all that ``roles`` makes features. The column of query ids is held too.
-    missing : sequence of str
-        Cell texts of features in text files that become null, in any case, besides empty ones; by default ``MISSING``.
+    columns : list of str
+        Names. A column "emb" of lists of numbers is the columns ``emb[0]``, ``emb[1]``, and so on: as many as the
+        first list with any has.
+    types : dict of str to DataType
+        What each column holds.
     """
-    import pyarrow as pa
 
-    with open_table(source, format) as table:
-        schema = find_columns(table, roles if names is None else replace(roles, features=(), ignore=()))
-        if names is not None:
-            for name in names:
-                check_column(table, name, "needed by the model", "features")
-            schema = replace(schema, features=tuple(names))
-        batches = [*table.batches(schema.stored)]
-        found = read_columns(table, replace(schema, features=()), batches=batches)
-        held = [*dict.fromkeys([*schema.features, *(name for role, name in schema.texts.items() if role == "qid")])]
-        X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
-        if table.textual:
-            words = pa.array({"", *(word.lower() for word in missing or MISSING)})
-            ids = {*schema.texts.values()}
-            X = pa.table({name: X[name] if name in ids else _without(X[name], words) for name in held})
-        return found._replace(X=X).rows(schema, table, table.sha256)
+    def __init__(self, name: str, source: Any, kind: str, open: Callable[[Any], Stored]) -> None:
+        self.name = name
+        self.columns: list[str] = []
+        self.types: dict[str, Any] = {}
+        self._kind = kind
+        self._source = source
+        self._places: dict[str, tuple[str, int | None]] = {}
+        self._sizes: dict[str, int] = {}  # of the lists
+        with self._understood():
+            self._data = open(source)
+            for field in self._data.schema:
+                size = self._list_size(field)
+                places = {field.name: None} if size is None else {f"{field.name}[{k}]": k for k in range(size)}
+                self.columns += places
+                self.types |= dict.fromkeys(places, field.type if size is None else field.type.value_type)
+                self._places |= {name: (field.name, place) for name, place in places.items()}
+                self._sizes |= {} if size is None else {field.name: size}
+        self.lines = self._data.lines
+        self.group_sizes = self._data.group_sizes
+        twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
+        if twice is not None:
+            problem = f"two columns are called {twice!r}; names must differ."
+            if not twice:
+                problem = "two columns are without a name. The first line must name every column."
+            raise self.refuse(problem, column=twice)
 
+    @property
+    def textual(self) -> bool:
+        """Whether all cells are texts."""
+        return self._data.textual
 
-def _without(cells: Any, words: Any) -> Any:
-    """Cells with nulls in place of some texts in lower case."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
+        if self._data.text is not None:
+            return self._data.text.sha256
+        if not hasattr(self._source, "seek"):
+            return ""
+        self._source.seek(0)
+        return hashlib.file_digest(self._source, "sha256").hexdigest()
 
-    return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
+    def schema(self, roles: ColumnRoles) -> Schema:
+        """The columns of each role."""
+        return find_columns(self, roles)
 
-
-class Columns(NamedTuple):
-    """Features, and the other columns by role."""
-
-    X: Any
-    by_role: dict[str, NDArray[Any]]
-
-    def rows(self, schema: Schema, table: Table, sha256: str = "") -> Rows:
-        """The rows with the names of their columns."""
-        return Rows(
-            X=self.X,
-            y=self.by_role.get("label"),
-            qid=self.by_role.get("qid"),
-            path=table.name,
-            sha256=sha256,
-            schema=schema,
-            ids=self.by_role.get("id"),
-            event=self.by_role.get("event"),
-            sample_weight=self.by_role.get("weight"),
-            position=self.by_role.get("position"),
-            impressions=self.by_role.get("impressions"),
-            lines=table.lines,
+    def scan(self, roles: ColumnRoles) -> Schema:
+        """The schema with the types of columns: X is float32 if all columns of features are."""
+        schema = self.schema(roles)
+        single = {str(self.types[name]) for name in schema.features or ()} <= {"float", "halffloat"}
+        return replace(
+            schema,
+            integers=frozenset(role for role, name in schema.texts.items() if _holds_integers(self.types[name])),
+            dtype=np.dtype(np.float32 if single else np.float64),
         )
 
+    def read(self, schema: Schema, groups: range | None = None) -> Rows:
+        """The rows of all row groups or some; memory is that of the arrays and of a few batches."""
+        n_rows = 0 if groups is None else sum(self.group_sizes[groups.start : groups.stop])
+        return self._rows(schema, self.read_roles(schema, groups, n_rows), self.sha256 if groups is None else "")
 
-def read_columns(
-    table: Table,
-    schema: Schema,
-    dtype: DTypeLike = np.float64,
-    batches: Iterable[tuple[int, Any]] | None = None,
-    n_rows: int = 0,
-) -> Columns:
-    """Read the columns of a table, or of some of its rows; memory is that of the arrays and of a few batches.
+    def parts(self, schema: Schema) -> Iterator[Rows]:
+        """All rows, some at a time."""
+        return (self._rows(schema, self._converted(schema, batch, row)) for row, batch in self._batches(schema.stored))
 
-    Parameters
-    ----------
-    table : Table
-    schema : Schema
-    dtype : dtype
-        Of the features.
-    batches : iterable, optional
-        Some of its batches, perhaps with further columns.
-    n_rows : int
-        How many rows there will be, if it is known: memory is then taken once.
-    """
-    held: dict[str, Growing] = {}
-    ids: dict[str, list[NDArray[Any]]] = {role: [] for role in schema.texts}
-    for part in converted(table, schema, dtype, batches):
-        arrays = {"X": part.X} | {role: part.by_role[role] for role in schema.numbers}
-        for name, values in arrays.items():
-            held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
-        for role, found in ids.items():
-            found.append(part.by_role[role])
-    by_role = {name: column.finish() for name, column in held.items()}
-    by_role |= {role: joined_ids(found) for role, found in ids.items()}
-    return Columns(by_role.pop("X"), by_role)
+    def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
+        """All rows with their cells as they are; X has the column of query ids too."""
+        import pyarrow as pa
+
+        batches = [*self._batches(schema.stored)]
+        found = self.read_roles(replace(schema, features=()), batches=batches)
+        query_text = [name for role, name in schema.texts.items() if role == "qid"]
+        held = [*dict.fromkeys([*(schema.features or ()), *query_text])]
+        X = pa.Table.from_batches([batch for _, batch in batches]).select(held)
+        ids = {*schema.texts.values()}
+        columns = {name: X[name] if name in ids else self._without(X[name], missing) for name in held}
+        return self._rows(schema, found | {"X": pa.table(columns)}, self.sha256)
+
+    def _without(self, cells: Any, missing: Sequence[str]) -> Any:
+        """Cells of text with nulls in place of words that mean missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if not self.textual:
+            return cells
+        words = pa.array({"", *(word.lower() for word in missing or MISSING)})
+        return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
+
+    def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
+        """Some of the rows as tables of pyarrow."""
+        import pyarrow as pa
+
+        first = 0
+        for batch in self._stored(self._data.schema.names):
+            yield pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])
+            first += batch.num_rows
+
+    def first_cells(self) -> Any:
+        """The first rows of all columns, as a batch of pyarrow."""
+        return next(self._batches(self.columns))[1]
+
+    def read_roles(
+        self,
+        schema: Schema,
+        groups: range | None = None,
+        n_rows: int = 0,
+        batches: Iterable[tuple[int, Any]] | None = None,
+    ) -> dict[str, NDArray[Any]]:
+        """The features, as "X", and the other columns by role.
+
+        Parameters
+        ----------
+        schema : Schema
+        groups : range, optional
+            Row groups to read; all by default.
+        n_rows : int
+            How many rows there will be, if it is known: memory is then taken once.
+        batches : iterable, optional
+            Batches that have been read, perhaps with further columns.
+        """
+        held: dict[str, Growing] = {}
+        ids: dict[str, list[NDArray[Any]]] = {role: [] for role in schema.texts}
+        for row, batch in self._batches(schema.stored, groups) if batches is None else batches:
+            for name, values in self._converted(schema, batch, row).items():
+                if name in ids:
+                    ids[name].append(values)
+                else:
+                    held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
+        by_role = {name: column.finish() for name, column in held.items()}
+        return by_role | {role: joined_ids(found) for role, found in ids.items()}
+
+    def _rows(self, schema: Schema, found: dict[str, NDArray[Any]], sha256: str = "") -> Rows:
+        """Columns by role as rows."""
+        return Rows(
+            X=found["X"],
+            y=found.get("label"),
+            qid=found.get("qid"),
+            path=self.name,
+            sha256=sha256,
+            schema=schema,
+            ids=found.get("id"),
+            event=found.get("event"),
+            sample_weight=found.get("weight"),
+            position=found.get("position"),
+            impressions=found.get("impressions"),
+            lines=self.lines,
+        )
+
+    def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, NDArray[Any]]:
+        """The features and the columns of each role of a batch that begins with a row of the table."""
+        part = _Batch(self, batch, row)
+        names = schema.features or ()
+        try:
+            found = {"X": part.features(names, schema.dtype)}
+        except InputError as error:
+            refused = CellError(error.message, row=error.row, column=error.column, file=error.file, line=error.line)
+            refused.cells = {name: self._without(batch.column(name), ()) for name in names}
+            raise refused from error
+        found |= {role: part.numbers(name, role, schema.may_be_empty) for role, name in schema.numbers.items()}
+        return found | {role: part.ids(name, role, schema.may_be_empty) for role, name in schema.texts.items()}
+
+    def _stored(self, names: Sequence[str], step: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:
+        """Some stored columns, some rows at a time."""
+        with self._understood():
+            for batch in self._data.batches([*names], step, groups):
+                if not self.textual:
+                    batch.validate(full=True)  # offsets and codes of a file may point anywhere
+                yield batch
+
+    def _batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
+        """Some columns, those of lists one by one, some rows at a time behind the number of the first."""
+        names = names or self.columns[:1]  # which counts the rows
+        stored = dict.fromkeys(self._places[name][0] for name in names)
+        step = max(_BATCH_CELLS // len(names), 1)
+        first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
+        for batch in self._stored([*stored], step, groups):
+            yield row, self._flat(batch, names, row)
+            row += batch.num_rows
+        if row == first:
+            raise self.refuse("the table has no rows.")
+
+    def _list_size(self, field: Any) -> int | None:
+        """How many columns a column of lists of numbers is; None if it is another one."""
+        import pyarrow.compute as pc
+        from pyarrow import types
+
+        lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
+        if not any(is_lists(field.type) for is_lists in lists) or not is_number(field.type.value_type):
+            return None
+        first = islice(self._data.batches([field.name], 1024, None), 1)
+        sizes = (size for batch in first for size in pc.list_value_length(batch.column(0)).to_pylist())
+        return next(filter(None, sizes), None)
+
+    def _flat(self, batch: Any, names: Sequence[str], row: int) -> Any:
+        """The columns that are asked for, those of lists one by one."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        for stored in filter(self._sizes.get, batch.schema.names):
+            size = self._sizes[stored]
+            lengths = pc.fill_null(pc.list_value_length(batch.column(stored)), -1)
+            k = pc.index(pc.equal(lengths, size), False).as_py()
+            if k >= 0:
+                message = f"column {stored!r} needs a list of {size} numbers, as in other rows."
+                raise self.refuse_row(row + k, message, column=stored)
+        places = [(batch.column(stored), place) for stored, place in map(self._places.__getitem__, names)]
+        columns = [column if place is None else pc.list_element(column, place) for column, place in places]
+        return pa.RecordBatch.from_arrays(columns, names=[*names])
+
+    @contextmanager
+    def _understood(self) -> Iterator[None]:
+        """Say what is wrong with the file if pyarrow cannot read it."""
+        import pyarrow as pa
+
+        try:
+            yield
+        except (pa.ArrowException, OSError, UnicodeDecodeError, csv.Error) as error:
+            if isinstance(error, OSError) and error.errno is not None:
+                raise
+            line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
+            remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
+            raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}){remedy}") from None
 
 
-def converted(
-    table: Table, schema: Schema, dtype: DTypeLike, batches: Iterable[tuple[int, Any]] | None = None
-) -> Iterator[Columns]:
-    """Some rows after others, as :func:`read_columns` reads all."""
-    for row, batch in table.batches(schema.stored) if batches is None else batches:
-        part = _Batch(table, batch, row)
-        X = part.features(schema.features, np.dtype(dtype))
-        by_role = {role: part.numbers(name, role, schema.may_be_empty) for role, name in schema.numbers.items()}
-        by_role |= {role: part.ids(name, role, schema.may_be_empty) for role, name in schema.texts.items()}
-        yield Columns(X, by_role)
+def is_number(kind: Any) -> bool:
+    """Whether a type is that of numbers or truth values, or of cells that are all missing."""
+    from pyarrow import types
+
+    known = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(is_kind(kind) for is_kind in known)
 
 
-def holds_integers(kind: Any) -> bool:
+def _holds_integers(kind: Any) -> bool:
     """Whether ids of a type are int64, also as pandas stores them beside missing ones, and no texts."""
     import pyarrow as pa
 
     return bool((pa.types.is_integer(kind) and not pa.types.is_uint64(kind)) or pa.types.is_floating(kind))
-
-
-def feature_type(table: Table, schema: Schema) -> np.dtype[Any]:
-    """float32 if all columns of features are single precision, else float64."""
-    kinds = {str(table.types[name]) for name in schema.features}
-    return np.dtype(np.float32 if kinds <= {"float", "halffloat"} else np.float64)
 
 
 @dataclass(frozen=True)
@@ -319,7 +372,7 @@ class _Batch:
             if pa.types.is_floating(column.type):  # how pandas stores whole numbers beside a missing one
                 column = column.cast(pa.int64())
                 pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may be rounded
-            if holds_integers(column.type) and not column.null_count:
+            if _holds_integers(column.type) and not column.null_count:
                 whole: NDArray[Any] = column.cast(pa.int64()).to_numpy()
                 return whole
             coded = pc.fill_null(column.cast(pa.string()), "").dictionary_encode()

@@ -8,10 +8,11 @@ import io
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from itertools import chain
+from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -25,13 +26,12 @@ from rankrls._missing import is_missing, unmasked
 from rankrls._rows import check_finite_features, row_slices
 from rankrls.io._rows import BLANKS
 from rankrls.io.files import atomic_write
-from rankrls.io.opened import ENDINGS, table_format
+from rankrls.io.formats import ENDINGS, FORMATS, TABLES, format_of
+from rankrls.io.rows import Rows
 from rankrls.ranking import Ranking, rank_scores
 
 _BLOCK_CELLS = 1 << 18
 _BREAKS_A_QID = re.compile("[ \t\r\v\f\n#\0]|^$")
-_QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
-"""The cells that stand in quotes."""
 
 
 def save_letor(
@@ -108,9 +108,7 @@ def save_letor(
             entries = ends, np.tile(np.arange(first_id, first_id + columns), len(part)), part.ravel()
         return lines(*entries, labels[here], ids and ids[here], notes and notes[here])
 
-    with atomic_write(path) as file, packed(file, os.fspath(path)) as sink:
-        for text in stream_threads(block, row_slices(0, rows, step)):
-            sink.write(text)
+    write_stored(path, stream_threads(block, row_slices(0, rows, step)), "letor")
 
 
 def save_table(
@@ -185,12 +183,48 @@ def save_table(
 
     def block(part: slice) -> list[NDArray[Any]]:
         values = features[part].toarray() if sparse.issparse(features) else features[part]
-        if table_format(path) == "csv":
+        if format_of(path) == "csv":
             values = np.asarray(values, np.float64)  # the shortest decimals of a float32 are those of another float64
         return [*(column[part] for _, column in leading), *values.T]
 
     step = max(_BLOCK_CELLS // (len(leading) + n), 1)
     write_blocks(path, [*(name for name, _ in leading), *names], map(block, row_slices(0, rows, step)))
+
+
+def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:
+    """Write a table in the format of the file's name: everything that the format can hold.
+
+    Parameters
+    ----------
+    path : path
+    table : Rows
+    names : sequence of str, optional
+        Of the features, if they are not to be called as in the table.
+    note : callable
+        Called with a note about what the format cannot hold.
+
+    Raises
+    ------
+    InputError
+        For what LETOR text, or a table, cannot hold.
+    """
+    if format_of(path) not in TABLES:
+        assert table.y is not None
+        comments: Sequence[str] | None = table.comments
+        if comments is None and table.docids is not None:
+            comments = [f"docid = {name}" for name in table.docids]
+        save_letor(path, table.X, table.y, table.qid, comments=comments, zero_based=table.zero_based)
+        if table.feature_names is not None:
+            names = ", ".join(table.feature_names)
+            note(f"LETOR text has no names; the features 1 to {table.n_features} are {names}.")
+        return
+    called = {"label": table.label, "qid_name": table.qid_name, "id_name": table.id_name}
+    given: Any = {key: name for key, name in called.items() if name is not None}
+    names = names or table.feature_names or [f"f{name}" for name in table.feature_ids]
+    ids = table.docids
+    save_table(path, table.X, table.y, table.qid, ids=ids, feature_names=names, **given)
+    if table.comments and ids is None:
+        note(f"the comments of {table.path} are left out: they do not all name a docid.")
 
 
 def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[NDArray[Any]]]) -> None:
@@ -206,6 +240,10 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
     import pyarrow as pa
 
     check_names(names)
+    format = format_of(path)
+    if format not in TABLES or (os.fspath(path).lower().endswith(".gz") and not FORMATS[format].is_text):
+        message = f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text."
+        raise InputError(message, file=os.fspath(path))
 
     def tables() -> Iterator[Any]:
         row = 0
@@ -214,51 +252,14 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
             yield pa.Table.from_arrays(columns, names=[*names])
             row += len(block[0])
 
-    write_tables(path, tables())
+    write_stored(path, tables(), format)
 
 
-def write_tables(path: str | os.PathLike[str], tables: Iterable[Any], format: str = "auto") -> None:
-    """Write tables of pyarrow, one behind the other, in a format: by default that of the path's ending."""
-    from pyarrow import ipc, parquet
-
+def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str) -> None:
+    """Write rows as :meth:`Reader.stored` has them, in a format of ``FORMATS``."""
     path = os.fspath(path)
-    kind = table_format(path) if format == "auto" else format
-    if kind is None or (kind != "csv" and path.lower().endswith(".gz")):
-        message = f"the name of a table ends in {', '.join(ENDINGS)}; .gz may follow those of text."
-        raise InputError(message, file=path)
-    with atomic_write(path) as file:
-        if kind == "csv":
-            with packed(file, path) as sink:
-                _write_text(path, sink, tables)
-            return
-        tables = iter(tables)
-        first = next(tables)
-        open_writer: Any = parquet.ParquetWriter if kind == "parquet" else ipc.new_file
-        with open_writer(file, first.schema) as writer:
-            for table in chain([first], tables):
-                writer.write_table(table)
-
-
-def _write_text(path: str, sink: Any, tables: Iterable[Any]) -> None:
-    """Delimited text in the shortest decimals, with quotes if there are cells that need them."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import csv
-
-    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
-    header: list[str] = []
-    for table in tables:
-        if not header:
-            header = table.column_names
-            sink.write((delimiter.join(map(_cell, header)) + "\n").encode())
-        texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
-        for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
-            if text != text.strip(BLANKS) or "\0" in text:
-                message = f"{text!r} has a blank at an end or a NUL, which text does not keep. Write Parquet instead."
-                raise InputError(message)
-        odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
-        how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
-        csv.write_csv(table, sink, how)
+    with atomic_write(path) as file, _packed(file, path) as sink:
+        FORMATS[format].write(sink, path, rows)
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -268,7 +269,7 @@ def check_names(names: Sequence[str]) -> None:
         raise InputError(f"two columns are called {twice!r}; names must differ.", column=twice)
 
 
-def packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
+def _packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
     """A file, or one that packs what is written to it if the name ends in ``.gz``."""
     if name.endswith(".gz"):
         # no name and no time inside: the same table gives the same file
@@ -359,11 +360,6 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
         row = start + texts.index("")
         raise InputError(f"column {name!r} is empty in row {row}: every row needs an id.", row=row, column=name)
     return pa.array(texts, pa.string())
-
-
-def _cell(text: str) -> str:
-    """A text as a cell: in quotes if it would be read otherwise without."""
-    return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text
 
 
 def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:

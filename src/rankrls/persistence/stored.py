@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls.io import Rows, open_dataset
 from rankrls.io._rows import few
-from rankrls.io.data import ReadOptions
+from rankrls.io.reading import ReadOptions
+from rankrls.io.rows import Schema
 from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.persistence._files import read_model, steps_of
@@ -31,22 +32,13 @@ class StoredModel:
         The estimator, or a pipeline that ends in one; without an encoder of tables that it begins with.
     whole : Any
         The same with it.
-    n_features : int
-        Features that it takes.
-    zero_based : bool or "auto"
-        Whether the training data counted features from 0; "auto" where the file does not say.
-    names : tuple of str, or None
-        The features' names, where it knows them.
-    usual : dict
-        Names of the columns of labels, query ids and items' ids in the training data.
+    schema : Schema
+        Names of the features and columns, and counting of features, of the training data, as far as it knows them.
     """
 
     path: Path
     model: Any
-    n_features: int
-    zero_based: Any
-    names: tuple[str, ...] | None = None
-    usual: dict[str, str] = field(default_factory=dict)
+    schema: Schema
     whole: Any = None
     encoder: Any = None
 
@@ -76,28 +68,26 @@ class StoredModel:
         if reading.queries == "ignored" and self.by_query:
             problem = "the model cannot compare scores of different queries. Leave this option out (global)."
             raise InputError(problem, file=str(self.path))
-        if self.names is not None and reading.features is not None:
+        if self.schema.features is not None and reading.features is not None:
             raise InputError(
                 "features cannot be used: the model file contains the feature names.", parameter="features"
             )
-        reading = reading.called(self.usual)
+        columns = {**reading.known.columns, **self.schema.columns}
+        reading = replace(reading, known=replace(self.schema, columns=columns))
         if self.encoder is not None:
-            names = tuple(self.encoder.columns_needed_)
-            missing = self.encoder.missing_words()
-            raw = replace(reading, raw=True, names=names, missing=missing)
-            return encoded_rows(self.encoder, raw.read(path, note, source=source), note)
-        known: dict[str, Any] = {"names": self.names, "n_features": self.n_features, "zero_based": self.zero_based}
+            reading = replace(reading, missing=self.encoder.missing_words())
+            return encoded_rows(self.encoder, reading.read(path, note, source=source), note)
         try:
-            table = replace(reading, **known).read(path, note, source=source)
+            table = reading.read(path, note, source=source)
         except InputError as error:
             if error.parameter != "features":
                 raise
             raise error.replace(message=f"{error.message} The model needs its features.", parameter=None) from error
-        if table.feature_names is None and self.names is not None:
-            note(f"{path} has numbers for features; they are taken in the model's order: {few(self.names)}.")
-        if table.n_named is not None and table.n_named < self.n_features:
+        if table.feature_names is None and self.schema.features is not None:
+            note(f"{path} has numbers for features; they are taken in the model's order: {few(self.schema.features)}.")
+        if table.n_named is not None and table.n_named < table.n_features:
             last = table.n_named - int(table.zero_based)
-            note(f"{path} names features up to number {last} only; the others of {self.n_features} count as 0.")
+            note(f"{path} names features up to number {last} only; the others of {table.n_features} count as 0.")
         return table
 
     def open(self, path: Path, **how: Any) -> Any:
@@ -117,13 +107,12 @@ class StoredModel:
         if self.encoder is not None:
             raise InputError("the model encodes tables, which needs all rows in memory.", file=str(self.path))
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
-        how |= {role: how.get(role) or self.usual.get(role) for role in roles}
-        how["features"] = how.get("features") or self.names
+        how |= {role: how.get(role) or self.schema.columns.get(role) for role in roles}
+        how["features"] = how.get("features") or self.schema.features
         data = open_dataset(path, **how)
-        if data.n_features != self.n_features:
-            raise InputError(
-                f"the data have {data.n_features} features, but the model needs {self.n_features}.", file=str(path)
-            )
+        needed = self.schema.n_features
+        if data.n_features != needed:
+            raise InputError(f"the data have {data.n_features} features, but the model needs {needed}.", file=str(path))
         return data
 
     def check_queries(self, table: Rows) -> None:
@@ -146,10 +135,13 @@ def stored_model(path: Path) -> StoredModel:
     if encoder is not None:
         model = model[1:]
     first = steps_of(model)[0]
-    usual = given.get("columns")
+    columns = given.get("columns")
     zero_based = given.get("zero_based")
-    names = vars(first).get("feature_names_in_")
-    names = None if names is None else tuple(map(str, names))
-    usual = {k: v for k, v in usual.items() if isinstance(v, str)} if isinstance(usual, dict) else {}
-    zero_based = zero_based if isinstance(zero_based, bool) else "auto"
-    return StoredModel(path, model, int(first.n_features_in_), zero_based, names, usual, whole, encoder)
+    names = vars(first).get("feature_names_in_") if encoder is None else encoder.columns_needed_
+    schema = Schema(
+        features=None if names is None else tuple(map(str, names)),
+        columns={k: v for k, v in columns.items() if isinstance(v, str)} if isinstance(columns, dict) else {},
+        n_features=int(first.n_features_in_),
+        first_feature=int(not zero_based) if isinstance(zero_based, bool) else None,
+    )
+    return StoredModel(path, model, schema, whole, encoder)

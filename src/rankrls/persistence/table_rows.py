@@ -12,7 +12,7 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls.io import PairTable, Rows
-from rankrls.io.data import ReadOptions, like_queries
+from rankrls.io.tables import CellError
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._columns import names_of
 
@@ -84,39 +84,14 @@ def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEn
     return encoder.fit({"item": votes.items}), kind
 
 
-def in_one_error(error: InputError, reading: ReadOptions, source: Any) -> InputError:
-    """The error of a table with a cell that is no number, or of all its columns that are not; others as they are.
-
-    The file is read again as texts; where that is not possible, the error is that of the cell. The message also names
-    errors of the labels and missing query ids.
-    """
-    if error.column is None or reading.raw:
-        return error
-    lenient = replace(reading, raw=True, queries="optional")
-    found: list[InputError] = []
+def columns_error(error: CellError) -> InputError:
+    """The error of a cell that is no number, or of all columns of the rows around it that are not."""
     try:
-        try:
-            table: Any = lenient.read(source, lambda text: None)
-        except InputError as of_labels:
-            found.append(of_labels)
-            table = replace(lenient, labels="ignored").read(source, lambda text: None)
-        queries = like_queries(table) if reading.queries == "required" and table.qid is None else []
-        rows = table.X.select([name for name in table.feature_names if name not in queries])
-    except (InputError, OSError):
-        return error
-    for check in (lambda: TableEncoder(columns="named", impute=None).fit(rows), lambda: reading.check_queries(table)):
-        try:
-            check()
-        except InputError as other:
-            found.append(other)
-    said = [other for other in found if str(other) != str(error)]
-    if said and "(ignore)" in error.message:  # the cell is one of a column that the others name
-        error, *said = (
-            said[0].replace(file=error.file, line=error.line if said[0].row == error.row else None),
-            *said[1:],
-        )
-    settings = {name: value for each in [error, *said] for name, value in each.settings.items()}
-    return error.replace(message=" ".join(each.message for each in [error, *said]), settings=settings)
+        TableEncoder(columns="named", impute=None).fit(dict(error.cells))
+    except InputError as columns:
+        same = columns.row == error.row
+        return columns.replace(file=error.file, line=error.line if same else None)
+    return error
 
 
 def _words_of_ids(qid: Any) -> float:

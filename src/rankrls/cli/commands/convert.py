@@ -14,9 +14,10 @@ from rankrls.cli._files import read
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import resolve_conflicts, write_shards
-from rankrls.io.data import read_names, read_records, write_rows
-from rankrls.io.files import check_outside, new_folder
-from rankrls.io.opened import table_format
+from rankrls.io.copying import read_records
+from rankrls.io.files import check_outside, new_folder, read_names
+from rankrls.io.formats import TABLES, format_of
+from rankrls.io.writing import write_rows
 from rankrls.model_selection.query_holdout import query_folds, query_parts
 
 _OURS = re.compile(r"(Fold[0-9]+/)?(train|vali|test)\.[^/]+")
@@ -37,7 +38,7 @@ def convert(options: Options, report: Report) -> Result:
         rows, queries, features, files = (found[name] for name in ("rows", "queries", "features", "files"))
         report.note(f"{rows} rows of {queries} queries with {features} features are in {files} files in {options.out}.")
         return Result()
-    to_letor = table_format(options.out) is None
+    to_letor = format_of(options.out) not in TABLES
     if to_letor and names is not None:
         problem = f"--names cannot be used for {options.out}: LETOR text has no feature names."
         raise InputError(problem, parameter="names")

@@ -17,7 +17,7 @@ from rankrls.cli._report import Report, Result, Table, printable, show
 from rankrls.comparison import compare_rankings, compare_runs
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, judgement_of, suitable_measures
 from rankrls.io import load_qrels, load_run
-from rankrls.io.data import read_pairs
+from rankrls.io.preferences import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 

@@ -13,7 +13,8 @@ from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result, Table, cell
 from rankrls.io._rows import few
-from rankrls.io.data import read_names, row_of
+from rankrls.io.files import read_names
+from rankrls.io.rows import row_of
 from rankrls.persistence import read_info
 from rankrls.persistence.stored import StoredModel
 
@@ -27,7 +28,7 @@ def explain(options: Options, report: Report) -> Result:
     table = read(options.data, options.reading(), report, stored)
     stored.check_queries(table)
     names = None if options.names is None else read_names(options.names)
-    if names is None and stored.names is None:
+    if names is None and (stored.encoder is not None or stored.schema.features is None):
         names = table.feature_ids
     items = [item for item in (options.first, options.second) if item is not None]
     rows = [row_of(item, table, options.query) for item in items]

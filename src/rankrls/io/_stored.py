@@ -1,0 +1,108 @@
+"""Typed tables as pyarrow reads them: data frames, Arrow files, Parquet files."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from rankrls._errors import InputError
+from rankrls.io._rows import Text
+from rankrls.io.rows import Lines
+
+_BUFFER = 1 << 16  # of each column of Parquet
+
+
+class Stored(ABC):
+    """A table as it is stored.
+
+    Attributes
+    ----------
+    schema : pyarrow Schema
+    textual : bool
+        Whether all cells are texts.
+    text : Text or None
+        The text that the table is read from.
+    lines : Lines or None
+        Lines of the rows that have been read, of text.
+    group_sizes : list of int
+        How many rows are in each row group of a Parquet file.
+    """
+
+    schema: Any
+    textual = False
+    text: Text | None = None
+    lines: Lines | None = None
+    group_sizes: Sequence[int] = ()
+
+    @abstractmethod
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        """Some columns, some rows at a time, of all row groups or some."""
+
+
+class Frame(Stored):
+    """A data frame, or the rows of an Arrow file."""
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+
+        try:
+            self._table = pa.table(source)
+        except pa.ArrowException:
+            _check_types(source)
+            raise
+        self.schema = self._table.schema
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        return iter(self._table.select(names).to_batches(rows))
+
+
+def _check_types(frame: Any) -> None:
+    """Refuse a column of a data frame of pandas with values of several types."""
+    import pyarrow as pa
+
+    for name in getattr(frame, "columns", ()):
+        try:
+            pa.array(frame[name], from_pandas=True)
+        except pa.ArrowException:
+            kinds = sorted({type(value).__name__ for value in frame[name]})
+            problem = f"column {name!r} holds values of several types ({', '.join(kinds)})."
+            remedy = "Convert it to one, for instance by astype(str)."
+            raise InputError(f"{problem} {remedy}", column=name, file=f"<{type(frame).__name__}>") from None
+
+
+def arrow_file(source: Any) -> Frame:
+    """The rows of an Arrow file or stream."""
+    from pyarrow import ipc
+
+    is_file = source.read(6) == b"ARROW1"
+    source.seek(0)
+    return Frame((ipc.open_file if is_file else ipc.open_stream)(source).read_all())
+
+
+class Parquet(Stored):
+    """A Parquet file."""
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        # as it goes, not whole row groups at once
+        self._file = parquet.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER)
+        found = self._file.metadata
+        self.schema = self._file.schema_arrow
+        self.group_sizes = [found.row_group(k).num_rows for k in range(found.num_row_groups)]
+        if sum(self.group_sizes) != found.num_rows:
+            raise pa.ArrowInvalid("the row groups do not add up to the rows")
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        import pyarrow as pa
+
+        # an iterator over all groups keeps what it has unpacked
+        for group in range(len(self.group_sizes)) if groups is None else groups:
+            read = 0
+            for batch in self._file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
+                read += batch.num_rows
+                yield batch.select(names)
+            if read != self.group_sizes[group]:  # of a damaged column
+                raise pa.ArrowInvalid("not all rows can be read")

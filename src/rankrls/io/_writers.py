@@ -1,0 +1,68 @@
+"""Rows into open files of each format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from itertools import chain
+from typing import IO, Any
+
+from rankrls._errors import InputError
+from rankrls.io._rows import BLANKS
+
+_QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
+"""The cells that stand in quotes."""
+
+
+def write_parquet(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow, one behind the other."""
+    from pyarrow import parquet
+
+    _write_typed(parquet.ParquetWriter, file, tables)
+
+
+def write_arrow(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow, one behind the other."""
+    from pyarrow import ipc
+
+    _write_typed(ipc.new_file, file, tables)
+
+
+def _write_typed(open_writer: Any, file: IO[bytes], tables: Iterable[Any]) -> None:
+    tables = iter(tables)
+    first = next(tables)
+    with open_writer(file, first.schema) as writer:
+        for table in chain([first], tables):
+            writer.write_table(table)
+
+
+def write_lines(file: IO[bytes], path: str, lines: Iterable[bytes]) -> None:
+    """Write lines of text."""
+    file.writelines(lines)
+
+
+def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
+    """Write tables of pyarrow as delimited text in the shortest decimals, with quotes if cells need them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import csv
+
+    delimiter = "," if path.lower().removesuffix(".gz").endswith(".csv") else "\t"
+    header: list[str] = []
+    for table in tables:
+        if not header:
+            header = table.column_names
+            file.write((delimiter.join(map(_cell, header)) + "\n").encode())
+        texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
+        for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
+            if text != text.strip(BLANKS) or "\0" in text:
+                message = f"{text!r} has a blank at an end or a NUL, which text does not keep. Write Parquet instead."
+                raise InputError(message)
+        odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
+        how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
+        csv.write_csv(table, file, how)
+
+
+def _cell(text: str) -> str:
+    """A text as a cell: in quotes if it would be read otherwise without."""
+    return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text

@@ -1,0 +1,107 @@
+"""The table of formats: how files of rows are recognized, opened and written."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any, NamedTuple
+
+from rankrls.io._delimited import Delimited
+from rankrls.io._letor import LetorText
+from rankrls.io._rows import source_name
+from rankrls.io._stored import Frame, Parquet, arrow_file
+from rankrls.io._writers import write_arrow, write_delimited, write_lines, write_parquet
+from rankrls.io.reader import Reader
+from rankrls.io.tables import Table
+
+
+class Format(NamedTuple):
+    """A format of rows.
+
+    Attributes
+    ----------
+    endings : tuple of str
+        How names of its files end; those of text may have ``.gz`` behind.
+    start : bytes
+        The first bytes of its files.
+    open : callable
+        Makes a reader of a name and a binary file.
+    write : callable
+        Writes rows, as :meth:`Reader.stored` has them, into a binary file, whose name is the second argument.
+    is_text : bool
+        Whether files may be packed by gzip.
+    """
+
+    endings: tuple[str, ...]
+    start: bytes
+    open: Callable[[str, Any], Reader]
+    write: Callable[[Any, str, Iterable[Any]], None]
+    is_text: bool = False
+
+
+_PARQUET = partial(Table, kind="a Parquet file", open=Parquet)
+_ARROW = partial(Table, kind="an Arrow file", open=arrow_file)
+_DELIMITED = partial(Table, kind="delimited text", open=Delimited)
+_LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
+FORMATS = {
+    "parquet": Format((".parquet", ".pq"), b"PAR1", _PARQUET, write_parquet),
+    "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", _ARROW, write_arrow),
+    "csv": Format((".csv", ".tsv", ".tab"), b"", _DELIMITED, write_delimited, is_text=True),
+    "letor": Format(_LETOR, b"", LetorText, write_lines, is_text=True),
+}
+TABLES = tuple(name for name in FORMATS if name != "letor")
+ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
+"""How names of tables end."""
+
+
+def format_of(path: object) -> str:
+    """The format of a file by its name; names that say nothing are those of LETOR text."""
+    return _by_ending(path) or "letor"
+
+
+def is_data(path: object) -> bool:
+    """Whether a file's name ends as those of a format do."""
+    return _by_ending(path) is not None
+
+
+def _by_ending(path: object) -> str | None:
+    name = str(path).lower().removesuffix(".gz")
+    return next((format for format, known in FORMATS.items() if name.endswith(known.endings)), None)
+
+
+@contextmanager
+def open_rows(source: Any, format: str) -> Iterator[Reader]:
+    """Open a path or a binary file in a format."""
+    name = source_name(source)
+    is_open = hasattr(source, "read")
+    with nullcontext(source) if is_open else open(source, "rb") as file:
+        if format != "letor" and (is_open or not file.seekable()):
+            file = io.BytesIO(file.read())
+        if format == "auto":
+            start = file.read(8)
+            file.seek(0)
+            format = next(known for known in TABLES if start.startswith(FORMATS[known].start))
+        yield FORMATS[format].open(name, file)
+
+
+@contextmanager
+def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
+    """Open a table and read its header.
+
+    Parameters
+    ----------
+    source : path, binary file object or data frame
+    format : str, default="auto"
+        A format of tables; "auto": by the name, or else by the first bytes.
+    """
+    if hasattr(source, "__arrow_c_stream__"):
+        yield Table(f"<{type(source).__name__}>", source, "a data frame", Frame)
+        return
+    by_name = format_of(source_name(source))
+    if format == "auto" and by_name in TABLES:
+        format = by_name
+    with open_rows(source, format) as table:
+        assert isinstance(table, Table)
+        yield table

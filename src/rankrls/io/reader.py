@@ -1,0 +1,81 @@
+"""An opened file of rows, of any format."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankrls._errors import InputError
+from rankrls.io.columns import ColumnRoles
+from rankrls.io.rows import Lines, Rows, Schema
+
+
+class Reader(ABC):
+    """A file whose columns are known, and whose rows have not been read.
+
+    Attributes
+    ----------
+    name : str
+        What errors call the file.
+    lines : Lines or None
+        Lines of the rows that have been read, of text.
+    """
+
+    name: str
+    lines: Lines | None = None
+
+    @abstractmethod
+    def schema(self, roles: ColumnRoles) -> Schema:
+        """The columns of each role, without reading rows.
+
+        Raises
+        ------
+        InputError
+            For a column that is asked for and not there, or that has two roles, and where no feature is left.
+        """
+
+    @abstractmethod
+    def scan(self, roles: ColumnRoles) -> Schema:
+        """The schema that :meth:`parts` needs, with the types of columns; LETOR text is read for it."""
+
+    @abstractmethod
+    def read(self, schema: Schema) -> Rows:
+        """All rows.
+
+        Raises
+        ------
+        InputError
+            For the first row with a value that cannot be read, with its line in text.
+        """
+
+    @abstractmethod
+    def parts(self, schema: Schema) -> Iterator[Rows]:
+        """All rows, some at a time; a query may go on in the next part."""
+
+    @abstractmethod
+    def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
+        """All rows with a table of pyarrow as X: the cells as they are, for an encoder.
+
+        Parameters
+        ----------
+        schema : Schema
+        missing : tuple of str
+            Cell texts of text files that become null, in any case, besides empty ones; by default ``MISSING``.
+        """
+
+    @abstractmethod
+    def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
+        """Some of the rows as they are, for :attr:`Format.write`."""
+
+    def refuse(self, message: str, **facts: Any) -> InputError:
+        """An error about the file."""
+        return InputError(message, file=self.name, **facts)
+
+    def refuse_row(self, row: int, message: str, **facts: Any) -> InputError:
+        """An error about a row, from 0, that names its line in text."""
+        line = None if self.lines is None else self.lines.of(row)
+        return self.refuse(f"{'' if line else f'row {row}, counted from 0: '}{message}", row=row, line=line, **facts)

@@ -1,0 +1,302 @@
+"""Files of any format to rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from rankrls._checks import check_count, check_word
+from rankrls._errors import InputError, InputWarning, warn_user
+from rankrls._queries import group_to_qid
+from rankrls.io._rows import Source, float_type
+from rankrls.io.columns import ColumnRoles
+from rankrls.io.files import has_positions, number_lines, sizes_beside
+from rankrls.io.formats import ENDINGS, TABLES, format_of, open_rows, open_table
+from rankrls.io.judgements import conflict_text
+from rankrls.io.rows import Rows, Schema
+
+
+def load_letor(
+    path: Source,
+    *,
+    n_features: int | None = None,
+    zero_based: bool | Literal["auto"] = "auto",
+    dense: bool | Literal["auto"] = "auto",
+    dtype: DTypeLike = np.float64,
+) -> Rows:
+    r"""Read learning-to-rank data: LETOR, SVMlight, SVMrank or RankLib text, plain or gzip.
+
+    Each line is a row: ``label qid:ID 1:value 2:value ... # comment``. Features can be in any order, each at most once;
+    features that a line does not name are 0. The qid can be anywhere after the label, or missing in all lines. Blank
+    lines, lines with only a comment, CRLF line ends, a byte order mark and a missing last line end are allowed. Gzip is
+    recognized by the file's first bytes, not by its name.
+
+    Numbers are read as by Python's ``float``, to the last bit. (With ``dtype=numpy.float32`` they are then rounded.)
+    NaN, infinities and decimals that overflow are errors.
+
+    Parameters
+    ----------
+    path : path or binary file object
+        Read to its end, once.
+    n_features : int, optional
+        Columns of ``X``. By default the largest feature id decides. Pass the training table's ``n_features`` if the
+        shapes must agree; a line with a higher id is then an error. More than 2**27 columns, which a single wrong id
+        can cause, must be given in this way.
+    zero_based : bool or "auto", default="auto"
+        Whether column 0 is feature 0 or feature 1. "auto": feature 0 if any line names it. Read a test file with the
+        training table's ``zero_based``.
+    dense : bool or "auto", default="auto"
+        Whether ``X`` is an ndarray or a CSR array. "auto": dense if the file lists at least one cell in ten.
+    dtype : dtype, default=float64
+        Of ``X``: float64 or float32. Labels are float64.
+
+    Returns
+    -------
+    Rows
+        With ``X``, ``y``, ``qid``, ``comments``, ``docids``, ``path``, ``sha256`` and ``zero_based``.
+
+    Raises
+    ------
+    InputError
+        A ValueError, ``path:line: what is wrong``, for the first bad line of the file; also for an empty file and for
+        damaged or truncated gzip data.
+    OSError
+        FileNotFoundError, PermissionError, IsADirectoryError and so on, if the file cannot be read.
+
+    Notes
+    -----
+    O(bytes): the text is parsed once, in blocks of some megabytes, while it is read. Peak memory is about that of the
+    arrays; for dense tables with lines that leave out features, half as much again.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankrls.io import load_letor
+    >>> table = load_letor(io.BytesIO(b"2 qid:7 1:0.5 2:1e-3 # docid = 12\n0 qid:7 2:4\n"))
+    >>> table.X
+    array([[5.e-01, 1.e-03],
+           [0.e+00, 4.e+00]])
+    >>> table.y, table.qid
+    (array([2., 0.]), array([7, 7]))
+    >>> table.comments
+    ['docid = 12', '']
+    """
+    if n_features is not None:
+        check_count("n_features", n_features, none="as many as there are")
+    for key, choice in (("zero_based", zero_based), ("dense", dense)):
+        if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
+            raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
+    known = Schema(
+        n_features=n_features,
+        first_feature=None if zero_based == "auto" else int(not zero_based),
+        dtype=float_type(dtype),
+        dense=None if dense == "auto" else dense,
+    )
+    with open_rows(path, "letor") as text:
+        return text.read(known)
+
+
+def load_table(
+    path: Source,
+    *,
+    label: str | None = None,
+    qid: str | None = None,
+    id: str | None = None,
+    features: str | Sequence[str] | None = None,
+    ignore: str | Sequence[str] = (),
+    labels: Literal["required", "optional", "ignored"] = "required",
+    format: str = "auto",
+    dtype: DTypeLike = np.float64,
+) -> Rows:
+    r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
+
+    Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
+    is a finite number in every row: a column that holds anything else must be ignored by name, and a missing value is
+    an error that names its row and column. ``true`` and ``false`` are 1 and 0.
+
+    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each position in
+    the lists is then a feature: a column "emb" becomes ``emb[0]``, ``emb[1]``, and so on.
+
+    Parameters
+    ----------
+    path : path, binary file object or data frame
+        Read to its end. Text is UTF-8, plain or gzip (recognized by its first bytes). The delimiter is the comma,
+        semicolon, tab or vertical bar that the first line uses most, or the tab if the file's name ends in ``.tsv``. A
+        data frame can be from pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
+    label, qid, id : str, optional
+        Names of columns. By default "label", "qid" and "docid", if they exist. The rows of a query need not be
+        adjacent.
+    features : sequence of str, optional
+        Names of the feature columns, in the order of the columns of ``X``. In a pattern, ``*`` matches any text and
+        ``?`` one character; it names all matching columns, in the file's order. A column of lists is named by its own
+        name or those of its features. Other columns are not looked at.
+    ignore : sequence of str, default=()
+        Columns that are no features, by names or patterns.
+    labels : {"required", "optional", "ignored"}, default="required"
+        Whether every row needs a label. "optional": an empty one is NaN, as
+        :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
+    format : {"auto", "csv", "parquet", "arrow"}, default="auto"
+        "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
+        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first bytes say.
+    dtype : dtype, default=float64
+        Of ``X``: float64 or float32. Labels are float64.
+
+    Returns
+    -------
+    Rows
+        With ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
+
+    Raises
+    ------
+    InputError
+        A ValueError: a column that is not there, with a similar name; a name that occurs twice; a cell that is missing
+        or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of numbers; a
+        row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and
+        ``column`` say where; of quotes that do not match, ``line``.
+    OSError
+        If the file cannot be read.
+
+    Warns
+    -----
+    InputWarning
+        If items have different labels in one query: see :func:`resolve_conflicts`.
+
+    Notes
+    -----
+    O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
+    numbers: the peak of memory is little more than the arrays. The first line names the columns; blank lines, CRLF line
+    ends, a byte order mark and a missing last line end do not matter; cells may be quoted; blanks around a cell are no
+    part of it. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused.
+    Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankrls.io import load_table
+    >>> text = b"query,clicks,url,bm25,grade\nred shoes,3,/a,7.5,2\nred shoes,0,/b,1e-3,0\n"
+    >>> table = load_table(io.BytesIO(text), label="grade", qid="query", ignore=["url"])
+    >>> table.feature_names
+    ('clicks', 'bm25')
+    >>> table.X
+    array([[3.0e+00, 7.5e+00],
+           [0.0e+00, 1.0e-03]])
+    >>> table.y, table.qid
+    (array([2., 0.]), array(['red shoes', 'red shoes'], dtype=object))
+    """
+    check_word("format", format, ("auto", *TABLES))
+    roles = ColumnRoles.checked(label, qid, id, features, ignore, labels)
+    with open_table(path, format) as file:
+        table = file.read(file.schema(replace(roles, known=Schema(dtype=float_type(dtype)))))
+    if conflict := conflict_text(table):
+        warn_user(InputWarning(f"{conflict} rankrls.io.resolve_conflicts keeps one row of each.", file=table.path))
+    return table
+
+
+@dataclass(frozen=True)
+class ReadOptions(ColumnRoles):
+    """How files are read: the roles of their columns, and what the first file or a model has fixed.
+
+    Attributes
+    ----------
+    features : tuple of str, optional
+        Of LETOR text one word, how many.
+    queries : {"required", "optional", "ignored"}
+        Whether every row needs a query id; "ignored" makes one ranking of all rows.
+    missing : tuple of str, optional
+        If columns of tables stay as they are, for an encoder, the cell texts that become null in text files; () are
+        those of ``MISSING``.
+    sizes : path, optional
+        A file with the number of rows of each query, for rows without query ids. By default the file beside them that
+        is called the same with ``.query`` or ``.group`` behind, if there is one.
+    """
+
+    queries: Literal["required", "optional", "ignored"] = "required"
+    missing: tuple[str, ...] | None = None
+    sizes: Path | None = None
+
+    def called(self, columns: Mapping[str, str]) -> Self:
+        """The same, where columns of labels, query ids and ids have other usual names."""
+        return replace(self, known=replace(self.known, columns={**self.known.columns, **columns}))
+
+    def read(self, path: Path, note: Callable[[str], object], *, source: Any = None) -> Rows:
+        """Read a file.
+
+        Parameters
+        ----------
+        path : path
+        note : callable
+            Called with each note for the user.
+        source : binary file, optional
+            What is read instead, if the path is only a name.
+
+        Raises
+        ------
+        InputError
+            For a file that cannot be read so, with the line; and for one without query ids where they are required.
+        OSError
+            If the file cannot be read.
+        """
+        format = format_of(path)
+        with open_rows(path if source is None else source, format) as file:
+            try:
+                schema = file.schema(self)
+                table = file.read(schema) if self.missing is None else file.cells(schema, self.missing)
+            except InputError as error:
+                if format != "letor" or (error.line is not None and error.column != "label"):
+                    raise
+                why = f"(It is read as LETOR text; tables end in {', '.join(ENDINGS)}.)"  # perhaps it is none
+                raise error.replace(message=f"{error.message} {why}") from error
+        if self.queries != "ignored":
+            sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
+            if sizes is not None:
+                table = replace(table, qid=group_to_qid(sizes[0]))
+            self._check_queries(table)
+        clicks = self.position is not None or has_positions(path)
+        judged = self.labels != "ignored" and self.event is None and not clicks
+        if judged and (conflict := conflict_text(table)):
+            note(f"{table.path}: {conflict} rankrls convert --conflicts keeps one row of each.")
+        return replace(table, qid=None) if self.queries == "ignored" else table
+
+    def _check_queries(self, table: Rows) -> None:
+        """Refuse rows without query ids where they are required."""
+        if table.qid is None and self.queries == "required":
+            near = [name for name in table.feature_names or () if "query" in name.lower()]
+            what = "no line has a qid."
+            remedy = "Give the sizes of the queries (group), or rank"
+            if table.feature_names is not None:
+                what = "there is no column 'qid'" + (f"; there is {near[0]!r}." if near else ".")
+                remedy = "Name it (qid), or rank"
+            message = f"{what} {remedy} all rows together (global)."
+            raise InputError(message, file=table.path, parameter="qid")
+
+
+def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.float64]:
+    """A score for each row from a file: one a line, or a table as predict writes it; "-" is standard input.
+
+    Of a table the scores are in the column "score", and ids in columns that are called as those of the data.
+
+    Raises
+    ------
+    InputError
+        With the line, for what is no score; and if there are not as many as rows, or ids of both differ.
+    """
+    both: list[tuple[Any, Any]] = []
+    if format_of(path) in TABLES:
+        columns = {role: getattr(options, role) or options.usual_names[role] for role in ("qid", "id")}
+        roles = ColumnRoles(features=("score",), labels="ignored", known=Schema(columns=columns))
+        with open_table(path) as file:
+            table = file.read(file.schema(roles))
+        values: NDArray[np.float64] = table.X[:, 0]
+        both = [(table.qid, rows.qid), (table.ids, rows.docids)]
+    else:
+        values = number_lines(path, "score of one row")
+    known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
+    if len(values) != rows.n_rows or any([*map(str, mine)] != [*map(str, theirs)] for mine, theirs in known):
+        message = f"{len(values)} scores do not fit the {rows.n_rows} rows of {rows.path}."
+        raise InputError(f"{message} Each row needs one, in the same order and with the same ids.", file=str(path))
+    return values
