@@ -159,8 +159,8 @@ def estimate_propensities(
     qid : array-like of shape (m,), optional
         Query ids. The bootstrap draws queries; without them it draws rows.
     impressions : array-like of shape (m,), optional
-        Number of times that the row was shown; 1 by default. Rows that were never shown are left out. Without them
-        they count as shown and not clicked, which makes the examination of late positions too small.
+        Number of times that the row was shown; 1 by default. Rows that were never shown are left out. Without
+        impressions, they count as shown and not clicked, which makes the examination of late positions too small.
     random_state : int, default=0
         Seed of the bootstrap.
 
