@@ -135,7 +135,7 @@ def test_missing_ids(ids):
 @pytest.mark.parametrize(
     ("ids", "refusal"),
     [
-        ([1, 2], Refusal("2 entries", "sizes of the groups", parameter="qid")),
+        ([1, 2], Refusal("2 entries", "group sizes", parameter="qid")),
         (np.zeros((3, 1)), Refusal("shape (3", parameter="qid")),
         (7, Refusal("got shape ()", "one-dimensional", parameter="qid")),
         ("abc", Refusal("got shape ()", "one-dimensional", parameter="qid")),

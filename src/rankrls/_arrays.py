@@ -1,9 +1,9 @@
-"""Arrays of other libraries than numpy (torch, cupy) on their devices, through the array API standard.
+"""Arrays of libraries other than numpy (torch, cupy) on their devices, through the array API standard.
 
-Matrices stay on the device of X. Vectors of a fit, such as eigenvalues, labels and the scores that are evaluated, are
-numpy's: what makes a vector of a matrix brings it to the host, and what uses a vector beside a matrix moves it.
-Arrays in the host's memory are read in place by numpy, which has compiled loops, and only the results are moved.
-Every function here takes arrays of numpy too, for which it costs nothing.
+Matrices stay on the device of X. Vectors of a fit, such as eigenvalues, labels and evaluated scores, are numpy arrays:
+code that reduces a matrix to a vector copies it to the host, and code that combines a vector with a matrix copies it to
+the device. Arrays in host memory are read in place by numpy, which has compiled loops, and only the results are copied.
+Every function here accepts numpy arrays too, at no cost.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from rankrls._missing import unmasked
 from rankrls._typing import Array, Index
 
 _CACHED_VALUES = 1 << 18
-"""Values of a chunk of rows in the host's memory, about: 2 MB stay in the cache of one processor."""
+"""Approximate number of values in a chunk of rows in host memory: 2 MB stay in the cache of one processor."""
 DEVICE_VALUES = 1 << 23
-"""Values of a chunk of rows on a device: 64 MB, so that starting a product costs little beside
-it. An assignment to this changes it, for devices of little memory."""
+"""Number of values in a chunk of rows on a device: 64 MB, so that starting a product costs little in comparison. A
+smaller number can be assigned for devices with little memory."""
 
 
 def on_device(X: Any) -> bool:
-    """Whether X is an array of another library than numpy."""
+    """Whether X is an array of a library other than numpy."""
     if isinstance(X, (np.ndarray, list)) or sparse.issparse(X):
         return False
     import array_api_compat
@@ -37,7 +37,7 @@ def on_device(X: Any) -> bool:
 
 
 def namespace(X: Any) -> Any:
-    """The functions of the array API for X: numpy itself for everything that is not on a device."""
+    """Array API functions for X: numpy itself for everything that is not on a device."""
     if not on_device(X):
         return np
     import array_api_compat
@@ -46,14 +46,14 @@ def namespace(X: Any) -> Any:
 
 
 def device_of(X: Any) -> Any:
-    """Device of an array; two arrays are together if their namespaces and devices are the same."""
+    """Device of an array, None for the host; arrays fit together if their namespaces and devices are the same."""
     import array_api_compat
 
     return array_api_compat.device(X) if on_device(X) else None
 
 
 def to_host(values: Any) -> NDArray[Any]:
-    """The values as an array of numpy."""
+    """The values as a numpy array."""
     if not on_device(values):
         return np.asarray(unmasked(values))
     import array_api_compat
@@ -67,14 +67,15 @@ def to_host(values: Any) -> NDArray[Any]:
 
 
 def to_device_of(values: Any, like: Any) -> Any:
-    """Values of the host in the namespace and on the device of another array, floats as its most exact; not to be
-    changed, since they may be the same memory.
+    """Host values in the namespace and on the device of another array, floats in its highest precision.
+
+    Do not modify the result, which may share memory with the values.
     """
     if not on_device(like) or on_device(values):
         return values
     values = np.ascontiguousarray(values)
     if not values.flags.writeable:
-        values = values.copy()  # torch warns of memory that must not be written
+        values = values.copy()  # torch warns about read-only memory
     xp = namespace(like)
     if values.dtype.kind != "f":
         return xp.asarray(values, device=device_of(like))
@@ -82,7 +83,7 @@ def to_device_of(values: Any, like: Any) -> Any:
 
 
 def in_place(X: Any) -> Any:
-    """An array of the host's memory as numpy's, which reads that memory; one of another device as it is."""
+    """Numpy array that reads the memory of an array on the host; arrays on other devices are returned unchanged."""
     if not on_device(X):
         return X
     try:
@@ -92,7 +93,7 @@ def in_place(X: Any) -> Any:
 
 
 def as_floats(X: Any) -> Any:
-    """X in the most exact floats of its device, float64 where there are such; an X on the host as it is."""
+    """X in the highest precision of its device, float64 if supported; X on the host is returned unchanged."""
     if not on_device(X):
         return X
     xp = namespace(X)
@@ -108,7 +109,7 @@ def _dtypes(X: Any) -> Any:
 
 
 def taken(X: Any, numbers: Index, axis: int = 0) -> Any:
-    """Some rows or columns of X, by their numbers; a view where a device's rows follow one another."""
+    """Rows or columns of X by number; on a device, a view if they are consecutive."""
     if not on_device(X):
         return np.take(X, numbers, axis=axis)
     a, b = (int(numbers[0]), int(numbers[-1]) + 1) if len(numbers) else (0, 0)
@@ -118,19 +119,19 @@ def taken(X: Any, numbers: Index, axis: int = 0) -> Any:
 
 
 def joined(parts: list[Any], axis: int = 0) -> Any:
-    """Arrays of one device one after the other."""
+    """Concatenation of arrays of one device."""
     return np.concatenate(parts, axis=axis) if not on_device(parts[0]) else namespace(parts[0]).concat(parts, axis=axis)
 
 
 def repeated(values: Any, counts: Index) -> Any:
-    """Each row as often as its count says."""
+    """Rows, each repeated as often as its count."""
     if not on_device(values):
         return np.repeat(values, counts, axis=0)
     return taken(values, np.repeat(np.arange(len(counts)), counts))
 
 
 def column(values: Array, like: Any) -> Any:
-    """A vector of the host as a column beside a matrix."""
+    """A host vector as a column on the device of a matrix."""
     return to_device_of(values, like)[:, None]
 
 
@@ -150,23 +151,23 @@ def squared_lengths_in(units: Array, X: Any) -> Array:
 
 
 def items_behind(X: Any) -> Any:
-    """The items of features that are evaluated when their rows are asked for; any other X itself."""
+    """Items behind features that are evaluated when rows are requested; any other X itself."""
     return getattr(X, "X", X)
 
 
 def chunk_values(X: Any) -> int:
-    """Values of a chunk of rows of X, about."""
+    """Approximate number of values in a chunk of rows of X."""
     return DEVICE_VALUES if on_device(items_behind(X)) else _CACHED_VALUES
 
 
 def host_only(X: Any, what: str) -> None:
-    """Refuse an array on a device for what has no form there."""
+    """Refuse an array on a device for a feature that has no implementation there."""
     if on_device(X):
         raise InputError(f"{what} needs numpy arrays, but X is {_where(X)}. Convert X to numpy.", parameter="X")
 
 
 def check_together(fitted: Any, X: Any, method: str) -> None:
-    """Refuse items on another device than the fitted coefficients."""
+    """Refuse items that are not on the device of the fitted coefficients."""
     if namespace(fitted) is not namespace(X) or device_of(fitted) != device_of(X):
         raise InputError(
             f"The X of {method} must use the same namespace and device as the X of fit: it is {_where(X)}, and that of "
@@ -177,21 +178,21 @@ def check_together(fitted: Any, X: Any, method: str) -> None:
 
 def _where(X: Any) -> str:
     if not on_device(X):
-        return "numpy's, on the host"
+        return "a numpy array on the host"
     name = namespace(X).__name__.rpartition("array_api_compat.")[2]
-    return f"{name}'s, on {device_of(X)}"
+    return f"an array of {name} on {device_of(X)}"
 
 
 @contextmanager
 def memory_of_device(X: Any) -> Iterator[None]:
-    """One error that says what to do where the memory of X's device is not enough."""
+    """Replace errors about insufficient memory of X's device by one that says what to do."""
     try:
         yield
     except (MemoryError, RuntimeError) as error:
         if not on_device(X) or not (isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__):
             raise
         raise InputError(
-            f"The memory of the device ({device_of(X)}) is not enough for {X.shape[0]} items with {X.shape[1]} "
+            f"The memory of the device ({device_of(X)}) is too small for {X.shape[0]} items with {X.shape[1]} "
             "features. A kernel needs about 5 m^2 numbers: use SparseRankRLS, or reduce rankrls._arrays.DEVICE_VALUES.",
             parameter="X",
         ) from error

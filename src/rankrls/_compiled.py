@@ -1,8 +1,8 @@
-"""Compilation of loops, the number of threads, and the distribution of work to them.
+"""Compilation of loops, the number of threads, and the distribution of work over threads.
 
-Compiled loops release the GIL and are run over blocks of whole queries in a plain thread pool, one accumulator a
-block. The pool lives for one call: nothing is left behind that a ``fork`` could break, and any number of threads of
-the caller can be in here at once.
+Compiled loops release the GIL and run over blocks of whole queries in a plain thread pool, with one accumulator per
+block. The pool exists for one call only: nothing remains that a ``fork`` could break, and any number of the caller's
+threads can use this module at once.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _LIMIT: ContextVar[int | None] = ContextVar("rankrls_threads", default=None)
 
 
 class _Cache(FunctionCache):
-    """A cache that costs time if its files are damaged or cannot be written, and never a result."""
+    """Cache whose damaged or unwritable files cost time, but never a result."""
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         try:
-            # numba's own method first loads what only compiling needs, which takes longer than the commands' loops
+            # numba's own method first loads modules for compilation, which takes longer than the loops of a command
             rtsys.initialize(context)
             with self._guard_against_spurious_io_errors():
                 return self._load_overload(signature, context)
@@ -55,13 +55,13 @@ class _Cache(FunctionCache):
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile ``function`` with numba: no Python objects, no GIL, machine code cached on disk.
 
-    Never ``parallel=True`` (its thread layers do not survive a fork, nor two threads of the caller) and never
-    ``fastmath`` (sums must not depend on how the compiler felt). Where no directory for the cache can be written,
-    the loop is compiled anew in each process.
+    ``parallel=True`` is never used, because its threading layers do not survive a fork or two calling threads, nor is
+    ``fastmath``, because sums must not depend on the compiler. If no cache directory is writable, the loop is compiled
+    in each process.
     """
-    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C would call through that wrapper
+    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}  # only C code calls that wrapper
     loop: Any = numba.njit(**options)(function)
-    if hasattr(loop, "enable_caching"):  # it is the function itself where numba is switched off
+    if hasattr(loop, "enable_caching"):  # with numba disabled, it is the function itself
         with suppress(RuntimeError):  # numba finds no writable place for its cache
             loop._cache = _Cache(function)
     found: Callable[..., Any] = loop
@@ -69,10 +69,10 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def n_threads() -> int:
-    """Threads to use: ``RANKRLS_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the processors this process may use.
+    """Number of threads: ``RANKRLS_NUM_THREADS``, else ``OMP_NUM_THREADS``, else the processors this process may use.
 
-    Process pools that set ``OMP_NUM_THREADS`` in their workers (joblib's loky does) are thereby respected. Inside
-    :func:`limited_threads` it is that number.
+    This respects process pools that set ``OMP_NUM_THREADS`` in their workers, as joblib's loky does. Inside
+    :func:`limited_threads` it is that limit.
     """
     if (limit := _LIMIT.get()) is not None:
         return limit
@@ -86,7 +86,7 @@ def n_threads() -> int:
 
 @cache
 def _processors(allowed: frozenset[int], limit: str | None) -> int:
-    """Number of processors as joblib counts them, which reads files: a sixth of the time of a small fit."""
+    """Number of processors by joblib, cached because it reads files, which takes a sixth of the time of a small fit."""
     return max(1, int(joblib.cpu_count()))
 
 
@@ -97,11 +97,10 @@ def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int 
 
 
 def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> Iterator[R]:
-    """``map(function, items)``, in order, on up to ``threads`` threads, with two items in advance for each of them.
+    """``map(function, items)``, in order, on up to ``threads`` threads, with two items in advance per thread.
 
-    Items are made by the caller's thread while the others work, so that there are never more in memory than these.
-    The first item whose call raises ends the iteration, as soon as the running calls have ended, and so does an
-    interruption; no other call is begun.
+    The caller's thread makes items while the others work, so that no more items than these are in memory. An exception
+    in a call, or an interruption, ends the iteration as soon as the running calls have ended; no further call begins.
     """
     workers = n_threads() if threads is None else threads
     if workers <= 1:
@@ -111,7 +110,7 @@ def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: i
     waiting: deque[Future[R]] = deque()
     try:
         for item in items:
-            waiting.append(pool.submit(copy_context().run, function, item))  # with the limit of threads
+            waiting.append(pool.submit(copy_context().run, function, item))  # with the caller's limit of threads
             if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
         while waiting:
@@ -128,12 +127,12 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
     starts : ndarray of shape (q + 1,)
         Row boundaries of the queries, ascending.
     n_blocks : int
-        Wanted number of runs.
+        Largest number of runs.
 
     Returns
     -------
     list of (first query, one past the last query)
-        Never an empty run.
+        Nonempty runs.
     """
     wanted = np.linspace(starts[0], starts[-1], n_blocks + 1)[1:-1]
     edges = np.unique([0, *np.searchsorted(starts, wanted), len(starts) - 1])
@@ -141,9 +140,9 @@ def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, 
 
 
 class _BlasLimits:
-    """The limits of BLAS threads that hold: the smallest counts, and the last one to go restores what the first found.
+    """Active limits of BLAS threads: the smallest applies, and removing the last one restores the original numbers.
 
-    threadpoolctl alone lets overlapping users in several threads restore each other's limit.
+    With threadpoolctl alone, overlapping users in several threads restore each other's limits.
     """
 
     def __init__(self) -> None:
@@ -155,7 +154,7 @@ class _BlasLimits:
     def add(self, threads: int) -> None:
         with self.lock:
             if not self.libraries:
-                import scipy.linalg.blas  # noqa: F401  (its BLAS must be there before it can be limited)
+                import scipy.linalg.blas  # noqa: F401  (its BLAS must be loaded before it can be limited)
 
                 self.libraries = ThreadpoolController().select(user_api="blas").lib_controllers
             if not self.limits:
@@ -165,12 +164,12 @@ class _BlasLimits:
 
     def remove(self, threads: int) -> None:
         with self.lock:
-            if threads in self.limits:  # not in a child that was forked inside
+            if threads in self.limits:  # absent in a child that was forked inside
                 self.limits.remove(threads)
                 self._set()
 
     def begin_child(self) -> None:
-        """In a forked child, nobody limits anything, and no thread of the parent holds the lock."""
+        """Reset in a forked child, where no limit is active and no thread of the parent holds the lock."""
         self.lock = threading.Lock()
         if self.limits:
             self.limits = []
@@ -183,7 +182,7 @@ class _BlasLimits:
 
 
 def _give_up_control() -> None:
-    """Let any thread restore what this one limited: threadpoolctl 3.8 lets only the thread that set a limit do it."""
+    """Let any thread restore this one's limit: threadpoolctl 3.8 allows it only to the thread that set the limit."""
     getattr(OpenBLASController, "clear_controlling_thread", lambda: None)()
 
 
@@ -203,14 +202,14 @@ def _limited_blas(threads: int) -> Iterator[None]:
 
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
-    """Inside, every BLAS call uses one thread, because the caller already runs one call a thread."""
+    """Limit BLAS calls to one thread each, because the caller already runs one call per thread."""
     with _limited_blas(1):
         yield
 
 
 @contextmanager
 def limited_threads(threads: int | None) -> Iterator[None]:
-    """Inside, this thread of the caller uses at most so many threads, and so does BLAS; None sets no limit."""
+    """Limit the calling thread and BLAS to at most ``threads`` threads; None sets no limit."""
     if threads is None:
         yield
         return
@@ -223,7 +222,7 @@ def limited_threads(threads: int | None) -> Iterator[None]:
 
 
 def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
-    """As :func:`map_threads`, with BLAS at one thread; fewer blocks come one by one, and BLAS has the threads."""
+    """:func:`map_threads` with one BLAS thread; fewer blocks than threads run one by one, with all BLAS threads."""
     work = list(blocks)
     if len(work) < n_threads():
         return [function(block) for block in work]
@@ -233,10 +232,10 @@ def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
 
 @contextmanager
 def blas_threads_for(multiplications: float) -> Iterator[None]:
-    """Inside, BLAS uses one thread if the largest product is smaller than a few milliseconds' work.
+    """Limit BLAS to one thread if the largest product takes less than a few milliseconds.
 
-    BLAS would wake its threads for it all the same, and when they have nothing left to do they spin for a while: in
-    the way of our own threads, where a fit takes no longer than that.
+    BLAS would wake its threads even for such a product. Idle BLAS threads spin for about the time of a small fit and
+    steal cores from our own threads.
     """
     if multiplications >= _WORTH:
         yield

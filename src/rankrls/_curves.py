@@ -36,11 +36,11 @@ class Curve:
     mean, error : ndarray of shape (values,)
         The measure, and its standard error over the evaluated blocks; NaN if there is only one.
     per_block : ndarray of shape (blocks, values), optional
-        The measure of each query or block.
+        Measure of each query or block.
     interval : ndarray of shape (2, values), optional
-        The ends of a confidence interval of the measure.
+        Ends of a confidence interval of the measure.
     scores : callable, optional
-        Gives the held-out scores (items, targets) of value number k.
+        Function that returns the held-out scores (items, targets) of value number k.
     """
 
     mean: Array
@@ -51,11 +51,11 @@ class Curve:
 
     @property
     def size(self) -> Array:
-        """Mean absolute value of what was averaged, 1 for shares of pairs: rounding is relative to it."""
+        """Mean absolute value of the averaged values, 1 for shares of pairs; rounding errors are relative to it."""
         return np.ones(len(self.mean)) if self.per_block is None else scale_of(self.per_block)
 
     def joined(self, other: Curve) -> Curve:
-        """Both curves as one: values of the same blocks, one after the other."""
+        """Both curves in one, over the same blocks: these values, then those of ``other``."""
         first = self.scores
         second = other.scores
 
@@ -80,8 +80,8 @@ def _side_by_side(a: Array | None, b: Array | None) -> Array | None:
 def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: Array | None, scores: Array) -> Curve:
     """Evaluate scores (items, values, targets) of items with labels Y, (items, targets).
 
-    Scores of one query that differ only by rounding are made equal: this changes ``scores``. Several
-    targets are averaged query by query.
+    Scores of one query that differ only by rounding are made equal in place. Several targets are averaged query by
+    query.
     """
     for t in range(scores.shape[2]):
         scores[:, :, t] = tied(scores[:, :, t], layout)
@@ -93,9 +93,9 @@ def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: A
 
 
 def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array, *, by_item: bool) -> Curve:
-    """The weighted share of preferences in the right (or wrong) order by scores (items, values); equal ones count half.
+    """Weighted share of preferences in the right (or wrong) order by scores (items, values); equal scores count half.
 
-    Preferences are one block; or one for each item, if these are new (``by_item``).
+    All preferences are one block, or each item is a block if items are new (``by_item``).
     """
 
     def of_rows(rows: slice) -> tuple[Array, Array]:
@@ -112,20 +112,20 @@ def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array
 
 
 def scale_of(values: Array) -> Array:
-    """Mean absolute value of each column over its finite entries: what the rounding of its average is relative to."""
+    """Mean absolute value of each column over its finite entries: the scale of rounding errors of its average."""
     finite = np.isfinite(values)
     total = np.abs(np.where(finite, values, 0.0)).sum(axis=0)
     return np.asarray(total / np.maximum(finite.sum(axis=0), 1))
 
 
 def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: Array) -> tuple[Array, Array]:
-    """The measure of each preference, from margins (preferences, values), and its weight."""
+    """Measure of each preference, from margins (preferences, values), and its weight."""
     right, weight = right_order(margins, strength, weight)
-    return (right if measure.greater_is_better else 1.0 - right), weight  # before it is averaged, and so exact
+    return (right if measure.greater_is_better else 1.0 - right), weight  # exact before averaging
 
 
 class Evaluator(ABC, Generic[J]):
-    """Evaluates held-out scores chunk by chunk, and makes a curve of what it finds.
+    """Evaluation of held-out scores chunk by chunk, and of the results as a curve.
 
     Attributes
     ----------
@@ -137,18 +137,18 @@ class Evaluator(ABC, Generic[J]):
 
     @abstractmethod
     def __call__(self, part: Any, scores: Array) -> J:
-        """What is found of held-out scores (targets, values, rows) of a part of a graph."""
+        """Result for held-out scores (targets, values, rows) of a part of a graph."""
 
     @abstractmethod
     def curve(self, found: Sequence[list[J]], sizes: Index, folds: Sequence[Index] | None) -> Curve:
-        """The curve of all parts of each graph.
+        """Curve of all parts of each graph.
 
-        ``sizes`` are those of the queries (groups) that were held out, each by itself or in ``folds``.
+        ``sizes`` are those of the queries (groups), which were held out one by one or in ``folds``.
         """
 
 
 class QueryEvaluator(Evaluator[Array]):
-    """Of labelled items: the measure of each query of a part, (targets, queries, values)."""
+    """Evaluator of labelled items: the measure of each query of a part, (targets, queries, values)."""
 
     def __call__(self, part: Any, scores: Array) -> Array:
         given = {"weights": part.weights, "places": part.rows}
@@ -167,7 +167,7 @@ class QueryEvaluator(Evaluator[Array]):
 
 
 class PreferenceEvaluator(Evaluator[tuple[Array, Array]]):
-    """Of preferences: the measure of each, (preferences, values), and their weights."""
+    """Evaluator of preferences: the measure of each, (preferences, values), and their weights."""
 
     def __call__(self, part: Any, scores: Array) -> tuple[Array, Array]:
         return ordered_rightly(self.measure, np.ascontiguousarray(scores[0].T), part.strength, part.weights)
@@ -178,12 +178,12 @@ class PreferenceEvaluator(Evaluator[tuple[Array, Array]]):
 
 
 def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
-    """The curve of groups with these numbers of preferences: groups count the same, single preferences by weight."""
+    """Curve of groups with these numbers of preferences: groups count equally, single preferences by weight."""
     right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     found.clear()
     if (sizes == 1).all():
         mean = np.asarray((weight @ right) / weight.sum())
-        squares = right - mean  # of very many preferences: no further copy
+        squares = right - mean  # no further copy, for very many preferences
         squares *= squares
         error = np.sqrt((weight**2) @ squares) / weight.sum()
         right[weight == 0.0] = np.nan
@@ -196,7 +196,7 @@ def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
 
 @dataclass(frozen=True, eq=False)
 class ItemFold:
-    """Preferences without some items, those between these items, and how much each of these counts.
+    """Fold of items: the preferences without them, those between them, and weights of the latter.
 
     Attributes
     ----------
@@ -212,10 +212,10 @@ class ItemFold:
 def of_item_folds(
     measure: Measure, table: PreferenceTable, identity: Index, folds: Sequence[ItemFold], margins: Sequence[Array]
 ) -> Curve:
-    """The curve of preferences between held-out items, each as often as a fold held both of its items.
+    """Curve of preferences between held-out items, each as often as a fold held out both of its items.
 
-    The values are those of the items. Held-out items also teach the models that others are evaluated by, which on
-    noise doubles the variance of their mean: the standard error says so, and is too large where there is much signal.
+    Its blocks are the items. Held-out items also train the models that evaluate others, which on noise doubles the
+    variance of their mean: the standard error accounts for this, and is too large if there is much signal.
     """
     rows = np.concatenate([fold.test for fold in folds])
     weight = np.concatenate([fold.weight for fold in folds])
@@ -237,7 +237,7 @@ def of_item_folds(
 
 
 def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
-    """The a of ``P(first preferred) = 1 / (1 + exp(-a margin))`` that fits preferences best; a tie is half of both.
+    """Slope a of ``P(first preferred) = 1 / (1 + exp(-a margin))`` that fits best; a tie counts half for both outcomes.
 
     Outcomes are shrunk slightly towards one half (Platt 1999), so that a is finite even if every preference is
     predicted correctly.
@@ -252,20 +252,20 @@ def logistic_slope(margins: Array, strength: Array, weight: Array) -> float:
         return float((weight * unit) @ (expit(np.exp(log_slope) * unit) - shares))
 
     low = -12.0
-    high = 12.0  # the loss is convex; its least value may lie outside
+    high = 12.0  # the loss is convex; its minimum may lie outside
     log_slope = low if derivative(low) >= 0.0 else high if derivative(high) <= 0.0 else brentq(derivative, low, high)
     return float(np.exp(log_slope)) / size
 
 
 def mean_of_targets(each: Sequence[Array]) -> Array:
-    """The mean over targets of arrays of one shape, of those that have a value."""
+    """Mean over targets of arrays of one shape, without missing values (NaN)."""
     stack = np.stack(each)
     return mean_of_judged(stack.reshape(len(stack), -1)).reshape(stack.shape[1:])
 
 
 def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> NDArray[np.bool_]:
-    """Which queries can have a value: those for which the measure has one under the ideal ranking.
+    """Mask of the queries that can have a value, which are those with a value for the ideal ranking.
 
-    A ranking of nothing but ties has no Kendall's tau, so that equal scores would not do.
+    Equal scores would not do instead, because a ranking of ties alone has no Kendall's tau.
     """
     return ~np.isnan(measure.per_query(y, y[:, None], layout)[:, 0])

@@ -1,8 +1,7 @@
-"""Which rows belong to which query.
+"""Assignment of rows to queries.
 
-Every layer above asks the same three things of a ``qid`` column: which rows form a query, in what order the queries
-come, and how to walk them in contiguous runs. :class:`QueryLayout` answers them once. Sorting happens in here and
-nowhere else, and nothing that leaves a public function is in sorted order.
+:class:`QueryLayout` finds once what every layer above needs to know about a ``qid`` column: the rows of each query, the
+order of the queries, and how to visit them in contiguous runs. Public functions return results in the caller's order.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ FROM_SIZES = "rankrls.group_to_qid makes them from group sizes."
 
 
 def in_words(queries: int) -> str:
-    """How many queries there are: "1 query", "12 queries"."""
+    """Number of queries in words: "1 query", "12 queries"."""
     return f"{queries} {'query' if queries == 1 else 'queries'}"
 
 
@@ -34,14 +33,14 @@ class QueryLayout:
     Attributes
     ----------
     ids : ndarray of shape (q,)
-        The queries' ids, in order of first appearance.
+        Ids of the queries, in order of first appearance.
     codes : ndarray of shape (m,), intp
         Number of each row's query.
     starts : ndarray of shape (q + 1,), intp
         ``order[starts[k]:starts[k + 1]]`` are the rows of query ``k``, in row order.
     contiguous : bool
-        True where the rows of each query follow one another and the queries follow ``ids``; ``order`` is then
-        ``arange(m)`` and no gather is needed.
+        Whether the rows of each query are adjacent and the queries follow ``ids``; ``order`` is then ``arange(m)`` and
+        no gather is needed.
     """
 
     ids: NDArray[Any]
@@ -66,15 +65,15 @@ class QueryLayout:
 
     @property
     def counts(self) -> NDArray[np.intp]:
-        """Rows of each query."""
+        """Number of rows of each query."""
         return np.diff(self.starts)
 
     @cached_property
     def by_id(self) -> NDArray[np.intp]:
-        """Numbers of the queries in the order of their ids, which is the same however the rows are ordered.
+        """Numbers of the queries in the order of their ids, which does not depend on the order of the rows.
 
-        What is drawn at random among queries is drawn from these. Ids that cannot be compared with each other stay in
-        order of first appearance.
+        Random draws of queries use this order. Ids that cannot be compared with each other stay in order of first
+        appearance.
         """
         try:
             return np.argsort(self.ids, kind="stable").astype(np.intp, copy=False)
@@ -82,11 +81,11 @@ class QueryLayout:
             return np.arange(self.n_queries, dtype=np.intp)
 
     def gather(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Rows brought into query order; ``values`` itself where they already are."""
+        """Rows in query order; ``values`` itself if they are contiguous already."""
         return values if self.contiguous else values[self.order]
 
     def rows(self, query: int) -> NDArray[np.intp] | slice:
-        """Rows of one query, as a slice where they are contiguous."""
+        """Rows of one query, as a slice if they are contiguous."""
         lo = int(self.starts[query])
         hi = int(self.starts[query + 1])
         return slice(lo, hi) if self.contiguous else self.order[lo:hi]
@@ -98,16 +97,16 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
     Parameters
     ----------
     qid : array-like of shape (m,) or None
-        One id per row, any order, any hashable dtype. None is one query that holds every row.
+        One id per row, in any order and of any hashable type. None means one query of all rows.
     n_rows : int
-        The number of rows that ``qid`` must have.
+        Number of rows that ``qid`` must have.
     name : str, default="qid"
-        The parameter that errors are about.
+        Name of the parameter in error messages.
 
     Raises
     ------
     InputError
-        If ``qid`` is not one-dimensional, has another length than ``n_rows``, or holds a missing id.
+        If ``qid`` is not one-dimensional, its length is not ``n_rows``, or an id is missing.
     """
     if qid is None:
         return QueryLayout(
@@ -120,7 +119,7 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
     if ids.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, one id per row; got shape {ids.shape}.", parameter=name)
     if len(ids) != n_rows:
-        problem = f"{name} has {len(ids)} entries for {n_rows} rows: it needs one id per row, not sizes of the groups."
+        problem = f"{name} has {len(ids)} entries for {n_rows} rows: it needs one id per row, not group sizes."
         hint = f" {FROM_SIZES}" if _may_be_sizes(ids, n_rows) else ""
         raise InputError(problem + hint, parameter=name)
     _check_no_missing(ids, name)
@@ -130,7 +129,7 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
 
 
 def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
-    """Whether each query holds two different labels, in any target."""
+    """Whether each query contains two different labels, in any target."""
     if layout.n_rows == 0:
         return np.zeros(layout.n_queries, dtype=bool)
     sorted_y = layout.gather(y if y.ndim == 2 else y[:, None])
@@ -139,14 +138,14 @@ def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool
 
 
 def group_to_qid(group: Any) -> NDArray[np.intp]:
-    """Convert query sizes, as LightGBM and XGBoost use them, to one query id per row.
+    """Convert query sizes, as used by LightGBM and XGBoost, to one query id per row.
 
     The first ``group[0]`` rows are query 0, the next ``group[1]`` rows are query 1, and so on.
 
     Parameters
     ----------
     group : array-like of shape (q,)
-        Rows of each query, in the order of the rows. A size of 0 is a query without rows; its number is not used.
+        Number of rows of each query, in row order. A size of 0 is a query without rows; its number is not used.
 
     Returns
     -------
@@ -155,7 +154,7 @@ def group_to_qid(group: Any) -> NDArray[np.intp]:
     Raises
     ------
     InputError
-        For sizes that are negative or not whole numbers, with the position as ``row``.
+        If a size is negative or not a whole number, with its position as ``row``.
 
     Notes
     -----
@@ -171,37 +170,37 @@ def group_to_qid(group: Any) -> NDArray[np.intp]:
     refuse_where(
         ~(np.isfinite(sizes) & (sizes >= 0.0) & (sizes == np.floor(sizes))),
         "group",
-        lambda k: f"group must hold whole numbers that are not negative; the size of query {k} is {sizes[k]:g}.",
+        lambda k: f"group must contain whole numbers that are not negative; the size of query {k} is {sizes[k]:g}.",
     )
     return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
 
 
 def query_weight_to_sample_weight(query_weight: Any, qid: Any) -> NDArray[np.float64]:
-    """Convert one weight per query, as XGBoost uses them, to one weight per row.
+    """Convert one weight per query, as used by XGBoost, to one weight per row.
 
     Parameters
     ----------
     query_weight : array-like of shape (q,)
-        Weights, not negative, of the queries in order of first appearance in ``qid``.
+        Nonnegative weights of the queries, in order of first appearance in ``qid``.
     qid : array-like of shape (m,)
-        One query id per row, any order.
+        One query id per row, in any order.
 
     Returns
     -------
     ndarray of shape (m,)
-        ``sample_weight`` of fits with ``balance="examples"``, which is the default: the loss of each query is
+        ``sample_weight`` for fits with ``balance="examples"``, which is the default: the loss of each query is
         multiplied by its weight.
 
     Raises
     ------
     InputError
-        If there are not as many weights as queries, and for weights that are negative or not finite, with the position
-        as ``row``.
+        If the number of weights is not that of the queries, or a weight is negative or not finite, with its position as
+        ``row``.
 
     Notes
     -----
-    With ``balance="pairs"`` a pair weighs the product of the weights of its rows, so that square roots of the weights
-    have this effect; with ``balance="queries"`` constant weights within a query have none. O(m + q).
+    With ``balance="pairs"``, the weight of a pair is the product of the weights of its rows, so square roots of the
+    weights have this effect. With ``balance="queries"``, constant weights within a query have no effect. O(m + q).
 
     Examples
     --------
@@ -237,8 +236,8 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
         ids = np.asarray(qid)
         if ids.dtype.kind in "iu":
             return ids
-    # Anything else keeps its own equality: numpy would make "1" of the 1 in [1, "1"], one float of two large integers,
-    # and a second dimension of tuples.
+    # Anything else keeps its own equality: numpy would convert the 1 in [1, "1"] to "1", two large integers to the same
+    # float, and tuples to a second dimension.
     ids = np.empty(len(qid), dtype=object)
     ids[:] = [tuple(v) if isinstance(v, list) else v for v in qid]
     return ids
@@ -257,7 +256,7 @@ def _check_no_missing(ids: NDArray[Any], name: str) -> None:
 
 
 def _group(ids: NDArray[Any]) -> QueryLayout:
-    """Group by runs first: real files keep a query's rows together, and then nothing is sorted but the run heads."""
+    """Group by runs first: real files keep the rows of a query together, and then only the run heads are sorted."""
     m = len(ids)
     heads = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.intp)
     run_codes, firsts = _codes_by_first_appearance(ids[heads])
@@ -269,14 +268,14 @@ def _group(ids: NDArray[Any]) -> QueryLayout:
 
 
 def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Number each value by first appearance; also where each first appeared."""
+    """Number of each value in order of first appearance, and positions of the first appearances."""
     if values.dtype.kind == "O":
         seen: dict[Any, int] = {}
         try:
             codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
         except TypeError as error:
             raise InputError(
-                f"qid must hold hashable ids, such as numbers or strings: {error}.", parameter="qid"
+                f"qid must contain hashable ids, such as numbers or strings: {error}.", parameter="qid"
             ) from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)

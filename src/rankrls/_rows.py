@@ -1,4 +1,4 @@
-"""Rows of matrices and sequences of items: selections, blocks, scales, and checks that they are finite."""
+"""Rows of matrices and sequences of items: selection, blocks, checks, and scales and offsets of columns."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _BLOCK_ROWS = 1024
 _PANEL = 128
 _STORED = 1 << 20
 _READ = 16.0
-"""Multiplications that BLAS makes in the time in which it reads a number from memory."""
+"""Number of multiplications that BLAS performs while it reads one number from memory."""
 _LARGE = 100.0
-"""An offset of so many spreads costs four of sixteen digits when it is squared."""
+"""Offset, in spreads, that costs four of sixteen digits when it is squared."""
 
 
 def refuse_container(values: Any, name: str) -> None:
-    """Refuse rows in a form that has to be converted first: a lazy frame of polars, or a list of dicts."""
+    """Refuse rows in a form that must be converted first: a lazy polars frame, or a list of dicts."""
     if type(values).__name__ == "LazyFrame":
-        problem = f"{name} is a lazy frame, which has not been computed. Pass its collect()."
+        problem = f"{name} is a lazy frame, which has not been computed. Pass the result of its collect()."
         raise InputError(problem, parameter=name)
     if isinstance(values, list | tuple) and values and isinstance(values[0], Mapping):
         problem = (
@@ -51,7 +51,7 @@ def row_slices(lo: int, hi: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
 
 
 def mirror(block: NDArray[np.float64]) -> None:
-    """Copy what is below the diagonal above it, by panels."""
+    """Copy the lower triangle to the upper one, panel by panel."""
     for panel in row_slices(0, len(block), _PANEL):
         block[: panel.start, panel] = block[panel, : panel.start].T
         corner = np.tril(block[panel, panel])
@@ -59,9 +59,9 @@ def mirror(block: NDArray[np.float64]) -> None:
 
 
 def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool = False, first_row: int = 0) -> None:
-    """Refuse NaN and infinity, and numbers too large or small for ``products``; name the first one's place.
+    """Refuse NaN and infinity, and with ``products`` values whose products overflow or vanish; name the first one.
 
-    ``first_row`` is the number of X's first row in what the user gave.
+    ``first_row`` is the number of X's first row in the user's data.
     """
     values = X.data if sparse.issparse(X) else X
     products = products and values.dtype == np.float64  # products of float32 are added up in float64
@@ -90,7 +90,7 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
     row += first_row
     where = f"row {row}, column {column}{'' if names is None else f' ({names[column]!r})'}"
     if np.isfinite(value):
-        problem = f"Input {what} holds values whose products overflow or vanish, such as {value:g}: {where}."
+        problem = f"Input {what} contains values whose products overflow or vanish, such as {value:g}: {where}."
         problem += " Scale the features."
     else:
         word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
@@ -100,7 +100,7 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
 
 
 def column_scales(X: Any) -> NDArray[np.float64]:
-    """Standard deviations of the columns of X; of sparse X the root mean squares of the stored entries. (n,)."""
+    """Standard deviations of the columns of X, (n,); for sparse X, root mean squares of the stored entries."""
     m, n = X.shape
     squares = np.zeros(n)
     counts = np.zeros(n)
@@ -117,17 +117,17 @@ def column_scales(X: Any) -> NDArray[np.float64]:
 
 
 def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
-    """Columns of a CSR matrix that are stored in every row and whose mean dwarfs their spread; and those means.
+    """Columns of a CSR matrix that are stored in every row and whose mean dwarfs their spread, and these means.
 
-    Sparse data are never centred: that would fill them. But a column that is stored in every row (a timestamp among
-    indicator features, say) can hold an offset that dwarfs its spread, and products would square it. Such columns, and
-    only they, are moved to around zero; there is nothing to fill in them.
+    Sparse data are never centred, because that would fill them. But a column that is stored in every row (a timestamp
+    among indicator features, say) can have an offset that dwarfs its spread, and products would square it. Only such
+    columns are shifted towards zero; they have nothing to fill.
     """
     m = X.shape[0]
     none = np.zeros(0, dtype=np.intp), np.zeros(0)
     if m < 2 or X.nnz < m:
         return none
-    # a few rows rule out nearly all columns, before every row is looked at
+    # a few rows rule out nearly all columns before all rows are examined
     some = X[np.unique(np.linspace(0, m - 1, 32).astype(np.intp))]
     number, counts = np.unique(some.indices, return_counts=True)
     full = number[counts >= some.shape[0]].astype(np.intp)
@@ -143,7 +143,7 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
 
 
 def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64]) -> Any:
-    """``X`` with ``shift`` subtracted from some columns, in float64; X itself where there are none."""
+    """``X`` with ``shift`` subtracted from the given columns, in float64; X itself if there are none."""
     if not len(columns):
         return X
     m = X.shape[0]

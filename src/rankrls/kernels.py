@@ -1,10 +1,10 @@
-"""Kernels by name, by function, or given as a matrix.
+"""Kernels given by name, as a function, or as a matrix.
 
 ================  ==========================================================
 ``linear``        ``x'z``
 ``rbf``           ``exp(-gamma ||x - z||^2)`` (Gaussian)
 ``laplacian``     ``exp(-gamma ||x - z||_1)``
-``polynomial``    ``(gamma x'z + coef0)^degree``; ``poly`` is the same
+``polynomial``    ``(gamma x'z + coef0)^degree``; also ``poly``
 ``sigmoid``       ``tanh(gamma x'z + coef0)``; not positive semidefinite
 ``precomputed``   X is the kernel matrix itself
 a callable        ``function(x, z, **kernel_params) -> float`` for two rows of X, or two objects of any kind
@@ -35,18 +35,18 @@ __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_paramet
 
 _TILE = 1024
 _CACHED = 1 << 17
-"""Entries of a tile that stays in the second-level cache while it is worked on."""
+"""Number of entries of a tile that stays in the second-level cache while it is processed."""
 
 
 _MOST = 1e150
-"""Values from here on have squares that overflow."""
+"""Value from which sums of squares may overflow."""
 
-_STANDARD = {"power": "pow"}  # the array API's other names
+_STANDARD = {"power": "pow"}  # names that differ in the array API
 OPERATIONS = {"multiply": "Mul", "add": "Add", "power": "Pow", "exp": "Exp", "tanh": "Tanh"}
-"""What a kernel's numbers may be put through: functions of numpy, and the operators of ONNX that are the same."""
+"""Operations of a kernel's formula: functions of numpy, and the equivalent operators of ONNX."""
 
 Step = tuple[str] | tuple[str, float]
-"""An operation, and the number that it takes if it takes one."""
+"""An operation, and its number if it has one."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +56,13 @@ class Formula:
     Attributes
     ----------
     names : tuple of str
-        The name and its other spellings.
+        Name and aliases.
     measure : {"product", "square", "manhattan"}
-        The number: the inner product, the squared distance, or the sum of absolute differences.
+        Number per pair: the inner product, the squared distance, or the sum of absolute differences.
     parameters : tuple of str
-        Which of ``gamma``, ``degree`` and ``coef0`` make a difference.
+        Parameters among ``gamma``, ``degree`` and ``coef0`` on which the kernel depends.
     steps : callable
-        ``steps(kernel)`` are the operations that turn these numbers into the kernel's values, one after another.
+        Function of a kernel that returns the operations that turn these numbers into kernel values, in order.
     """
 
     names: tuple[str, ...]
@@ -71,7 +71,7 @@ class Formula:
     steps: Callable[[Any], tuple[Step, ...]]
 
     def finish(self, block: Any, kernel: Any) -> None:
-        """Turn the numbers of some pairs into the kernel's values, in place."""
+        """Turn the numbers of a block of pairs into kernel values, in place."""
         steps = self.steps(kernel)
         xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -116,11 +116,11 @@ class Kernel:
     Parameters
     ----------
     name : str or callable
-        See the module's table.
+        Name from the module's table, or a function.
     gamma, degree, coef0 : float
-        As in the table; those that the kernel does not have are ignored.
+        Parameters of the table; a kernel ignores those that it does not have.
     params : mapping, optional
-        Keyword arguments of a callable.
+        Keyword arguments of a function.
 
     Examples
     --------
@@ -143,14 +143,14 @@ class Kernel:
 
     @property
     def formula(self) -> Formula | None:
-        """The kernel's row of the table; None for a function, and for a kernel that is known by its matrix."""
+        """Row of the kernel in the table; None for a function and for a precomputed kernel."""
         return FORMULAS.get(self.name) if isinstance(self.name, str) else None
 
     def __call__(self, X: Any, Z: Any | None = None) -> Array:
-        """Kernel matrix, (rows of X, rows of Z); with Z None, of X with itself, exactly symmetric.
+        """Kernel matrix, (rows of X, rows of Z); without Z, of X with itself, exactly symmetric.
 
-        X and Z are dense (float32 or float64), CSR, or for a callable any sequences. Computed tile by tile, so that
-        neither is copied or upcast whole. O(rows x rows x features), threaded.
+        X and Z are dense (float32 or float64), CSR, or any sequences for a function. The matrix is computed tile by
+        tile, so that neither is copied or upcast as a whole. O(rows x rows x features), on all threads.
         """
         formula = self.formula
         m = len(X) if isinstance(X, (list, tuple)) else X.shape[0]
@@ -189,7 +189,7 @@ class Kernel:
         return out
 
     def columns(self, Z: Any) -> KernelColumns:
-        """The kernel's columns for fixed items Z, to be evaluated for many blocks of rows."""
+        """Columns of the kernel for fixed items Z, which can be evaluated for many blocks of rows."""
         return KernelColumns(self, Z)
 
     def _called(self, X: Sequence[Any], Z: Sequence[Any] | None) -> Array:
@@ -220,16 +220,16 @@ class Kernel:
 
 
 class KernelColumns:
-    """``k(x, z)`` of fixed items z for rows x that come block by block.
+    """``k(x, z)`` for fixed items z and blocks of rows x.
 
-    What depends on the fixed items alone is computed once. A block is evaluated in tiles that stay in cache, in the
-    calling thread; several threads may call at once.
+    Terms that depend on the fixed items alone are computed once. A block is evaluated in the calling thread, in tiles
+    that stay in cache; several threads may call at once.
 
     Parameters
     ----------
     kernel : Kernel
     Z : dense (float32 or float64), CSR, or a sequence for a callable
-        The fixed items. For ``"precomputed"`` their numbers among the columns of the matrix.
+        Fixed items; for ``"precomputed"``, their column numbers in the matrix.
 
     Examples
     --------
@@ -245,7 +245,7 @@ class KernelColumns:
         self.Z = Z
         self.n_columns = Z.shape[0] if hasattr(Z, "shape") else len(Z)
         self._shift = self._centre = None
-        if kernel.formula is not None and kernel.formula.measure == "square":  # distances do not change by an offset
+        if kernel.formula is not None and kernel.formula.measure == "square":  # offsets do not change distances
             if sparse.issparse(Z):
                 self._shift = offset_columns(Z)
                 self.Z = shift_columns(Z, *self._shift)
@@ -255,7 +255,7 @@ class KernelColumns:
                 self._centre = np.asarray(Z.mean(axis=0, dtype=np.float64))
 
     def __call__(self, X: Any) -> Array:
-        """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel takes."""
+        """Kernel values, (rows of X, fixed items), for rows X of any form that the kernel accepts."""
         if callable(self.kernel.name):
             return self.kernel._called(X, self.Z)
         if self.kernel.formula is None:
@@ -271,7 +271,7 @@ class KernelColumns:
         return out
 
     def moved(self, X: Any) -> Any:
-        """Rows with the offsets taken off that were taken off the fixed items."""
+        """Rows X without the offsets that were removed from the fixed items."""
         if self._shift is None:
             return X
         return shift_columns(X if sparse.issparse(X) else sparse.csr_array(X), *self._shift)
@@ -281,13 +281,13 @@ class KernelColumns:
         return self.against(slice(0, self.n_columns))
 
     def against(self, columns: slice) -> tuple[Any, Any]:
-        """What rows are multiplied with for some of the fixed items, and squared norms that are missing in that."""
+        """Right factor of the products with the given fixed items, and their squared norms if the kernel needs them."""
         Z = self._tile(take_items(self.Z, columns))
         square = self.kernel.formula is not None and self.kernel.formula.measure == "square"
         return Z.T, _squared_norms(Z) if square else None
 
     def fill(self, X: Any, right: tuple[Any, Any], out: Array) -> None:
-        """Kernel values of rows X, moved, strip by strip."""
+        """Write the kernel values of rows X, as returned by :meth:`moved`, to ``out``, strip by strip."""
         formula, (factor, norms) = self.kernel.formula, right
         assert formula is not None
         xp = namespace(out)
@@ -313,12 +313,12 @@ class KernelColumns:
                 part *= -2.0
                 part += both
                 both *= eps * (8 + X.shape[1])
-                part[part <= both] = 0.0  # what rounding alone may have made: equal rows have equal kernels
+                part[part <= both] = 0.0  # may be rounding alone: equal rows have equal kernels
             formula.finish(part, self.kernel)
 
     def _tile(self, block: Any) -> Any:
         if sparse.issparse(block) and self._centre is not None:
-            # Against dense items, which are taken from their centre: so must these be, and they fit as dense as those.
+            # The fixed items are dense and centred, so these rows must be too; as a dense block they fit in memory.
             block = block.toarray()
         if on_device(block):
             block = as_floats(block)
@@ -327,7 +327,7 @@ class KernelColumns:
 
 
 def kernel_parameters(kernel: Any) -> tuple[str, ...]:
-    """Which of ``gamma``, ``degree`` and ``coef0`` make a difference to a kernel, given by its name or as a function.
+    """Parameters among ``gamma``, ``degree`` and ``coef0`` on which a kernel, a name or a function, depends.
 
     Examples
     --------
@@ -339,12 +339,12 @@ def kernel_parameters(kernel: Any) -> tuple[str, ...]:
 
 
 def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> None:
-    """A kernel's name and its parameters.
+    """Check the name and the parameters of a kernel.
 
     Raises
     ------
     InputError
-        For an unknown name, and for parameters that are not numbers or out of range.
+        If the name is unknown, or a parameter is not a number or out of range.
     """
     if not callable(kernel) and not (isinstance(kernel, str) and kernel in KERNELS):
         hint = " The Gaussian kernel is 'rbf'." if str(kernel) in ("gaussian", "gauss") else ""
@@ -363,14 +363,14 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
 
 
 def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
-    """The kernel with gamma's default filled in from the number of features; X may be a list of objects."""
+    """Kernel with the default of gamma computed from the number of features; X may be a list of objects."""
     if gamma is None:
         gamma = 1.0 / max(X.shape[1], 1) if len(getattr(X, "shape", ())) == 2 else 1.0
     return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
 
 
 def _short(block: Any) -> Any:
-    """A sparse tile with 32-bit indices, the only ones that scikit-learn's distances take."""
+    """Sparse tile with 32-bit indices, the only ones that scikit-learn's distances accept."""
     if sparse.issparse(block):
         block.indices = block.indices.astype(np.int32)
         block.indptr = block.indptr.astype(np.int32)
@@ -378,7 +378,7 @@ def _short(block: Any) -> Any:
 
 
 def _manhattan(block: Any, factor: Any) -> Any:
-    """Sums of absolute differences on a device, feature by feature: no third dimension is held."""
+    """Sums of absolute differences on a device, feature by feature, to avoid a three-dimensional array."""
     total = namespace(block).zeros((block.shape[0], factor.shape[1]), dtype=block.dtype, device=device_of(block))
     for k in range(block.shape[1]):
         total += abs(block[:, k][:, None] - factor[k, :][None, :])

@@ -83,7 +83,7 @@ BAD_DATA = [
     ({"y": np.zeros(M)}, Refusal("7 queries", "compare", parameter="y")),
     ({"y": np.zeros(M), "qid": None}, Refusal("different labels", parameter="y")),
     ({"qid": np.arange(M)}, Refusal("none of the", parameter="y", remedy="Check the labels")),
-    ({"qid": QID[:-1]}, Refusal(f"{M - 1} entries", "sizes of the groups", parameter="qid")),
+    ({"qid": QID[:-1]}, Refusal(f"{M - 1} entries", "group sizes", parameter="qid")),
     ({"qid": [5] * 4}, Refusal("4 entries", f"{M} rows", parameter="qid")),
     ({"qid": QID[:, None]}, Refusal("one-dimensional", parameter="qid")),
     ({"qid": 3}, Refusal("one-dimensional", parameter="qid")),
