@@ -1,4 +1,4 @@
-"""The commands of the guide's deployment section, run in real engines in the folder that its Python examples fill."""
+"""The commands of the guide to deployment, run in real engines in the folder that its Python examples fill."""
 
 import doctest
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-PAGE = Path("docs/guide/export.rst").resolve()
+PAGE = Path("docs/guide/deployment.rst").resolve()
 PORTS = {"solr": "http://localhost:8983", "opensearch": "http://localhost:9200"}
 ASKED = "red shoes"
 
@@ -19,7 +19,7 @@ ASKED = "red shoes"
 def prepare(folder):
     """Run the Python examples of the page in a folder; the names that they define."""
     with chdir(folder):
-        examples = doctest.DocTestParser().get_doctest(PAGE.read_text("utf-8"), {}, "export", str(PAGE), 0)
+        examples = doctest.DocTestParser().get_doctest(PAGE.read_text("utf-8"), {}, "deployment", str(PAGE), 0)
         runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
         assert runner.run(examples, clear_globs=False).failed == 0
     return examples.globs

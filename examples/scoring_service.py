@@ -1,0 +1,92 @@
+"""
+A scoring service
+=================
+
+Ranks candidates by HTTP, with the model file that ``MODEL`` names. Its features are made by a
+:class:`~rankrls.preprocessing.TableEncoder` in the model file, so requests hold raw columns. It needs fastapi and
+uvicorn[standard]::
+
+    MODEL=shop.rankrls RANKRLS_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 uvicorn scoring_service:app --workers 2
+
+    curl http://localhost:8000/rank -H "Content-Type: application/json" -d '{"items": [
+      {"brand": "H&M", "price": 9.5, "query": "red shoe"}, {"brand": "Acme", "price": 12, "query": "red shoe"}]}'
+
+:doc:`/guide/deployment` explains workers, threads, versions and rollback.
+"""
+
+# sphinx_gallery_thumbnail_path = '_static/comparison_page.png'
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import numpy as np
+from fastapi import FastAPI, HTTPException
+from pydantic import BaseModel, Field
+
+from rankrls import InputError, load
+from rankrls.persistence import read_info
+
+Cell = str | float | bool | None
+
+
+class Request(BaseModel):
+    """Candidates of one query, each with the columns of the training table; a missing value is null or left out."""
+
+    items: list[dict[str, Cell]] = Field(min_length=1, max_length=1000)
+
+
+class Answer(BaseModel):
+    """Positions of the candidates in the request, best first, with their scores and the version of the model."""
+
+    order: list[int]
+    scores: list[float]
+    model: str
+
+
+# %%
+# A worker loads the model once, before it takes requests. The first prediction compiles or loads loops, so it is made
+# here and not by a user.
+
+
+@asynccontextmanager
+async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+    path = Path(os.environ.get("MODEL", "model.rankrls")).resolve()  # the file behind a link
+    app.state.model = load(path)
+    app.state.version = path.stem
+    app.state.about = read_info(path)
+    app.state.columns = list(app.state.model[0].feature_names_in_)
+    score([dict.fromkeys(app.state.columns)])
+    yield
+
+
+app = FastAPI(lifespan=lifespan)
+
+
+def score(items: list[dict[str, Cell]]) -> np.ndarray:
+    """Scores of rows, whose columns may be missing."""
+    return app.state.model.predict({name: [item.get(name) for item in items] for name in app.state.columns})
+
+
+# %%
+# Plain functions run in threads, so a worker can answer several requests at once. What is wrong with a row is told to
+# the caller.
+
+
+@app.post("/rank")
+def rank(request: Request) -> Answer:
+    try:
+        scores = score(request.items)
+    except InputError as error:
+        raise HTTPException(status_code=422, detail=str(error)) from error
+    order = np.argsort(-scores, kind="stable")
+    return Answer(order=order.tolist(), scores=scores[order].tolist(), model=app.state.version)
+
+
+@app.get("/health")
+def health() -> dict[str, str]:
+    """Which model answers, for the load balancer and for a rollback."""
+    return {"model": app.state.version, "selection": app.state.about["selection"]["how"]}
