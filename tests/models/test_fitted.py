@@ -10,7 +10,7 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import rankrls
-from rankrls import InputError
+from rankrls import InputError, RankRLSCV
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from tests.models.oracles import ranking_data
 
@@ -105,3 +105,15 @@ def test_other_transformers():
     with pytest.raises(InputError):
         encoder.fit(table[["b"]])
     np.testing.assert_array_equal(encoder.transform(table), expected)
+
+
+def test_nothing_of_an_earlier_fit_is_left():
+    model = RankRLSCV((1.0, 10.0))
+    model.fit_pairs(X, np.arange(12), np.arange(12, 24))
+    of_preferences = {*vars(model)}
+    model.fit(X, Y, qid=QID)
+    of_labels = {*vars(model)}
+    assert of_labels == {*vars(RankRLSCV((1.0, 10.0)).fit(X, Y, qid=QID))}
+    assert "win_slope_" in of_preferences - of_labels
+    model.set_params(kernel="rbf").fit(X, Y, qid=QID)
+    assert not hasattr(model, "coef_")

@@ -235,3 +235,18 @@ def test_queries_without_a_pair_contribute_nothing(solver):
             tied = RankRLS(0.3, solver=solver, **graph)
             tied.fit(lonely, np.where(qid < 1000, y, 4.0), qid=np.minimum(qid, 1000))
             np.testing.assert_allclose(tied.coef_, without.coef_, atol=1e-10)
+
+
+def test_scores_that_differ_by_rounding_are_half_right():
+    """The kernel sees sums of features, and each query is an item and itself with its features in another order."""
+
+    def kernel(first, second):
+        return float(np.exp(-(((first[0] + first[1] + first[2]) - (second[0] + second[1] + second[2])) ** 2)))
+
+    items = np.random.default_rng(0).random((24, 3))
+    items = np.vstack([items, items[:, [2, 0, 1]]])
+    y = np.repeat([1.0, 0.0], 24)
+    model = RankRLS(kernel=kernel).fit(items, np.r_[items[:24].sum(axis=1), items[:24].sum(axis=1)])
+    first, second = model.predict(items).reshape(2, 24)
+    assert (first != second).any()
+    assert model.score(items, y, qid=np.tile(np.arange(24), 2)) == 0.5

@@ -17,6 +17,7 @@ from rankrls import (
     SparseRankRLSCV,
     survival_pairs,
 )
+from rankrls._curves import logistic_slope
 from rankrls.models.intake import preferred_items
 from rankrls.selection.folds import item_folds, with_new
 from tests.refusals import Refusal
@@ -292,3 +293,14 @@ def test_a_negative_strength_is_a_preference_for_the_other_item():
     model = RankRLSCV((0.1, 1.0), cv="leave_pair_out").fit_pairs(X, *ONE, strength=strength)
     same = RankRLSCV((0.1, 1.0), cv="leave_pair_out").fit_pairs(X, *swapped, strength=np.abs(strength))
     np.testing.assert_allclose(model.cv_results_["mean_score"], same.cv_results_["mean_score"], rtol=1e-12)
+
+
+def test_the_slope_of_win_probabilities_is_that_of_all_margins_of_refits():
+    winners, losers = WINNERS[:40], LOSERS[:40]
+    model = RankRLSCV((1.0,)).fit_pairs(X, winners, losers, new="votes")
+    margins = np.empty(40)
+    for e in range(40):
+        rest = np.arange(40) != e
+        scores = RankRLS(1.0).fit_pairs(X, winners[rest], losers[rest]).predict(X)
+        margins[e] = scores[winners[e]] - scores[losers[e]]
+    assert model.win_slope_ == pytest.approx(logistic_slope(margins, np.ones(40), np.ones(40)), rel=1e-6)
