@@ -125,7 +125,7 @@ def ordered_rightly(measure: Measure, margins: Array, strength: Array, weight: A
 
 
 class Evaluator(ABC, Generic[J]):
-    """Evaluation of held-out scores chunk by chunk, and of the results as a curve.
+    """Evaluates held-out scores chunk by chunk, and combines the results into a curve.
 
     Attributes
     ----------
@@ -212,7 +212,7 @@ class ItemFold:
 def of_item_folds(
     measure: Measure, table: PreferenceTable, identity: Index, folds: Sequence[ItemFold], margins: Sequence[Array]
 ) -> Curve:
-    """Curve of preferences between held-out items, each as often as a fold held out both of its items.
+    """Curve of preferences between held-out items, each counted as often as a fold held out both of its items.
 
     Its blocks are the items. Held-out items also train the models that evaluate others, which on noise doubles the
     variance of their mean: the standard error accounts for this, and is too large if there is much signal.

@@ -95,8 +95,8 @@ def preference_accuracy(
         \frac{\sum_e c_e H(\mathrm{sign}(s_e) (f_{i_e} - f_{j_e}))}{\sum_e c_e}, \qquad
         H(a) = 1, \tfrac12, 0 \text{ for } a > 0, a = 0, a < 0,
 
-    over the preferences e = (i, j) with nonzero strength s. This is one minus equation 2 of Airola, Pahikkala and
-    Salakoski (2010), divided by the number of pairs.
+    over the preferences e = (i, j) with nonzero strength s. This is one minus the loss in equation 2 of Airola,
+    Pahikkala and Salakoski (2010), averaged over the pairs.
 
     Parameters
     ----------

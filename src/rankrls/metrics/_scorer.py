@@ -139,7 +139,7 @@ def _transformed(step: Any, X: Any, qid: Any) -> Any:
 
 
 def _holds(estimator: Any, name: str) -> bool:
-    """Whether ``name`` is true for an estimator or any in it, such as a step of a pipeline or the best of a search."""
+    """Whether ``name`` is true for an estimator or any inside it, such as a pipeline's step or a search's best."""
     seen: set[int] = set()
     inside = [estimator]
     while inside:

@@ -62,7 +62,7 @@ class LabelledGraph(SortedRows):
     starts : ndarray of shape (q + 1,)
         First row of each query, and m.
     class_starts, query_classes : ndarray
-        First row of each class, and m; first class of each query, shape (q + 1,). With ties, classes are the queries.
+        First row of each class (of each query if ties are included), and m; first class of each query, (q + 1,).
     e1, e2 : ndarray
         Levels of the classes and of the queries.
     e3 : float

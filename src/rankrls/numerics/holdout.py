@@ -50,7 +50,7 @@ class Rounding(NamedTuple):
     """Scale of the rounding of held-out scores: ``sizes`` of the rows, ``norms`` (targets, alphas) of the functions.
 
     Sizes are ``||x_i||``, measured from the origin of the scores, and norms are ``||w||``. The rounding error of a
-    score is a small multiple of their product.
+    score is a small number of units of rounding of their product.
     """
 
     sizes: Array

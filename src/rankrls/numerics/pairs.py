@@ -86,8 +86,8 @@ def leave_pair_out(
     Returns
     -------
     score : ndarray of shape (alphas,)
-        Share of the pairs that are scored in the order of their labels, plus half the share of tied scores; a pair has
-        the product of its items' weights. NaN if there are no pairs.
+        Share of the pairs that are scored in the order of their labels, plus half the share of tied scores; the weight
+        of a pair is the product of its items' weights. NaN if there are no pairs.
     standard_error : ndarray of shape (alphas,)
         Standard error from the projection of the U-statistic onto its items (Hoeffding 1948).
 

@@ -1,4 +1,4 @@
-r"""Hold-out of items: preferences between them, predicted without every preference that involves one of them.
+r"""Hold-out of items: preferences between them, predicted without any preference that involves one of them.
 
 A fold of items is refitted, with one decomposition for all alphas. Pairs of items need no refit. With features Z of the
 items, L the Laplacian of the preferences and r the net strength that each item won, the model of all items is ``A v =
@@ -122,7 +122,7 @@ def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i:
     Raises
     ------
     InputError
-        If no preference is left to fit without a pair.
+        If, without a pair, no preference is left to fit.
 
     Notes
     -----

@@ -48,13 +48,13 @@ from rankrls.numerics.products import sparse_equations
 from rankrls.numerics.runs import dense_rows
 
 JACOBI = 300
-"""Largest number of features for which Jacobi rotations are always used (85 ms)."""
+"""Largest number of features for which Jacobi rotations are used even if no feature would be lost (85 ms)."""
 _JACOBI_IF_NEEDED = 1500
 _SPARSE = 0.1
 """Share of stored entries below which sparse rows are multiplied as sparse rows."""
 _SUBTRACTED = 1e-12
 _LOST = 1e3
-"""Units of rounding of the largest eigenvalue up to which an alpha is lost in rounding, times the size."""
+"""An alpha of at most this multiple of ``size`` units of rounding of the largest eigenvalue is lost in rounding."""
 
 
 @dataclass(frozen=True, eq=False)

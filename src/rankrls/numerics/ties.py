@@ -2,7 +2,7 @@
 
 Scores that are equal on paper differ in their last digits, and their differences depend on the order of the rows.
 Closeness within a tolerance is not transitive, so a measure that compared scores with a tolerance would not rank them
-in any order. Here tied scores get the same value once, and all code that counts ties compares with ``==``.
+in a consistent order. Here tied scores get the same value once, and all code that counts ties compares with ``==``.
 """
 
 from __future__ import annotations
