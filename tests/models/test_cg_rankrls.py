@@ -191,6 +191,17 @@ def test_what_is_held_out_by_default():
     assert CGRankRLS(random_state=0).fit(features, rare).selection_ == "24 of 120 rows held out"
 
 
+def test_a_generator_draws_what_is_held_out():
+    features, y = noisy(63)
+    winners = np.arange(119)
+    for seed in (0, 1):
+        rows, again = (CGRankRLS(random_state=np.random.default_rng(seed)).fit(features, y) for _ in range(2))
+        assert rows.selection_ == "24 of 120 rows held out"
+        np.testing.assert_array_equal(rows.validation_surface_, again.validation_surface_)
+        items = CGRankRLS(random_state=np.random.default_rng(seed)).fit_pairs(features, winners, winners + 1)
+        assert items.selection_ == "1 of 5 folds of 120 items: new items"
+
+
 @pytest.mark.parametrize("ties", ["include", "exclude"])
 def test_several_targets(ties):
     two = np.column_stack((Y, RNG.permutation(Y)))

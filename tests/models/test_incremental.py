@@ -103,7 +103,7 @@ REFUSALS = [
     (take(np.concatenate((NEW, SEEN[:1]))), Refusal("seen before", parameter="qid")),
     ({**take(NEW), "qid": None}, Refusal("qid was 'given'", parameter="qid")),
     ({**take(NEW), "X": X[NEW][:, :3]}, Refusal("3 features", kind=ValueError)),
-    ({**take(NEW), "X": X[NEW][1:]}, Refusal("13 items", "14 labels", parameter="y")),
+    ({**take(NEW), "X": X[NEW][1:]}, Refusal("13 rows", "y has 14", parameter="y")),
     ({**take(NEW), "X": np.full((len(NEW), 4), np.nan)}, Refusal("NaN", parameter="X", row=0, column=0)),
     ({**take(NEW), "y": np.full(len(NEW), np.inf)}, Refusal("infinity", parameter="y", row=0)),
     ({**take(NEW), "y": np.zeros((len(NEW), 2))}, Refusal("of 1 targets", "of 2 targets", parameter="y")),

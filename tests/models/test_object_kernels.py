@@ -104,7 +104,7 @@ def test_kernels_that_are_none(kernel, refusal):
     ("X", "y", "refusal"),
     [
         ([], [], Refusal("empty", parameter="X")),
-        (ITEMS, Y[:-1], Refusal("28 items", "labels", parameter="y")),
+        (ITEMS, Y[:-1], Refusal("28 rows", "label", parameter="y")),
         (ITEMS, None, Refusal("requires", parameter="y")),
         (ITEMS, [np.nan, *Y[1:]], Refusal("contains NaN", parameter="y", row=0)),
     ],

@@ -155,7 +155,7 @@ def permutation_test(
     if event is None and isinstance(model, RankRLSCV) and y.size == len(y):
         spec = model._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
-        plan = model._query_plan(spec, data)
+        plan = spec.plan(data)
     shared = plan is not None and _is_shared(model, plan)
     if not shared:
         job = f"A fit for each of {n_permutations} permutations"

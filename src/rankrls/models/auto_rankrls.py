@@ -55,7 +55,6 @@ from rankrls.models.spec import Accepts, Spec
 from rankrls.preprocessing import LogScaler
 from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Entries
-from rankrls.selection.planning import exact_plan
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
 
@@ -285,6 +284,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
             accepts=Accepts(missing_features="trees" in families),
             measure=resolve_measure(self.scoring),
             rule=self.rule,
+            cv=self.cv,
             verbose=int(self.verbose),
             scoring=self.scoring,
             families=families,
@@ -318,12 +318,9 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         spec = self._spec()
         if not set(spec.families).isdisjoint(_BOOSTED):
             lightgbm()  # or the error that names the extra
-        assert spec.measure is not None
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
-        by_folds = self.cv is None and "trees" in spec.families and data.n_queries >= LEAST_QUERIES
-        plan = exact_plan(FEW_FOLDS if by_folds else self.cv, spec.measure, data, [Setting()])
-        return self._set_fitted(spec.fit(data, plan))
+        return self._set_fitted(spec.fit(data, spec.plan(data)))
 
     def predict(self, X: ItemsLike) -> Array:
         """Score items by the chosen model; as :meth:`RankRLS.predict`."""
@@ -352,6 +349,10 @@ class AutoSpec(Spec):
     scales: tuple[str, ...]
     n_basis: int
     random_state: RandomState
+
+    def plan(self, data: Data) -> Plan:
+        by_folds = self.cv is None and "trees" in self.families and data.n_queries >= LEAST_QUERIES
+        return self.planner(data).exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert isinstance(data, LabelledItems)

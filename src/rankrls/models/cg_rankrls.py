@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from rankrls._comparisons import Data, DataInMemory, LabelledItems, PreferredItems, Settings
+from rankrls._comparisons import Data, DataInMemory, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls._rows import column_scales
@@ -33,9 +33,8 @@ from rankrls.models.ranker import Chooses
 from rankrls.models.spec import Accepts, Spec, check_square, graph_settings
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
-from rankrls.selection.basis import permuting
+from rankrls.selection.basis import random_numbers
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
-from rankrls.selection.planning import one_fold_plan, one_preference_fold
 from rankrls.selection.plans import NothingHeldOut, Plan
 from rankrls.selection.search import at_open_end
 
@@ -234,12 +233,14 @@ class CGRankRLS(Chooses):
             grid=self._grid(),
             measure=resolve_measure(self.scoring),
             rule=self.rule,
+            cv=self.cv,
             verbose=int(self.verbose),
             kernel=Kernel(self.kernel),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             selection=self.selection,
             cg=MultiShiftCG(float(self.tol), int(self.max_iter)),
             patience=int(self.patience),
+            random_state=self.random_state,
         )
 
     def _grid(self) -> Array | None:
@@ -253,21 +254,6 @@ class CGRankRLS(Chooses):
             raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
-    def _query_plan(self, spec: Spec, data: LabelledItems) -> Plan:
-        rng = permuting(self.random_state)
-        return self._nothing(spec) or one_fold_plan(self.cv, spec.required_measure, data, rng, spec.regression_weight)
-
-    def _preference_plan(self, spec: Spec, data: PreferredItems) -> Plan:
-        rng = permuting(self.random_state)
-        return self._nothing(spec) or one_preference_fold(self.cv, spec.required_measure, data, rng)
-
-    def _nothing(self, spec: Spec) -> Plan | None:
-        """A plan that holds nothing out, if there is nothing to choose."""
-        one = spec.grid is not None and len(spec.grid) == 1
-        if self.cv is not None or self.selection != "tikhonov" or not one:
-            return None
-        return NothingHeldOut(measure=spec.required_measure, description="nothing held out")
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CGSpec(Spec):
@@ -280,6 +266,7 @@ class CGSpec(Spec):
     selection : {"hybrid", "tikhonov", "early_stopping"}
     cg : MultiShiftCG
     patience : int
+    random_state : int, Generator, RandomState or None
     """
 
     kernel: Kernel
@@ -287,6 +274,13 @@ class CGSpec(Spec):
     selection: str
     cg: MultiShiftCG
     patience: int
+    random_state: RandomState
+
+    def plan(self, data: Data) -> Plan:
+        chooses = self.selection != "tikhonov" or self.grid is None or len(self.grid) > 1
+        if self.cv is None and not chooses:
+            return NothingHeldOut(measure=self.required_measure, description="nothing held out")
+        return self.planner(data).one(self.cv, random_numbers(self.random_state))
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert plan is not None

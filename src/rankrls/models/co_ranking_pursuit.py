@@ -40,9 +40,8 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranking_pursuit import DICTIONARIES
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, Spec, graph_settings
-from rankrls.selection.planning import few_folds
-from rankrls.selection.plans import Plan
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
+from rankrls.selection.planning import planner
 
 AGGREGATIONS = ("mean", "weighted", "best")
 _CHECKS: dict[str, Check] = {
@@ -75,8 +74,6 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
     of_features, disjoint, shared_basis, backfit : bool
         See :class:`rankrls.learners.copursuit.CoPursuit`.
     aggregation : {"mean", "weighted", "best"}
-    cv : object
-        Folds by which views are weighed.
     """
 
     graphs: Settings
@@ -90,7 +87,6 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
     shared_basis: bool
     backfit: bool
     aggregation: str
-    cv: FoldsLike = None
 
     def candidates(self, data: Data) -> Iterator[CoPursuitCandidate]:
         assert isinstance(data, KnownItems)
@@ -159,7 +155,7 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
 
     def _view_errors(self, known: KnownItems, candidate: CoPursuitCandidate, stages: int) -> Array:
         """The error of each view on held-out queries."""
-        plan = few_folds(self.cv, Measure("disagreement"), known, self.regression_weight)
+        plan = planner(Measure("disagreement"), known, self.regression_weight).few(self.cv)
         values = np.array([float(stages)])
         errors = []
         for alone in np.eye(len(candidate.pursuit.views)):
@@ -497,11 +493,8 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
         self.verbose = verbose
 
     def _spec(self) -> CoPursuitSpec:
-        spec = replace(_spec_of(self, self.max_basis), cv=self.cv)
-        return spec.choosing(None, self.scoring, self.rule, self.verbose)
-
-    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan:
-        return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
+        spec = _spec_of(self, self.max_basis)
+        return spec.choosing(None, self.scoring, self.rule, self.cv, self.verbose)
 
 
 def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPursuitSpec:

@@ -37,11 +37,10 @@ from rankrls.models.parameters import (
     options,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
-from rankrls.selection.basis import permuting
-from rankrls.selection.planning import exact_plan
+from rankrls.selection.basis import random_numbers
 from rankrls.selection.plans import Plan
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
@@ -78,10 +77,15 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         """The views of some features."""
         views = self.views
         if views is None:
-            rng = permuting(self.random_state)
+            rng = random_numbers(self.random_state)
             n = features.count or 0
             views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(self.n_views)]
         return view_plans(views, features, self.kernel, self.kernel_params)
+
+    def plan(self, data: Data) -> Plan:
+        settings = [setting for setting, _ in self.graphs]
+        # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
+        return self.planner(data).exact(self.cv, settings, constrained=True)
 
     def candidates(self, data: Data) -> Iterator[ConsensusCandidate]:
         assert isinstance(data, KnownItems)
@@ -264,6 +268,7 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
             grid=descending_grid(self.alphas, positive=True),
             measure=resolve_measure(self.scoring),
             rule=self.rule,
+            cv=self.cv,
             verbose=int(self.verbose),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             agreements=None if automatic else tuple(sorted(float(value) for value in options(self.mu, "mu"))),
@@ -273,11 +278,6 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
             kernel=kernels.values,
             kernel_params=self.kernel_params,
         )
-
-    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan:
-        settings = [setting for setting, _ in graph_settings(self.ties, self.balance, self.regression_weight)]
-        # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
-        return exact_plan(self.cv, spec.required_measure, known, settings, constrained=True)
 
     def predict(self, X: ItemsLike) -> Array:
         """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""

@@ -64,6 +64,20 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
     item_kernel: tuple[KernelLike, float | None, int, float]
     fit_intercept: bool
 
+    def plan(self, data: Data) -> Plan | None:
+        if self.measure is None:
+            return None
+        ranked = data.of_kind(RankedItems)
+        q = ranked.n_queries
+        varies = int((ranked.Y[:, :1] != ranked.Y).any(axis=1).sum())
+        if varies < 2:
+            problem = "Leave-query-out needs two queries with items of different utilities;"
+            raise InputError(f"{problem} {varies} of {q} sample{'' if q == 1 else 's'} has some.", parameter="y")
+        description = f"leave-query-out over {q} queries"
+        return UnitsPlan(
+            measure=self.measure, description=description, blocks=query_blocks(ranked.layout), extends=False
+        )
+
     def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
         ((kernel, _),) = self.kernels.resolved(data.X)
         check_square(data.X, kernel)
@@ -145,7 +159,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         """
         spec = self._spec()
         ranked = ranked_items(spec, X, y, items)
-        return self._set_fitted(spec.fit(ranked, self._plan(spec, ranked)))
+        return self._set_fitted(spec.fit(ranked, spec.plan(ranked)))
 
     def _spec(self) -> ConditionalSpec:
         """What the parameters ask for, which are checked."""
@@ -159,10 +173,6 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
             item_kernel=(self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0),
             fit_intercept=bool(self.fit_intercept),
         )
-
-    def _plan(self, spec: ConditionalSpec, ranked: RankedItems) -> Plan | None:
-        """How models are compared; None if there is nothing to choose."""
-        return None
 
     def predict(self, X: ItemsLike, *, items: Items | None = None) -> Array:
         """Score items for queries.
@@ -462,17 +472,4 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
         self.rule = rule
 
     def _spec(self) -> ConditionalSpec:
-        return super()._spec().choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule, 0)
-
-    def _plan(self, spec: ConditionalSpec, ranked: RankedItems) -> Plan:
-        q = ranked.n_queries
-        varies = int((ranked.Y[:, :1] != ranked.Y).any(axis=1).sum())
-        if varies < 2:
-            problem = "Leave-query-out needs two queries with items of different utilities;"
-            raise InputError(f"{problem} {varies} of {q} sample{'' if q == 1 else 's'} has some.", parameter="y")
-        return UnitsPlan(
-            measure=spec.required_measure,
-            description=f"leave-query-out over {q} queries",
-            blocks=query_blocks(ranked.layout),
-            extends=False,
-        )
+        return super()._spec().choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule)

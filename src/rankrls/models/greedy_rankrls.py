@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting, Settings
+from rankrls._comparisons import Data, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._typing import Array, FoldsLike, Index, Mask, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
@@ -27,10 +27,9 @@ from rankrls.models.parameters import (
     check_parameters,
     count,
     descending_grid,
-    options,
 )
 from rankrls.models.ranker import Chooses
-from rankrls.models.spec import Accepts, SearchSpec, Solved, Spec, graph_settings
+from rankrls.models.spec import Accepts, SearchSpec, Solved, graph_settings
 from rankrls.selection.plans import Plan
 
 _DECADES = 6
@@ -59,6 +58,11 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
         if self.measure is None or self.measure.name != "pair_squared_error":
             return self
         return replace(self, measure=Measure("disagreement"))
+
+    def plan(self, data: Data) -> Plan | None:
+        alphas = 2 if self.alphas is None else len(self.alphas)
+        chooses = self.n_features is None or alphas > 1 or len(self.graphs) > 1
+        return super().plan(data) if chooses or self.cv is not None else None
 
     def candidates(self, data: Data) -> Iterator[GreedyCandidate]:
         n = data.X.shape[1]
@@ -222,24 +226,13 @@ class GreedyRankRLS(SelectorMixin, Chooses):
             grid=None if n_features is None else np.array([n_features], dtype=np.float64),
             measure=resolve_measure(self.scoring),
             rule=self.rule,
+            cv=self.cv,
             verbose=int(self.verbose),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             alphas=descending_grid(self.alphas, positive=True),
             n_features=n_features,
             max_features=int(self.max_features),
         )
-
-    def _query_plan(self, spec: Spec, data: LabelledItems) -> Plan | None:
-        return super()._query_plan(spec, data) if self._holds_out() else None
-
-    def _preference_plan(self, spec: Spec, data: PreferredItems) -> Plan | None:
-        return super()._preference_plan(spec, data) if self._holds_out() else None
-
-    def _holds_out(self) -> bool:
-        """Whether there are folds, or there is something to choose."""
-        alphas = 2 if isinstance(self.alphas, str) else len(np.asarray(self.alphas))
-        several = max(len(options(self.ties)), len(options(self.balance)), alphas) > 1
-        return several or isinstance(self.n_features_to_select, str) or self.cv is not None
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

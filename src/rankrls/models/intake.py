@@ -22,7 +22,7 @@ from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._rows import check_finite_features, refuse_container
-from rankrls._typing import Array, ExactFoldsLike, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
+from rankrls._typing import Array, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike, corrected_clicks
 from rankrls.metrics._values import check_weights as check_row_weights
 from rankrls.models.spec import Accepts, Spec, XKind
@@ -176,12 +176,12 @@ class Validation:
         return self.X is not None or self.y is not None or self.qid is not None
 
 
-def validation_plan(spec: Spec, data: Data, validation: Validation, cv: ExactFoldsLike) -> Plan | None:
+def validation_plan(spec: Spec, data: Data, validation: Validation) -> Plan | None:
     """Validation data as a plan; None if none are given."""
     if not validation.given:
         return None
     measure = spec.required_measure
-    if cv is not None:
+    if spec.cv is not None:
         raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
     if validation.X is None or validation.y is None:
         raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")

@@ -19,7 +19,6 @@ from rankrls.models.intake import check_comparable, labelled_items
 from rankrls.models.parameters import Columns, View
 from rankrls.models.ranker import Ranker
 from rankrls.models.spec import Accepts, Spec
-from rankrls.selection.plans import Plan
 
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")
 
@@ -51,11 +50,7 @@ class PartlyLabelledRanker(Ranker):
         """
         spec = self._spec()
         known = partly_labelled(spec, X, y, qid, sample_weight)
-        return self._set_fitted(spec.fit(known, self._query_plan(spec, known)))
-
-    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan | None:
-        """How models are compared; None if there is nothing to choose."""
-        return None
+        return self._set_fitted(spec.fit(known, spec.plan(known)))
 
 
 def partly_labelled(

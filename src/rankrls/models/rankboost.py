@@ -28,6 +28,9 @@ class RankBoostSpec(SearchSpec[StagedScores]):
     balance: str
     n_estimators: int
 
+    def plan(self, data: Data) -> None:
+        return None
+
     def candidates(self, data: Data) -> Iterator[RankBoostCandidate]:
         yield RankBoostCandidate(balance=self.balance, rounds=self.n_estimators)
 
@@ -194,7 +197,7 @@ class RankBoost(Fits):
         """
         spec = self._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
-        return self._set_fitted(spec.fit(data, validation_plan(spec, data, Validation(X_val, y_val, qid_val), None)))
+        return self._set_fitted(spec.fit(data, validation_plan(spec, data, Validation(X_val, y_val, qid_val))))
 
     def predict(self, X: ItemsLike) -> Array:
         """Score items.

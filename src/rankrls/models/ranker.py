@@ -12,7 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import refuse_foreign_arguments
-from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
@@ -37,8 +36,7 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
 from rankrls.selection.folds import with_new
-from rankrls.selection.planning import few_folds, few_preference_folds
-from rankrls.selection.plans import Plan, ValidationPlan
+from rankrls.selection.plans import ValidationPlan
 from rankrls.streaming.fitting import Streamable
 
 
@@ -342,7 +340,7 @@ class Chooses(ChosenAttributes, Ranker):
         spec = self._spec()
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
-        plan = validation_plan(spec, data, Validation(X_val, y_val, qid_val), self.cv) or self._query_plan(spec, data)
+        plan = validation_plan(spec, data, Validation(X_val, y_val, qid_val)) or spec.plan(data)
         warn_of_one_ranking(spec, plan.items if isinstance(plan, ValidationPlan) else data)
         return self._set_fitted(spec.fit(data, plan))
 
@@ -393,13 +391,5 @@ class Chooses(ChosenAttributes, Ranker):
         spec = self._spec().for_preferences()
         data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
         data = with_new(data, new)
-        plan = validation_plan(spec, data, Validation(X_val, y_val), self.cv) or self._preference_plan(spec, data)
+        plan = validation_plan(spec, data, Validation(X_val, y_val)) or spec.plan(data)
         return self._set_fitted(spec.fit(data, plan))
-
-    def _query_plan(self, spec: Spec, data: LabelledItems) -> Plan | None:
-        """How models of labelled items are compared; None if there is nothing to choose."""
-        return few_folds(self.cv, spec.required_measure, data, spec.regression_weight)
-
-    def _preference_plan(self, spec: Spec, data: PreferredItems) -> Plan | None:
-        """How models of preferences are compared; None if there is nothing to choose."""
-        return few_preference_folds(self.cv, spec.required_measure, data)

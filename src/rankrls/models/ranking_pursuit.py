@@ -353,7 +353,7 @@ class RankingPursuitCV(Chooses, _PathRanker):
         self.verbose = verbose
 
     def _spec(self) -> PursuitSpec:
-        return _spec_of(self, self.max_basis).choosing(None, self.scoring, self.rule, self.verbose)
+        return _spec_of(self, self.max_basis).choosing(None, self.scoring, self.rule, self.cv, self.verbose)
 
 
 def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitSpec:

@@ -9,7 +9,7 @@ from scipy.special import expit
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
+from rankrls._comparisons import Data, Features
 from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._queries import in_words
@@ -35,7 +35,6 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.ranker import Chooses, Fits
 from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_settings, has_signs
-from rankrls.selection.planning import exact_plan, exact_preference_plan
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 from rankrls.streaming.executors import Executor
@@ -170,7 +169,7 @@ class ExactChooser(Chooses):
         for each query and alpha; ``held_out_scores_`` is None.
         """
         spec = self._spec()
-        check_streams(spec, chooses=True, cv=self.cv)
+        check_streams(spec)
         items = StreamedItems.of(data, executor)
         fitted = spec.fit(items, streamed_plan(spec.required_measure, validation, executor))
         description = f"leave-query-out over {in_words(items.n_queries)}"
@@ -208,15 +207,8 @@ class ExactChooser(Chooses):
             raise InputError(problem, parameter="X_b")
         return np.asarray(expit(self.win_slope_ * (a - b)))
 
-    def _query_plan(self, spec: LeastSquaresSpec, data: LabelledItems) -> Plan:  # type: ignore[override]
-        settings = [setting for setting, _ in spec.graphs]
-        return exact_plan(self.cv, spec.required_measure, data, settings, constrained=spec.signed)
 
-    def _preference_plan(self, spec: LeastSquaresSpec, data: PreferredItems) -> Plan:  # type: ignore[override]
-        return exact_preference_plan(self.cv, spec.required_measure, data, constrained=spec.signed)
-
-
-def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: ExactFoldsLike = None) -> None:
+def check_streams(spec: LeastSquaresSpec) -> None:
     """Refuse, before anything is read, parameters that need all rows at once."""
     names = spec.kernels.names
     unsuited = names != ("linear",) if spec.basis is None else "precomputed" in names
@@ -224,8 +216,8 @@ def check_streams(spec: LeastSquaresSpec, *, chooses: bool = False, cv: ExactFol
         "kernel": (unsuited, spec.kernels.values["kernel"]),
         "basis_indices": (spec.basis is not None and spec.basis.indices is not None, None),
         "solver": (spec.solver == "dual", spec.solver),
-        "positive": (chooses and spec.signed, spec.positive),
-        "cv": (cv is not None, cv),
+        "positive": (spec.measure is not None and spec.signed, spec.positive),
+        "cv": (spec.cv is not None, spec.cv),
     }
     for name, (refused, value) in needs_all.items():
         if refused:
@@ -484,7 +476,7 @@ class RankRLSCV(ExactChooser):
         self.positive = positive
 
     def _spec(self) -> LeastSquaresSpec:
-        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.verbose)
+        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv, self.verbose)
 
 
 def _spec_of(model: RankRLS | RankRLSCV) -> LeastSquaresSpec:

@@ -343,7 +343,7 @@ class RankSVMCV(Chooses):
     def _spec(self) -> RankSVMSpec:
         spec = _spec_of(self)
         Cs = descending_grid(self.Cs, "Cs", positive=True)
-        return spec.choosing(None if Cs is None else Cs[::-1], self.scoring, self.rule, self.verbose)
+        return spec.choosing(None if Cs is None else Cs[::-1], self.scoring, self.rule, self.cv, self.verbose)
 
 
 def _spec_of(model: RankSVM | RankSVMCV) -> RankSVMSpec:

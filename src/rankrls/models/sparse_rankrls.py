@@ -213,7 +213,7 @@ class SparseRankRLSCV(ExactChooser):
         self.random_state = random_state
 
     def _spec(self) -> LeastSquaresSpec:
-        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.verbose)
+        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv, self.verbose)
 
 
 def _spec_of(model: SparseRankRLS | SparseRankRLSCV) -> LeastSquaresSpec:

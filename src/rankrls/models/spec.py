@@ -15,13 +15,14 @@ from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Data, Features, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
-from rankrls._typing import Array, Matrix, Params, Values
+from rankrls._typing import Array, ExactFoldsLike, Matrix, Params, Values
 from rankrls.kernels import Kernel, check_kernel, kernel_parameters, resolve_kernel
 from rankrls.metrics import Measure, resolve_measure
 from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import Feature, KernelLike, Positive, Scoring, Several, combinations, options
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
+from rankrls.selection.planning import Planner, planner
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, search
 
@@ -216,6 +217,8 @@ class Spec(ABC):
     measure : Measure or None
         By which models are compared; None if nothing is chosen.
     rule : str
+    cv : None, int, "leave_pair_out", splitter or iterable
+        What is held out if there are no validation data.
     verbose : int
     """
 
@@ -227,6 +230,7 @@ class Spec(ABC):
     grid: Array | None = None
     measure: Measure | None = None
     rule: str = "best"
+    cv: ExactFoldsLike = None
     verbose: int = 0
 
     @property
@@ -238,6 +242,14 @@ class Spec(ABC):
     def for_preferences(self) -> Self:
         """The same for preferences in the place of labels."""
         return self
+
+    def planner(self, data: Data) -> Planner:
+        """Plans for some data."""
+        return planner(self.required_measure, data, self.regression_weight)
+
+    @abstractmethod
+    def plan(self, data: Data) -> Plan | None:
+        """How models are compared without validation data; None if there is nothing to choose."""
 
     @abstractmethod
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
@@ -252,9 +264,14 @@ class SearchSpec(Spec, Generic[S]):
         """The same with one value of the problem's parameter, of an estimator that chooses nothing."""
         return replace(self, grid=np.array([value], dtype=np.float64))
 
-    def choosing(self, grid: Array | None, scoring: Scoring, rule: str, verbose: int) -> Self:
+    def choosing(
+        self, grid: Array | None, scoring: Scoring, rule: str, cv: ExactFoldsLike = None, verbose: int = 0
+    ) -> Self:
         """The same for an estimator that chooses from a grid, as its parameters of these names say."""
-        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, verbose=int(verbose))
+        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv, verbose=int(verbose))
+
+    def plan(self, data: Data) -> Plan | None:
+        return None if self.measure is None else self.planner(data).few(self.cv)
 
     @abstractmethod
     def candidates(self, data: Data) -> Iterator[Candidate[S]]:
@@ -317,6 +334,11 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
     solver: str = "auto"
     positive: Positive = False
     basis: BasisSpec | None = None
+
+    def plan(self, data: Data) -> Plan | None:
+        if self.measure is None:
+            return None
+        return self.planner(data).exact(self.cv, [setting for setting, _ in self.graphs], constrained=self.signed)
 
     def candidates(self, data: Data) -> Iterator[LeastSquares]:
         signs = feature_signs(self.positive, data.features)

@@ -33,11 +33,9 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker
-from rankrls.models.spec import KernelGrid, LeastSquaresSpec, SearchSpec, Solved, Spec, graph_settings
+from rankrls.models.spec import KernelGrid, LeastSquaresSpec, SearchSpec, Solved, graph_settings
 from rankrls.selection.basis import BasisSpec
 from rankrls.selection.folds import query_blocks
-from rankrls.selection.planning import few_folds
-from rankrls.selection.plans import Plan
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 _CHECKS: dict[str, Check] = {
@@ -304,10 +302,9 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
 
     def _spec(self) -> TransductiveSpec:
         spec = _spec_of(self)
-        return spec.choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule, self.verbose)
-
-    def _query_plan(self, spec: Spec, known: KnownItems) -> Plan:
-        return few_folds(self.cv, spec.required_measure, known, spec.regression_weight)
+        return spec.choosing(
+            descending_grid(self.alphas, positive=True), self.scoring, self.rule, self.cv, self.verbose
+        )
 
 
 def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> TransductiveSpec:

@@ -75,9 +75,12 @@ def _given_numbers(spec: BasisSpec, data: Data) -> Index | None:
     return np.asarray((np.cumsum(kept) - 1)[numbers].astype(np.intp))
 
 
-def permuting(random_state: RandomState) -> np.random.Generator | np.random.RandomState:
-    """The source of random permutations of a random state; a Generator, which scikit-learn refuses, as it is."""
-    return random_state if isinstance(random_state, np.random.Generator) else check_random_state(random_state)
+def random_numbers(random_state: RandomState) -> np.random.RandomState:
+    """A source of random numbers, as scikit-learn makes it; of a Generator, which it refuses, with its bits."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    numbers: np.random.RandomState = check_random_state(random_state)
+    return numbers
 
 
 def generator(random_state: RandomState) -> np.random.Generator:

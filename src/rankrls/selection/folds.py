@@ -19,7 +19,7 @@ from rankrls._curves import ItemFold
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, label_varies, query_layout
-from rankrls._typing import Array, FoldsLike, Index, Matrix, Splitter
+from rankrls._typing import Array, ExactFoldsLike, Index, Matrix, Splitter
 
 FEW_FOLDS = 5
 """The default number of folds that need refits; iterative solvers hold out one fold of so many."""
@@ -90,16 +90,16 @@ def check_folds_leave_something(
             )
 
 
-def numbered_folds(k: Any, n: int, what: str) -> Iterator[Index]:
+def numbered_folds(k: int, n: int, what: str) -> Iterator[Index]:
     """Folds of ``range(n)``, drawn the same way each time."""
     from sklearn.model_selection import KFold
 
     if not 2 <= k <= n:
         raise InputError(f"cv must be from 2 to {n}, the number of {what}; got {k}.", parameter="cv")
-    return (test for _, test in KFold(int(k), shuffle=True, random_state=0).split(np.empty(n)))
+    return (test for _, test in KFold(k, shuffle=True, random_state=0).split(np.empty(n)))
 
 
-def given_folds(cv: FoldsLike, data: LabelledItems) -> tuple[list[tuple[Index, Index]], str]:
+def given_folds(cv: ExactFoldsLike, data: LabelledItems) -> tuple[list[tuple[Index, Index]], str]:
     """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
     if isinstance(cv, Splitter) and not isinstance(cv, str):
@@ -141,7 +141,7 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Index, Index]:
     return train.astype(np.intp), test.astype(np.intp)
 
 
-def _labels_and_groups(cv: FoldsLike, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
+def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
     """What a splitter is given besides the number of rows; rows of weight zero get a label and a query of others."""
     layout = data.layout
     rows = slice(None) if data.kept is None else data.kept
@@ -224,13 +224,26 @@ def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
     return int(compared.sum()), first, second
 
 
+def number_of_folds(cv: ExactFoldsLike) -> int | None:
+    """``cv`` of preferences: no other folds than drawn ones."""
+    if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
+        return None if cv is None else int(cv)
+    problem = f"For preferences cv is None or a number of folds; got {cv!r}."
+    raise InputError(f"{problem} Use groups for other folds.", parameter="cv")
+
+
 def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tuple[list[ItemFold], str]:
     """Folds of items for each seed, until enough preferences are evaluated; and a description.
 
     Items are dealt out within strata of their share of wins, which mixes times and events.
     """
     n, first, second = _compared_items(data)
-    k = _number_of_folds(k, n)
+    if n < 4:
+        problem = f"Holding out items needs preferences between at least four; there are {n}."
+        raise InputError(f"{problem} To hold out votes between known items, set new='votes'.", parameter="new")
+    k = min(FEW_FOLDS, n // 2) if k is None else k
+    if not 2 <= k <= n // 2:
+        raise InputError(f"For new items cv is a number of folds from 2 to {n // 2}; got {k}.", parameter="cv")
     table = data.preferences
     count = max(1, min(_STRATA, n // (2 * k)))
     strata = np.empty(n, dtype=np.intp)
@@ -264,18 +277,6 @@ def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tup
     return folds, f"{times}{k} folds of {n} items: new items"
 
 
-def _number_of_folds(k: Any, n: int) -> int:
-    """``cv`` as a number of folds of items, of at least two items each; 5 by default, or fewer."""
-    if n < 4:
-        problem = f"Holding out items needs preferences between at least four; there are {n}."
-        raise InputError(f"{problem} To hold out votes between known items, set new='votes'.", parameter="new")
-    if k is None:
-        return min(FEW_FOLDS, n // 2)
-    if not isinstance(k, Integral) or isinstance(k, bool) or not 2 <= int(k) <= n // 2:
-        raise InputError(f"For new items cv is a number of folds from 2 to {n // 2}; got {k!r}.", parameter="cv")
-    return int(k)
-
-
 def _shares_of_wins(table: PreferenceTable, first: Index, second: Index, n: int) -> Array:
     """The weight of each item's wins less that of its losses, as a share of all its preferences."""
     won = table.weight * np.sign(table.strength)
@@ -293,7 +294,7 @@ def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
     return both
 
 
-def preference_blocks(data: PreferredItems, cv: FoldsLike = None) -> tuple[list[Index], str]:
+def preference_blocks(data: PreferredItems, k: int | None = None) -> tuple[list[Index], str]:
     """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
     what = named(data)
     blocks = data.preferences.blocks()
@@ -301,16 +302,13 @@ def preference_blocks(data: PreferredItems, cv: FoldsLike = None) -> tuple[list[
     description = f"leave-one-out over {len(blocks)} {what}"
     if n < 2:
         raise InputError(f"Leaving out {what} needs at least two; there is {n}.")
-    if cv is not None:
-        if not isinstance(cv, Integral) or isinstance(cv, bool):
-            problem = f"For preferences cv is None or a number of folds; got {cv!r}."
-            raise InputError(f"{problem} Use groups for other folds.", parameter="cv")
-        blocks = [np.concatenate([blocks[b] for b in test]) for test in numbered_folds(cv, n, what)]
-        description = f"{cv} folds of {n} {what}"
+    if k is not None:
+        blocks = [np.concatenate([blocks[b] for b in test]) for test in numbered_folds(k, n, what)]
+        description = f"{k} folds of {n} {what}"
     description += f": {what_is_new(data)}"
     ordering = (block for block in blocks if data.preferences.strength[block].any())
     if len(list(islice(ordering, 2))) < 2:
-        unit, parameter = ("group", "strength") if cv is None else ("fold", "cv")
+        unit, parameter = ("group", "strength") if k is None else ("fold", "cv")
         raise InputError(
             f"Only one {unit} of preferences has a strength other than 0: holding it out leaves no preference to fit.",
             parameter=parameter,

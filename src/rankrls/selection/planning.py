@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
-from typing import Any
 
 import numpy as np
 
 from rankrls._arrays import host_only
-from rankrls._comparisons import LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting
 from rankrls._curves import judged_queries
 from rankrls._errors import InputError
 from rankrls._queries import label_varies
+from rankrls._typing import ExactFoldsLike
 from rankrls.metrics import Measure
 from rankrls.numerics.concordance import ordered_pairs
 from rankrls.selection.folds import (
@@ -25,6 +27,7 @@ from rankrls.selection.folds import (
     given_folds,
     item_folds,
     named,
+    number_of_folds,
     numbered_folds,
     preference_blocks,
     query_blocks,
@@ -50,38 +53,183 @@ MAX_PAIR_HOLDOUT = 5000
 """With ``cv=None`` all pairs of one ranking are held out, up to this number of items."""
 
 
-def exact_plan(
-    cv: Any, measure: Measure, data: LabelledItems, settings: Sequence[Setting], *, constrained: bool = False
-) -> Plan:
-    """The plan for ``cv``, for problems that can hold out without refitting.
+def planner(measure: Measure, data: Data, regression_weight: float = 0.0) -> Planner:
+    """Plans for labelled items, or for preferences."""
+    if isinstance(data, PreferredItems):
+        return PreferencePlanner(measure, data)
+    return QueryPlanner(measure, data.of_kind(LabelledItems), regression_weight)
 
-    None is leave-query-out. For a single ranking it is leave-pair-out, or folds of rows where that needs refits.
+
+class Planner(ABC):
+    """Makes the plan that ``cv`` asks for. What None asks for depends on the solver."""
+
+    @abstractmethod
+    def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
+        """For problems that can hold out without refitting: None holds out each query, pair or new unit."""
+
+    @abstractmethod
+    def few(self, cv: ExactFoldsLike) -> Plan:
+        """None is a few folds."""
+
+    @abstractmethod
+    def one(self, cv: ExactFoldsLike, rng: np.random.RandomState) -> Plan:
+        """None holds out a fifth."""
+
+
+@dataclass(frozen=True, eq=False)
+class QueryPlanner(Planner):
+    """Holds out queries, or rows of one ranking.
+
+    Attributes
+    ----------
+    measure : Measure
+    data : LabelledItems
+    regression_weight : float
+        If it is positive, folds may leave labels that order nothing.
     """
-    q = data.n_queries
-    m = data.n_rows
-    if _is_leave_pair_out(cv):
-        host_only(data.X, "Leave-pair-out")
-        _check_concordance(measure)
-        check_query_pairs(data, settings, constrained=constrained, parameter="cv")
-        pairs = f"{m} items" if q == 1 else f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
-        return QueryPairsPlan(measure=measure, description=f"leave-pair-out over {pairs}")
-    beta = settings[0].regression_weight
-    if cv is not None:
-        return folds_plan(cv, measure, data, beta)
-    if q > 1:
-        comparable = int(label_varies(data.Y, data.layout).sum())
-        check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
-        return UnitsPlan(
-            measure=measure, description=f"leave-query-out over {q} queries", blocks=query_blocks(data.layout)
-        )
-    refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
-    if is_concordance(measure) and not refused:
-        host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
-        return QueryPairsPlan(measure=measure, description=f"leave-pair-out over {m} items")
-    return few_folds(None, measure, data, beta)
+
+    measure: Measure
+    data: LabelledItems
+    regression_weight: float
+
+    def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
+        """None is leave-query-out; for a single ranking leave-pair-out, or folds of rows where that needs refits."""
+        data = self.data
+        q = data.n_queries
+        m = data.n_rows
+        if _is_leave_pair_out(cv):
+            host_only(data.X, "Leave-pair-out")
+            _check_concordance(self.measure)
+            check_query_pairs(data, settings, constrained=constrained, parameter="cv")
+            pairs = f"{m} items" if q == 1 else f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
+            return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
+        if cv is not None:
+            return self._folds(cv)
+        if q > 1:
+            comparable = int(label_varies(data.Y, data.layout).sum())
+            check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
+            description = f"leave-query-out over {q} queries"
+            return UnitsPlan(measure=self.measure, description=description, blocks=query_blocks(data.layout))
+        refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
+        if is_concordance(self.measure) and not refused:
+            host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
+            return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {m} items")
+        return self.few(None)
+
+    def few(self, cv: ExactFoldsLike) -> Plan:
+        count = self.data.n_queries if self.data.n_queries > 1 else self.data.n_rows
+        return self._folds(min(FEW_FOLDS, count) if cv is None else cv)
+
+    def one(self, cv: ExactFoldsLike, rng: np.random.RandomState) -> Plan:
+        if cv is not None:
+            return self._folds(cv)
+        data = self.data
+        if data.n_queries == 1:
+            test = fifth_of_one_ranking(data, rng)
+            train = np.setdiff1d(np.arange(data.n_rows), test)
+            check_folds_leave_something(data, [test], self.regression_weight, remedy=INSTEAD, parameter="cv")
+            description = f"{len(test)} of {data.n_rows} rows held out"
+            return RowFoldsPlan(measure=self.measure, description=description, folds=[(train, test)], mutual=False)
+        by_id = data.layout.by_id
+        judged = judged_queries(self.measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
+        usable = by_id[judged[by_id]]
+        check_two_vary(len(usable), data.n_queries, INSTEAD)
+        held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
+        block = np.flatnonzero(np.isin(data.layout.codes, held))
+        return UnitsPlan.of_blocks(self.measure, data, [block], f"{len(held)} of {data.n_queries} queries held out")
+
+    def _folds(self, cv: ExactFoldsLike) -> Plan:
+        """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
+        data = self.data
+        all_rows = np.arange(data.n_rows)
+        several = data.n_queries > 1
+        if isinstance(cv, Integral) and not isinstance(cv, bool):
+            codes = data.layout.codes if several else all_rows
+            by_id = data.layout.by_id if several else all_rows
+            what = "queries" if several else "rows"
+            tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(int(cv), len(by_id), what)]
+            splits = [(np.delete(all_rows, test), test) for test in tests]
+            whole = several
+            description = f"{cv} folds of {len(by_id)} {what}"
+        else:
+            splits, name = given_folds(cv, data)
+            whole = several and whole_queries(splits, data.layout)
+            description = f"{len(splits)} folds of {'whole queries' if whole else 'rows'} ({name})"
+        held = [test if whole else np.delete(all_rows, train) for train, test in splits]
+        remedy = "Give other folds (cv), or validation data (X_val)."
+        check_folds_leave_something(data, held, self.regression_weight, remedy=remedy, parameter="cv")
+        if whole:
+            return UnitsPlan.of_blocks(self.measure, data, held, description)
+        return RowFoldsPlan(measure=self.measure, description=description, folds=splits, mutual=len(splits) > 1)
 
 
-def _is_leave_pair_out(cv: Any) -> bool:
+@dataclass(frozen=True, eq=False)
+class PreferencePlanner(Planner):
+    """Holds out what will be new: items, connected components of them, votes, or groups of votes.
+
+    Attributes
+    ----------
+    measure : Measure
+    data : PreferredItems
+    """
+
+    measure: Measure
+    data: PreferredItems
+
+    def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
+        if not _is_leave_pair_out(cv):
+            return self._folds(number_of_folds(cv), REPETITIONS)
+        host_only(self.data.X, "Leave-pair-out")
+        _check_concordance(self.measure)
+        check_preferred_pairs(self.data, constrained=constrained, parameter="cv")
+        pairs = f"{np.count_nonzero(self.data.preferences.strength)} comparable pairs: new items"
+        return PreferredPairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
+
+    def few(self, cv: ExactFoldsLike) -> Plan:
+        k = number_of_folds(cv)
+        if k is None and self.data.new != "items":
+            k = min(FEW_FOLDS, self.data.preferences.n_groups)
+        return self._folds(k, 1)
+
+    def one(self, cv: ExactFoldsLike, rng: np.random.RandomState) -> Plan:
+        if cv is not None:
+            return self.few(cv)
+        self._check_measure()
+        data = self.data
+        if data.new == "items":
+            folds, description = item_folds(data, None, [rng.randint(2**31)])
+            description = f"1 of {description}"
+            return ItemFoldsPlan(measure=self.measure, description=description, folds=folds[:1], mutual=False)
+        total = len(preference_blocks(data)[0])
+        table = data.preferences
+        codes = np.arange(total) if table.groups is None else table.groups
+        usable = np.flatnonzero(np.bincount(codes, table.strength != 0.0))
+        held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
+        block = np.flatnonzero(np.isin(codes, held))
+        description = f"{len(held)} of {total} {named(data)} held out: {what_is_new(data)}"
+        return UnitsPlan.of_blocks(self.measure, data, [block], description)
+
+    def _folds(self, k: int | None, repetitions: int) -> Plan:
+        """Folds of items; or each preference, group or component in its turn, or folds of them."""
+        self._check_measure()
+        if self.data.new == "items":
+            folds, description = item_folds(self.data, k, range(repetitions))
+            return ItemFoldsPlan(measure=self.measure, description=description, folds=folds, mutual=len(folds) > 1)
+        blocks, description = preference_blocks(self.data, k)
+        if k is None:
+            return UnitsPlan(measure=self.measure, description=description, blocks=blocks)
+        return UnitsPlan.of_blocks(self.measure, self.data, blocks, description)
+
+    def _check_measure(self) -> None:
+        if str(self.measure) not in ("disagreement", "pair_accuracy"):
+            raise InputError(
+                f"Preferences are evaluated by 'disagreement' or 'pair_accuracy'; got scoring={str(self.measure)!r}, "
+                "which needs labels.",
+                parameter="scoring",
+            )
+
+
+def _is_leave_pair_out(cv: ExactFoldsLike) -> bool:
     return isinstance(cv, str) and cv == "leave_pair_out"
 
 
@@ -89,111 +237,5 @@ def _check_concordance(measure: Measure) -> None:
     if not is_concordance(measure):
         raise InputError(
             "cv=leave_pair_out needs a measure of pairs: scoring=disagreement or scoring=pair_accuracy.",
-            parameter="scoring",
-        )
-
-
-def few_folds(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
-    """The plan for ``cv``; None is a few folds of queries, or of the rows of one ranking."""
-    units = data.n_queries if data.n_queries > 1 else data.n_rows
-    return folds_plan(min(FEW_FOLDS, units) if cv is None else cv, measure, data, regression_weight)
-
-
-def one_fold_plan(cv: Any, measure: Measure, data: LabelledItems, rng: Any, regression_weight: float = 0.0) -> Plan:
-    """The plan for ``cv``; None holds out a fifth of the queries, or of the rows of one ranking."""
-    if cv is not None:
-        return few_folds(cv, measure, data, regression_weight)
-    if data.n_queries == 1:
-        test = fifth_of_one_ranking(data, rng)
-        train = np.setdiff1d(np.arange(data.n_rows), test)
-        check_folds_leave_something(data, [test], regression_weight, remedy=INSTEAD, parameter="cv")
-        description = f"{len(test)} of {data.n_rows} rows held out"
-        return RowFoldsPlan(measure=measure, description=description, folds=[(train, test)], mutual=False)
-    by_id = data.layout.by_id
-    judged = judged_queries(measure, data.Y[:, 0], data.layout) & label_varies(data.Y, data.layout)
-    usable = by_id[judged[by_id]]
-    check_two_vary(len(usable), data.n_queries, INSTEAD)
-    held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
-    block = np.flatnonzero(np.isin(data.layout.codes, held))
-    return UnitsPlan.of_blocks(measure, data, [block], f"{len(held)} of {data.n_queries} queries held out")
-
-
-def folds_plan(cv: Any, measure: Measure, data: LabelledItems, regression_weight: float = 0.0) -> Plan:
-    """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
-    all_rows = np.arange(data.n_rows)
-    several = data.n_queries > 1
-    if isinstance(cv, Integral) and not isinstance(cv, bool):
-        codes = data.layout.codes if several else all_rows
-        by_id = data.layout.by_id if several else all_rows
-        what = "queries" if several else "rows"
-        tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(cv, len(by_id), what)]
-        splits = [(np.delete(all_rows, test), test) for test in tests]
-        whole = several
-        description = f"{cv} folds of {len(by_id)} {what}"
-    else:
-        splits, name = given_folds(cv, data)
-        whole = several and whole_queries(splits, data.layout)
-        description = f"{len(splits)} folds of {'whole queries' if whole else 'rows'} ({name})"
-    held = [test if whole else np.delete(all_rows, train) for train, test in splits]
-    remedy = "Give other folds (cv), or validation data (X_val)."
-    check_folds_leave_something(data, held, regression_weight, remedy=remedy, parameter="cv")
-    if whole:
-        return UnitsPlan.of_blocks(measure, data, held, description)
-    return RowFoldsPlan(measure=measure, description=description, folds=splits, mutual=len(splits) > 1)
-
-
-def exact_preference_plan(cv: Any, measure: Measure, data: PreferredItems, *, constrained: bool = False) -> Plan:
-    """The plan for ``cv`` and what will be new, for problems that can hold out without refitting."""
-    if not _is_leave_pair_out(cv):
-        return preference_plan(cv, measure, data)
-    host_only(data.X, "Leave-pair-out")
-    _check_concordance(measure)
-    check_preferred_pairs(data, constrained=constrained, parameter="cv")
-    pairs = f"{np.count_nonzero(data.preferences.strength)} comparable pairs: new items"
-    return PreferredPairsPlan(measure=measure, description=f"leave-pair-out over {pairs}")
-
-
-def few_preference_folds(cv: Any, measure: Measure, data: PreferredItems) -> Plan:
-    """The plan for ``cv``; None is a few folds of what will be new."""
-    if cv is None and data.new != "items":
-        cv = min(FEW_FOLDS, data.preferences.n_groups)
-    return preference_plan(cv, measure, data, repetitions=1)
-
-
-def one_preference_fold(cv: Any, measure: Measure, data: PreferredItems, rng: Any) -> Plan:
-    """The plan for ``cv``; None holds out a fifth of what will be new."""
-    if cv is not None:
-        return few_preference_folds(cv, measure, data)
-    _check_measure(measure)
-    if data.new == "items":
-        folds, description = item_folds(data, None, [rng.randint(2**31)])
-        return ItemFoldsPlan(measure=measure, description=f"1 of {description}", folds=folds[:1], mutual=False)
-    total = len(preference_blocks(data)[0])
-    table = data.preferences
-    codes = np.arange(total) if table.groups is None else table.groups
-    usable = np.flatnonzero(np.bincount(codes, table.strength != 0.0))
-    held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
-    block = np.flatnonzero(np.isin(codes, held))
-    description = f"{len(held)} of {total} {named(data)} held out: {what_is_new(data)}"
-    return UnitsPlan.of_blocks(measure, data, [block], description)
-
-
-def preference_plan(cv: Any, measure: Measure, data: PreferredItems, repetitions: int = REPETITIONS) -> Plan:
-    """Leave out each preference, group or component in turn, or folds of them; or folds of items."""
-    _check_measure(measure)
-    if data.new == "items":
-        folds, description = item_folds(data, cv, range(repetitions))
-        return ItemFoldsPlan(measure=measure, description=description, folds=folds, mutual=len(folds) > 1)
-    blocks, description = preference_blocks(data, cv)
-    if cv is None:
-        return UnitsPlan(measure=measure, description=description, blocks=blocks)
-    return UnitsPlan.of_blocks(measure, data, blocks, description)
-
-
-def _check_measure(measure: Measure) -> None:
-    if str(measure) not in ("disagreement", "pair_accuracy"):
-        raise InputError(
-            f"Preferences are evaluated by 'disagreement' or 'pair_accuracy'; got scoring={str(measure)!r}, "
-            "which needs labels.",
             parameter="scoring",
         )
