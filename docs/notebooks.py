@@ -108,7 +108,9 @@ def commands(lines: list[str]) -> Iterator[Cell]:
     for part in re.split(r"(?m)^\$ ", "\n".join(lines))[1:]:
         command = re.match(r"(?:.*\\\n)*.*", part)
         assert command
-        yield code(f"%%bash\n{command[0]}", part[command.end() :].strip("\n"))
+        output = part[command.end() :].strip("\n")
+        magic = "%%bash --no-raise-error" if "error:" in output else "%%bash"
+        yield code(f"{magic}\n{command[0]}", output)
 
 
 def directive(name: str, argument: str, body: list[str]) -> Iterator[Cell]:
