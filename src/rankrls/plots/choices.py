@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankrls._errors import InputError, require_extra
 from rankrls._typing import Array
@@ -32,6 +32,17 @@ class Display:
         plt = require_extra("Drawing", "plots", "matplotlib.pyplot")
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
+
+    def _open_rows(self, ax: Any, names: list[str]) -> NDArray[np.intp]:
+        """As :meth:`_open`, with a named row for each item, the first at the top; returns their heights."""
+        self._open(ax)
+        n = len(names)
+        if ax is None:
+            self.figure_.set_figheight(max(2.4, 1.0 + 0.22 * n))
+        places = np.arange(n)
+        self.ax_.set_yticks(places, names)
+        self.ax_.set_ylim(n - 0.4, -0.6)
+        return places
 
 
 class AlphaSelectionDisplay(Display):

@@ -76,17 +76,11 @@ class LeaderboardDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        self._open(ax)
-        n = len(self.items)
-        if ax is None:
-            self.figure_.set_figheight(max(2.4, 1.0 + 0.24 * n))
-        places = np.arange(n)
+        places = self._open_rows(ax, self.items)
         # rounding may put an end of an interval of length zero on the wrong side
         sides = np.maximum([self.rating - self.low, self.high - self.rating], 0.0)
         look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0]} | bar_kw
         self.bars_ = self.ax_.errorbar(self.rating, places, xerr=sides, **look)
-        self.ax_.set_yticks(places, self.items)
-        self.ax_.set_ylim(n - 0.4, -0.6)
         ranks = self.ax_.secondary_yaxis("right")
         ranks.set_yticks(places, [f"{best} to {worst}" for best, worst in self._ranks])
         ranks.set_ylabel("ranks")

@@ -145,15 +145,11 @@ class CoefficientsDisplay(Display):
         ImportError
             If matplotlib is not installed.
         """
-        self._open(ax)
-        n = len(self.weights)
-        if ax is None:
-            self.figure_.set_figheight(max(2.4, 1.0 + 0.22 * n))
+        places = self._open_rows(ax, self.names)
+        n = len(places)
         colours = [COLOURS[int(weight < 0.0)] for weight in self.weights]
-        self.bars_ = self.ax_.barh(np.arange(n), self.weights, **{"color": colours, **bar_kw})
-        self.ax_.set_yticks(np.arange(n), self.names)
+        self.bars_ = self.ax_.barh(places, self.weights, **{"color": colours, **bar_kw})
         self.ax_.tick_params(axis="y", length=0)
-        self.ax_.set_ylim(n - 0.4, -0.6)
         self.ax_.axvline(0.0, color="black", linewidth=0.8)
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
         some = f" ({n} of {self.n_features} features)" if n < self.n_features else ""

@@ -161,19 +161,18 @@ def _days(cell: Any, spec: Json) -> float:
 def _category(spec: Json) -> Encoder:
     known = spec["known"]
     rare = spec["rare"]
-    places = {word: place for place, word in enumerate(known)} | {word: len(known) for word in rare}
-    words = [word for word in places if word is not None]
-    values = {_spelled_value(word): places[word] for word in words}
-    if None in values or len(values) < len(words):  # some are no numbers, or two have one value
-        values = {}
+    words = [word for word in (*known, *rare) if word is not None]
+    values = {_spelled_value(word) for word in words}
+    by_value = None not in values and len(values) == len(words)  # all are numbers, and no two have one value
+
+    def key(word: str | None) -> str | float | None:
+        value = _spelled_value(word) if word is not None and by_value else None
+        return word if value is None else value
+
+    places = {key(word): place for place, word in enumerate(known)} | {key(word): len(known) for word in rare}
 
     def encode(cell: Any, query: Any) -> list[float]:
-        word = None if cell is None else _spelled(cell)
-        place = places.get(word)
-        if place is None and word is not None:
-            value = _spelled_value(word)
-            place = None if value is None else values.get(value)
-        place = len(known) if place is None else place
+        place = places.get(key(None if cell is None else _spelled(cell)), len(known))
         return [float(place == k) for k in range(len(known) + bool(rare))]
 
     return encode
