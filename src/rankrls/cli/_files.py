@@ -70,19 +70,12 @@ def joined(tables: Sequence[Rows], path: Path) -> Rows:
     """Chunks of one data set as one table without features."""
     if len(tables) == 1:
         return tables[0]
-
-    def column(values: Sequence[NDArray[Any] | None]) -> NDArray[Any] | None:
-        known = [part for part in values if part is not None]
-        return np.concatenate(known) if known else None
-
-    return Rows(
-        X=np.empty((sum(table.n_rows for table in tables), 0)),
-        y=column([table.y for table in tables]),
-        qid=column([table.qid for table in tables]),
-        ids=column([table.ids for table in tables]),
-        path=str(path),
-        schema=replace(tables[0].schema, features=()),
-    )
+    columns: dict[str, Any] = {}
+    for name in ("y", "qid", "ids"):
+        known = [vars(table)[name] for table in tables if vars(table)[name] is not None]
+        columns[name] = np.concatenate(known) if known else None
+    nothing = np.empty((sum(table.n_rows for table in tables), 0))
+    return Rows(nothing, path=str(path), schema=replace(tables[0].schema, features=()), **columns)
 
 
 def load_model(path: Path, report: Report) -> StoredModel:

@@ -122,13 +122,10 @@ def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]
 
 def _called(columns: Sequence[str], names: Sequence[str]) -> str | None:
     """The column that has the first of some names, or else has it as one of its words."""
-    for name in names:
-        if found := next((column for column in columns if column.lower() == name), None):
-            return found
-    for name in names:
-        if found := next((column for column in columns if name in re.split("[^a-z0-9]+", column.lower())), None):
-            return found
-    return None
+    words = {column: re.split("[^a-z0-9]+", column.lower()) for column in columns}
+    whole = [column for name in names for column in columns if column.lower() == name]
+    part = [column for name in names for column in columns if name in words[column]]
+    return next(iter([*whole, *part]), None)
 
 
 def _only_grades(columns: dict[str, list[float]]) -> str | None:

@@ -32,11 +32,17 @@ def convert(options: Options, report: Report) -> Result:
             raise InputError("shards need a column of query ids (qid), not --group.", parameter="group")
         if options.conflicts is not None:
             raise InputError("--conflicts needs all rows in memory: convert to a file first.", parameter="conflicts")
-        how: Any = {"rows_per_file": options.rows_per_file, "force": options.force}
         with report.working("writing", options.out):
-            found = write_shards(options.data, options.out, feature_names=names, **how, **options.roles)
-        rows, queries, features, files = (found[name] for name in ("rows", "queries", "features", "files"))
-        report.note(f"{rows} rows of {queries} queries with {features} features are in {files} files in {options.out}.")
+            found = write_shards(
+                options.data,
+                options.out,
+                feature_names=names,
+                rows_per_file=options.rows_per_file,
+                force=options.force,
+                **options.roles,
+            )
+        size = "{rows} rows of {queries} queries with {features} features are in {files} files".format(**found)
+        report.note(f"{size} in {options.out}.")
         return Result()
     to_letor = format_of(options.out) not in TABLES
     if to_letor and names is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rankrls import export as engines, inspection
+from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
@@ -74,16 +75,13 @@ def export(options: Options, report: Report) -> Result:
 
 
 def _offset(options: Options, stored: StoredModel, report: Report) -> float | None:
-    """A number, or what makes the scores of a file's items positive."""
+    """A number, or the offset that makes the scores of a file's items positive."""
     if options.offset is None:
         return None
     if options.offset.exists():
         table = read(options.offset, options.reading(), report, stored)
         return engines.positive_offset(stored.model, table.X, options.target)
-    try:
-        value = float(str(options.offset))
-    except ValueError:
-        value = math.nan
+    value = cell_number(str(options.offset))
     if not math.isfinite(value):
         problem = f"--offset must be a finite number or a file of items; {str(options.offset)!r} is neither."
         raise InputError(problem, parameter="offset")
