@@ -82,7 +82,7 @@ class Table(Reader):
         self.group_sizes = self._data.group_sizes
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
         if twice is not None:
-            problem = f"two columns are called {twice!r}; names must differ."
+            problem = f"two columns are called {twice!r}. Give each its own name, in text on the first line."
             if not twice:
                 problem = "two columns are without a name. The first line must name every column."
             raise self.refuse(problem, column=twice)
