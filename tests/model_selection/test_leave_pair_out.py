@@ -198,6 +198,26 @@ def test_a_choice_by_pairs(scoring, qid):
     np.testing.assert_allclose(model.best_score_, found["mean_score"][model.best_index_])
 
 
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_several_targets_are_chosen_for_by_the_mean_over_their_pairs(kernel):
+    rng = np.random.default_rng(5)
+    targets = np.column_stack((Y, rng.integers(0, 2, len(Y)), np.ones(len(Y)), X[:, 0] + rng.normal(size=len(Y))))
+    found = RankRLSCV(alphas=ALPHAS, scoring="pair_accuracy", kernel=kernel, gamma=0.3).fit(X, targets)
+    assert found.selection_ == f"leave-pair-out over {len(Y)} items"
+    for k, alpha in enumerate(ALPHAS[::-1]):
+        scores, influence = [], np.zeros(len(Y))
+        for y in targets.T[[0, 1, 3]]:  # nothing is compared in the other one
+            i, j = np.nonzero(y[:, None] > y)
+            pairs = np.column_stack((i, j))
+            one = leave_pair_out(RankRLS(alpha, kernel=kernel, gamma=0.3), X, y, pairs=pairs)
+            right = (one.differences > 0) + 0.5 * (one.differences == 0)
+            scores.append(right.mean())
+            for ends in pairs.T:
+                np.add.at(influence, ends, (right - right.mean()) / len(right) / 3)
+        row = [found.cv_results_[name][k] for name in ("mean_score", "standard_error")]
+        np.testing.assert_allclose(row, [np.mean(scores), np.linalg.norm(influence)], rtol=1e-8)
+
+
 @pytest.mark.parametrize(
     ("options", "arguments", "refusal"),
     [

@@ -1,7 +1,7 @@
 """An estimator in, held-out rankings out."""
 
 from rankrls.model_selection.nested import NestedEstimate, nested_estimate
-from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out
+from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out, leave_rows_out
 from rankrls.model_selection.permutation import PermutationTest, permutation_test
 from rankrls.model_selection.query_holdout import leave_preference_out, leave_query_out
 
@@ -12,6 +12,7 @@ __all__ = [
     "leave_pair_out",
     "leave_preference_out",
     "leave_query_out",
+    "leave_rows_out",
     "nested_estimate",
     "permutation_test",
 ]

@@ -10,15 +10,24 @@ from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError, warn_user
+from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, Index
 from rankrls.model_selection.query_holdout import checked_spec, labelled_data
 from rankrls.models.fitted import lost_feature_warning
-from rankrls.models.intake import preferred_items
+from rankrls.models.intake import labelled_items, preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
-from rankrls.selection.leave_pair_out import check_query_pairs, preference_concordance, query_concordance
+from rankrls.numerics.graph import LabelledGraph
+from rankrls.numerics.pairs import held_out_labels
+from rankrls.selection.folds import check_folds_leave_something
+from rankrls.selection.leave_pair_out import (
+    check_query_pairs,
+    preference_concordance,
+    query_concordance,
+    why_pairs_cannot_be_held_out,
+)
 from rankrls.survival import survival_pairs
 
 
@@ -182,6 +191,89 @@ def leave_pair_out(
         margins = None if margins is None else margins[:, 0]
     alpha, score, error, low, high = columns
     return PairHoldout(alpha, score, error, (low, high), margins, found.n_pairs, float(confidence))
+
+
+def leave_rows_out(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    groups: Any = None,
+    alphas: Any = None,
+    sample_weight: Any = None,
+) -> Array:
+    r"""Predict the label of every row of one ranking by a model that is fitted without the row, or without its group.
+
+    Equal to refitting without each row or group, for every alpha, from one factorization. A label is predicted by the
+    score, plus the mean of the labels less the scores of the rows that were fitted.
+
+    Parameters
+    ----------
+    estimator : RankRLS or SparseRankRLS
+        Only its parameters are used; it need not be fitted and is not changed. It needs ``ties="include"``.
+    X, y, sample_weight : as in :meth:`RankRLS.fit`
+        All rows are one ranking; y may have several targets.
+    groups : array-like of shape (m,), optional
+        Rows that are held out together, such as folds or visits of one patient. By default each row is held out alone.
+    alphas : sequence of float, optional
+        Positive regularization values; the estimator's own alpha by default.
+
+    Returns
+    -------
+    ndarray of shape (m,), (m, alphas), (m, targets) or (m, alphas, targets)
+        In the order of the rows; the axis of alphas is there if ``alphas`` is given, that of targets if y has two
+        dimensions. NaN for rows of weight zero.
+
+    Raises
+    ------
+    InputError
+        If the rows of the estimator's graph cannot be held out without refitting, with the reason; for a single group;
+        if the labels without a group are all equal.
+
+    Notes
+    -----
+    **Do not compute an AUC or a C-index from these numbers together**: rows of different groups are scored by different
+    models, and on noise such an AUC is below one half. Compare rows of one group, plot predictions against labels, or
+    use :func:`leave_pair_out`, which compares two rows by one model.
+
+    O(m n^2 + n^3) or, in the dual, O(m^3), and O(u^2 k + u^3) for each group of u rows and each alpha, with k
+    eigenvectors. The basis of SparseRankRLS is chosen once, from all rows, and can contain held-out items.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankrls import RankRLS
+    >>> from rankrls.model_selection import leave_rows_out
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 3))
+    >>> y = X @ [1.0, 2.0, 0.0] + rng.normal(size=40)
+    >>> predicted = leave_rows_out(RankRLS(), X, y)
+    >>> round(float(np.corrcoef(y, predicted)[0, 1]), 2)
+    0.9
+    """
+    spec, grid = checked_spec(estimator, alphas, "leave_rows_out")
+    data = labelled_items(spec, X, y, None, sample_weight)
+    reason = why_pairs_cannot_be_held_out(data, [setting for setting, _ in spec.graphs], constrained=spec.signed)
+    if reason is not None:
+        raise InputError(f"Rows cannot be held out without refitting: {reason}.", parameter="estimator")
+    layout = query_layout(np.arange(data.n_given) if groups is None else groups, data.n_given, name="groups")
+    layout = query_layout(layout.codes if data.kept is None else layout.codes[data.kept], data.n_rows)
+    folds = np.split(layout.order, layout.starts[1:-1])
+    if len(folds) < 2:
+        raise InputError("There is a single group: holding it out leaves no data to fit.", parameter="groups")
+    most_common = [np.unique(labels, return_counts=True)[1].max() for labels in data.Y.T]
+    large = [fold for fold in folds if len(fold) >= data.n_rows - max(most_common)]  # others leave two labels
+    remedy = "Hold out fewer rows together."
+    check_folds_leave_something(data, large, spec.regression_weight, remedy=remedy, parameter="groups")
+    candidate = next(spec.candidates(data))
+    (solver,) = candidate.problem(data).solvers
+    graph = solver.graph
+    assert isinstance(graph, LabelledGraph)
+    found = held_out_labels(solver.smoother, graph, solver.features, grid, folds, candidate.setting.balance)
+    scores = data.given_rows(found)
+    if data.one_target:
+        scores = scores[:, :, 0]
+    return scores[:, 0] if alphas is None else scores
 
 
 def _comparable_items(

@@ -401,8 +401,8 @@ class RankRLSCV(ExactChooser):
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray
-        One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs of
-        one target or folds of items were held out also the ends of a 95 % interval, ``low`` and ``high``.
+        One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs or
+        folds of items were held out also the ends of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
         Whether the chosen alpha is the smallest or largest of a grid of three or more, and better than the next one. If
         so, use a wider grid.

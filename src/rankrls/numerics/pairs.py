@@ -15,6 +15,7 @@ there. For plain regression (``regression_weight=1``), which has no intercept, u
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -52,12 +53,12 @@ def unsupported_reason(graph: LabelledGraph, *, balance: str, weighted: bool) ->
     return None
 
 
-def pair_alphas(graph: LabelledGraph, alphas: Array, balance: str) -> Array:
-    """Alphas that, with ``rho S`` of the graph of m items, are equivalent to the given ones with that of m - 2."""
+def pair_alphas(graph: LabelledGraph, alphas: Array, balance: str, held_out: int = 2) -> Array:
+    """Alphas that are equivalent, with ``rho S`` of all m items, to the given ones with that of those not held out."""
     if _is_regression(graph):
         return alphas
-    m = graph.n_rows
-    scale = {"examples": 1.0, "pairs": m - 2.0, "queries": 2.0 / max(m - 3.0, 1.0)}[balance]
+    left = graph.n_rows - float(held_out)
+    scale = {"examples": 1.0, "pairs": left, "queries": 2.0 / max(left - 1.0, 1.0)}[balance]
     return np.asarray(alphas * (float(graph.e1[0]) / scale))
 
 
@@ -87,7 +88,7 @@ def leave_pair_out(
     -------
     score : ndarray of shape (alphas,)
         Share of the pairs that are scored in the order of their labels, plus half the share of tied scores; the weight
-        of a pair is the product of its items' weights. NaN if there are no pairs.
+        of a pair is the product of its items' weights. Mean over the targets that have pairs; NaN if none has any.
     standard_error : ndarray of shape (alphas,)
         Standard error from the projection of the U-statistic onto its items (Hoeffding 1948).
 
@@ -96,16 +97,16 @@ def leave_pair_out(
     O(m^2 k) per alpha with k eigenvectors, and memory for m k numbers and blocks of 128 x m.
     """
     plan = _Plan.of(smoother, graph, X)
-    w = graph.weights
     seen = plan.comparable_weight()
-    total = float(seen.sum())
+    judged = seen.any(axis=0)
 
     def judge(alpha: float) -> tuple[float, float]:
-        good = w * plan.won(alpha)
-        if not total > 0.0:
+        if not judged.any():
             return np.nan, np.nan
-        score = float(good.sum() / total)
-        return score, float(2.0 * np.linalg.norm(good - score * seen) / total)
+        won = plan.won(alpha)[:, judged]
+        share = won.sum(axis=0) / seen[:, judged].sum(axis=0)
+        influence = (won - share * seen[:, judged]) / seen[:, judged].sum(axis=0)
+        return float(share.mean()), 2.0 * float(np.linalg.norm(influence.mean(axis=1)))
 
     found = np.array(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())))
     return found[:, 0], found[:, 1]
@@ -118,20 +119,12 @@ def concordance_of_targets(
 
     Targets share all but a few operations per pair.
     """
-    w = graph.weights
-    starts = graph.starts
     plan = _Plan.of(smoother, graph, X)
-    total = np.zeros(graph.y.shape[1])
-    _weigh_targets(starts, plan.y, w, total)
+    total = plan.comparable_weight().sum(axis=0)
 
     def judge(alpha: float) -> Array:
-        left, W, diagonal, rest = plan.solved(alpha)
-        won = np.zeros(len(total))
-        for begin, end in zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-            for a in range(begin, end, _ROWS):
-                block = left[a : min(a + _ROWS, end)] @ W[begin:end].T
-                _count_targets(block, a, begin, plan.y, diagonal, rest, plan.scale, w, plan.tie, won)
-        return 0.5 + 0.5 * np.divide(won, total, out=np.full_like(won, np.nan), where=total > 0.0)
+        found: Array = np.divide(plan.won(alpha).sum(axis=0), total, out=np.full_like(total, np.nan), where=total > 0.0)
+        return found
 
     return np.stack(list(map_chunks(judge, pair_alphas(graph, alphas, balance).tolist())), axis=1)
 
@@ -157,6 +150,33 @@ def held_out_margins(
         return out
 
     return np.stack(list(map_chunks(margins, pair_alphas(graph, alphas, balance).tolist())), axis=1)
+
+
+def held_out_labels(
+    smoother: Smoother, graph: LabelledGraph, X: Matrix, alphas: Array, folds: Sequence[Index], balance: str
+) -> Array:
+    """Labels of the items of one ranking as predicted by the model without their fold, (items, alphas, targets).
+
+    A label is the score, plus the mean of the other items' labels less their scores. Folds hold rows of X; each row is
+    in one of them. O(m k) per alpha, and O(u^2 k + u^3) for each fold of u items.
+    """
+    plan = _Plan.of(smoother, graph, X)
+    place = np.empty(graph.n_rows, dtype=np.intp)
+    place[graph.rows] = np.arange(graph.n_rows)
+    sizes = np.array([len(fold) for fold in folds])
+    out = np.empty((graph.n_rows, len(alphas), graph.y.shape[1]))
+    for u in np.unique(sizes).tolist():
+        rows = np.stack([fold for fold in folds if len(fold) == u])
+        here = place[rows]
+        for k, alpha in enumerate(pair_alphas(graph, alphas, balance, u).tolist()):
+            left, W, diagonal, rest = plan.solved(alpha)
+            for a in range(0, len(rows), max(1, _ROWS // u)):
+                some = here[a : a + max(1, _ROWS // u)]
+                system = left[some] @ W[some].transpose(0, 2, 1)
+                system[:, np.arange(u), np.arange(u)] = diagonal[some]
+                errors = np.linalg.solve(system, rest[some])
+                out[graph.rows[some], k] = graph.y[some] - errors * plan.scale[some][:, :, None]
+    return out
 
 
 @dataclass(frozen=True)
@@ -218,30 +238,38 @@ class _Plan:
         return left, np.column_stack((W, self.u)), diagonal, rest
 
     def comparable_weight(self) -> Array:
-        """Weight of each item's pairs with items of its query that have different labels."""
+        """Weight of each item's pairs with items of its query that have different labels, (m, targets)."""
         w = self.graph.weights
         starts = self.graph.starts
         lengths = self.graph.lengths
+        if self.y.shape[1] > 1:
+            seen = np.zeros_like(self.y)
+            _weigh_targets(starts, self.y, w, seen)
+            return seen
         first = np.repeat(starts[:-1], lengths) + self.first_equal
         _, number, count = np.unique(first, return_inverse=True, return_counts=True)
         others = np.repeat(group_sums(w, starts), lengths) - np.bincount(number, w)[number]
-        return np.where(count[number] == np.repeat(lengths, lengths), 0.0, w * others)
+        return np.where(count[number] == np.repeat(lengths, lengths), 0.0, w * others)[:, None]
 
     def won(self, alpha: float) -> Array:
-        """Weight of correctly ordered pairs of each item, without the item's own."""
+        """Weight of each item's pairs that are ordered correctly, and half that of tied ones, (m, targets)."""
         left, W, diagonal, rest = self.solved(alpha)
-        sums = np.zeros(len(self.y))
         w = self.graph.weights
+        sums = np.zeros_like(self.y)
+        several = sums.shape[1] > 1
         known = self.y[:, 0], diagonal, rest[:, 0], self.scale, w, self.tie
         for begin, end in zip(self.graph.starts[:-1].tolist(), self.graph.starts[1:].tolist(), strict=True):
             for a in range(begin, end, _ROWS):
                 b = min(a + _ROWS, end)
-                most = begin + int(self.first_equal[b - 1])
+                most = b if several else begin + int(self.first_equal[b - 1])
                 if most > begin:
                     block = left[a:b] @ W[begin:most].T
-                    _count(block, a, begin, self.first_equal, *known, sums[begin:most])
-                    sums[a:b] += block @ w[begin:most]
-        return sums
+                    if several:
+                        _count_targets(block, a, begin, self.y, diagonal, rest, self.scale, w, self.tie, sums)
+                    else:
+                        _count(block, a, begin, self.first_equal, *known, sums[begin:most, 0])
+                        sums[a:b, 0] += block @ w[begin:most]
+        return sums if several else w[:, None] * sums
 
 
 def _without_means(V: Array, u: Array, starts: Index) -> Array:
@@ -296,20 +324,22 @@ def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums): 
 
 
 @compiled
-def _weigh_targets(starts, y, w, total):  # type: ignore[no-untyped-def]
-    """Weight of the pairs of different labels inside queries, added to the total of each target."""
+def _weigh_targets(starts, y, w, seen):  # type: ignore[no-untyped-def]
+    """Weight of each item's pairs of different labels inside queries, added for each target."""
     for q in range(len(starts) - 1):
         for i in range(starts[q], starts[q + 1]):
             for j in range(starts[q], i):
-                for p in range(len(total)):
-                    total[p] += w[i] * w[j] * (y[i, p] != y[j, p])
+                for p in range(seen.shape[1]):
+                    both = w[i] * w[j] * (y[i, p] != y[j, p])
+                    seen[i, p] += both
+                    seen[j, p] += both
 
 
 @compiled
 def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won):  # type: ignore[no-untyped-def]
     """Compare each row of a block with all rows of its query before it, for every target (columns of y and rest).
 
-    The weight of correctly ordered pairs minus that of wrongly ordered pairs is added to ``won``.
+    The weight of correctly ordered pairs, and half that of tied ones, is added to both items of a pair.
     """
     for r in range(block.shape[0]):
         i = first + r
@@ -317,11 +347,13 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
         si = scale[i]
         yi = y[i]
         ri = rest[i]
+        of_own = won[i]
         for j in range(begin, i):
             other = diagonal[j]
             sj = scale[j]
             yj = y[j]
             rj = rest[j]
+            of_other = won[j]
             cross = block[r, j - begin]
             det = own * other - cross * cross
             sign = -1.0 if det < 0.0 else 1.0
@@ -329,12 +361,14 @@ def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won): 
             of_j = sign * (own * sj + cross * si)
             det = sign * det
             edge = _edge(own, other, tie)
-            both = w[i] * w[j]
-            for p in range(len(won)):
+            half = 0.5 * w[i] * w[j]
+            for p in range(won.shape[1]):
                 gap = yi[p] - yj[p]
                 lead = gap * det - of_i * ri[p] + of_j * rj[p]
-                right = both if gap > 0.0 else (-both if gap < 0.0 else 0.0)
-                won[p] += right if lead > edge else (-right if lead < -edge else 0.0)
+                up = 1.0 if lead > edge else (-1.0 if lead < -edge else 0.0)
+                both = half + half * up if gap > 0.0 else (half - half * up if gap < 0.0 else 0.0)
+                of_own[p] += both
+                of_other[p] += both
 
 
 @compiled

@@ -59,8 +59,9 @@ def query_concordance(
     codes = data.layout.codes
     if pairs is None:
         score, error = leave_pair_out(smoother, graph, solver.features, values, balance)
-        ends = concordance_interval(score, error, disjoint_pairs(y, codes), confidence)
-        return Concordance(score, error, np.stack(ends), ordered_pairs(y, codes), None)
+        disjoint = min(disjoint_pairs(labels, codes) for labels in data.Y.T)
+        ends = concordance_interval(score, error, disjoint, confidence)
+        return Concordance(score, error, np.stack(ends), sum(ordered_pairs(labels, codes) for labels in data.Y.T), None)
     i, j = pairs
     margins = held_out_margins(smoother, graph, solver.features, values, i, j, balance)
     weight = None if data.weights is None else data.weights[i] * data.weights[j]
@@ -119,11 +120,12 @@ def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting
     """Why the shortcut would be wrong, as a part of a sentence; None if it is exact."""
     if constrained:
         return "the signs of weights are constrained"
-    if data.n_targets > 1:
-        return "there are several targets"
     weighted = data.weights is not None
     for setting in settings:
-        for graph in data.numeric_graphs(setting):
+        graphs = data.numeric_graphs(setting)
+        if len(graphs) > 1:
+            return "ties='exclude' makes a graph of each of several targets"
+        for graph in graphs:
             reason = unsupported_reason(graph, balance=setting.balance, weighted=weighted)
             if reason is not None:
                 return reason
@@ -142,9 +144,11 @@ def check_query_pairs(data: LabelledItems, settings: Sequence[Setting], *, const
     comparable = np.flatnonzero(label_varies(data.Y, data.layout))
     if len(comparable) > 1:
         return
-    values, counts = np.unique(data.Y[data.layout.codes == comparable[0], 0], return_counts=True)
-    others = np.delete(counts, np.argmax(counts))
-    if len(others) < 3 and (others == 1).all():
+    for labels in data.Y[data.layout.codes == comparable[0]].T:
+        values, counts = np.unique(labels, return_counts=True)
+        others = np.delete(counts, np.argmax(counts))
+        if not 0 < len(others) < 3 or (others > 1).any():
+            continue
         raise InputError(
             f"All labels but {len(others)} are {values[np.argmax(counts)]:g}: holding out a pair leaves only equal "
             "labels. Use other data or folds (cv).",
