@@ -2,9 +2,9 @@
 
     python -m comparisons.service_latency --requests 1000 --workers 1 2 --clients 1 4
 
-It needs fastapi and uvicorn[standard]. The model is that of the guide to tables: categories, missing prices, dates and words. A
-line has the median, the 99th percentile and the requests a second, as clients on the same machine see them; the first
-lines are ``predict`` alone, in this process, on the table and on its features.
+It needs fastapi and uvicorn[standard]. The model is that of the guide to tables: categories, missing prices, dates and
+words. A line has the median, the 99th percentile and the requests a second, as clients on the same machine see them;
+the first lines are ``predict`` alone, in this process, on the table and on its features.
 """
 
 from __future__ import annotations
