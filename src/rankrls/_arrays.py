@@ -23,8 +23,7 @@ from rankrls._typing import Array, Index
 _CACHED_VALUES = 1 << 18
 """Approximate number of values in a chunk of rows in host memory: 2 MB stay in the cache of one processor."""
 DEVICE_VALUES = 1 << 23
-"""Number of values in a chunk of rows on a device: 64 MB, so that starting a product costs little in comparison. A
-smaller number can be assigned for devices with little memory."""
+"""Number of values in a chunk of rows on a device: 64 MB, so that starting a product costs little in comparison."""
 
 
 def on_device(X: Any) -> bool:
@@ -193,6 +192,6 @@ def memory_of_device(X: Any) -> Iterator[None]:
             raise
         raise InputError(
             f"The memory of the device ({device_of(X)}) is too small for {X.shape[0]} items with {X.shape[1]} "
-            "features. A kernel needs about 5 m^2 numbers: use SparseRankRLS, or reduce rankrls._arrays.DEVICE_VALUES.",
+            "features. A kernel needs about 5 m^2 numbers: use SparseRankRLS, or arrays of numpy.",
             parameter="X",
         ) from error

@@ -120,7 +120,7 @@ def test_models_of_tables_are_explained_and_exported(tables, works):
 
 def test_a_model_is_not_written_over_the_files_beside_it(tables, works, refused):
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto", "--ignore", "title")
-    refused("export", "m.rankrls", "features.json", "--format", "solr", Refusal("features.json", parameter="out"))
+    refused("export", "m.rankrls", "features.json", "--format", "solr", Refusal("features.json", parameter="path"))
     refused("export", "m.rankrls", "m.json", "--format", "solr", "--dialect", "duckdb", Refusal(parameter="dialect"))
     assert not (tables / "features.json").exists()
 

@@ -31,7 +31,7 @@ console.log(JSON.stringify(answer));
 
 def python(exported, rows, folder):
     """The scorer's file alone in a Python without packages."""
-    exported.save_files(folder)
+    exported.save(folder / "model.json")
     (folder / "given.json").write_text(json.dumps({"model": exported.json(), "rows": rows}))
     program = "import json, score; given = json.load(open('given.json')); print(json.dumps(score.score(**given)))"
     command = [sys.executable, "-S", "-c", program]
@@ -46,7 +46,7 @@ def javascript(exported, rows, folder):
     node = shutil.which("node")
     if node is None:
         pytest.skip("node is not installed")
-    exported.save_files(folder)
+    exported.save(folder / "model.json")
     (folder / "given.json").write_text(json.dumps({"model": exported.json(), "rows": rows}))
     (folder / "run.mjs").write_text(PROGRAM)
     answer = json.loads(

@@ -197,7 +197,11 @@ def test_onnx_takes_what_the_encoder_makes():
 
 def test_further_files_are_saved(tmp_path):
     exported = to_solr(fitted())
-    exported.save_files(tmp_path)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == exported.files
+    exported.save(tmp_path / "model.json")
+    written = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert written == {"model.json": exported.content, **exported.files}
     assert set(exported.files) == {"features.json", "fields.json"}
+    with Refusal("fields.json", parameter="path"):
+        exported.save(tmp_path / "fields.json")
+    assert (tmp_path / "fields.json").read_text() == exported.files["fields.json"]
     assert to_onnx(fitted()[1:]).files == {}

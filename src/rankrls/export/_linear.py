@@ -59,7 +59,7 @@ class Exported:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the content to a file, completely or not at all.
+        """Write the content to a file, and the further files to its folder, each completely or not at all.
 
         Parameters
         ----------
@@ -67,29 +67,18 @@ class Exported:
 
         Raises
         ------
+        InputError
+            If the file would have the name of a further file.
         OSError
-            If the file cannot be written; a file of the same name keeps its old content.
+            If a file cannot be written; a file of the same name keeps its old content.
         """
-        data = self.content.encode() if isinstance(self.content, str) else self.content
-        with atomic_write(path) as file:
-            file.write(data)
-
-    def save_files(self, folder: str | os.PathLike[str]) -> None:
-        """Write the further files to a folder, each completely or not at all.
-
-        Parameters
-        ----------
-        folder : path
-            A folder that exists.
-
-        Raises
-        ------
-        OSError
-            As :meth:`save`.
-        """
-        for name, text in self.files.items():
-            with atomic_write(Path(folder) / name) as file:
-                file.write(text.encode())
+        target = Path(path)
+        if target.name in self.files:
+            problem = f"{target.name} is the name of a further file of this format. Give the model another name."
+            raise InputError(problem, parameter="path")
+        for name, data in {target.name: self.content, **self.files}.items():
+            with atomic_write(target.with_name(name)) as file:
+                file.write(data.encode() if isinstance(data, str) else data)
 
     def json(self) -> Any:
         """The content as Python objects, for a client that posts it; only for formats that are JSON."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from inspect import signature
-from pathlib import Path
 from typing import Any
 
 from rankrls import export as engines, inspection
@@ -63,14 +62,9 @@ def export(options: Options, report: Report) -> Result:
         report.note(note)
     if options.out == "-":
         return Result(text=(exported.content,))
-    out = Path(options.out)
-    if out.name in exported.files:
-        problem = f"{out.name} is the name of a further file of this format. Give the model another name (out)."
-        raise InputError(problem, parameter="out")
-    exported.save(out)
-    exported.save_files(out.parent)
+    exported.save(options.out)
     if exported.files:
-        report.note(f"the folder of {out} has {' and '.join(exported.files)} too.")
+        report.note(f"the folder of {options.out} has {' and '.join(exported.files)} too.")
     return Result()
 
 
