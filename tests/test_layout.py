@@ -42,6 +42,7 @@ UNDER_WHAT_IT_HOLDS = {
     "io/rows": "io/test_tables",
     "io/columns": "io/test_tables",
     "io/_delimited": "io/test_tables",
+    "io/_json_lines": "io/test_tables",
     "io/_stored": "io/test_tables",
     "io/formats": "io/test_tables",
     "io/reader": "io/test_tables",

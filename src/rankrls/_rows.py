@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,6 @@ _READ = 16.0
 """Number of multiplications that BLAS performs while it reads one number from memory."""
 _LARGE = 100.0
 """Offset, in spreads, that costs four of sixteen digits when it is squared."""
-
-
-def refuse_container(values: Any, name: str) -> None:
-    """Refuse rows in a form that must be converted first: a lazy polars frame, or a list of dicts."""
-    if type(values).__name__ == "LazyFrame":
-        problem = f"{name} is a lazy frame, which has not been computed. Pass the result of its collect()."
-        raise InputError(problem, parameter=name)
-    if isinstance(values, list | tuple) and values and isinstance(values[0], Mapping):
-        problem = (
-            f"{name} is a list of dicts. Pass a table: pandas.DataFrame({name}) or pyarrow.Table.from_pylist({name})."
-        )
-        raise InputError(problem, parameter=name)
 
 
 def take_items(X: Any, rows: Any) -> Any:

@@ -28,8 +28,8 @@ class HasShape(Protocol):
     def shape(self) -> tuple[object, ...]: ...
 
 
-ItemsLike: TypeAlias = HasShape | Sequence[object]
-"""X as users give it: a matrix or data frame, rows of numbers, or objects for a callable kernel."""
+ItemsLike: TypeAlias = HasShape | Sequence[object] | Mapping[str, object]
+"""X as users give it: a matrix or data frame, rows of numbers or dicts, one dict, or objects for a callable kernel."""
 VectorLike: TypeAlias = HasShape | Sequence[SupportsFloat]
 """A number for each row or preference."""
 LabelsLike: TypeAlias = VectorLike | Sequence[Sequence[SupportsFloat]]

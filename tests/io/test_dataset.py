@@ -304,14 +304,17 @@ class TestShards:
         assert sorted(os.listdir(out)) == ["mine.txt", "part-00000.parquet"]
 
 
-@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "parquet", "arrow", "txt"])
+@pytest.mark.parametrize("ending", ["csv", "tsv.gz", "parquet", "arrow", "txt", "jsonl"])
 def test_rows_are_passed_on_as_they_are(ending, tmp_path):
     frame = frame_of(["b", "a", "b"], text=['x "y", z', "", "two\nlines"])
     path, out = tmp_path / f"t.{ending}", tmp_path / f"out.{ending}"
     lines = ["1 qid:b 1:1e0 # c\n", "0 qid:a 3:0.50\n", "2 qid:b\n"]
     if ending == "parquet":
         frame["emb"] = [np.array([1.0, k]) for k in range(3)]
-    if ending == "txt":
+    if ending == "jsonl":
+        lines = [f'{{"qid":"{qid}", "log": {{"x": [1, "y"]}}}}\n' for qid in "bab"]
+        path.write_text("\n" + "".join(lines))
+    elif ending == "txt":
         path.write_text("# head\n\n" + "".join(lines))
     elif ending in ("parquet", "arrow"):
         (frame.to_parquet if ending == "parquet" else frame.to_feather)(path)
@@ -320,7 +323,7 @@ def test_rows_are_passed_on_as_they_are(ending, tmp_path):
     records = read_records(path, ReadOptions(queries="optional"), print)
     assert (records.qid, records.ending) == (["b", "a", "b"], f".{ending}")
     records.write(out, [0, 2])
-    if ending == "txt":
+    if ending in ("txt", "jsonl"):
         assert out.read_text() == lines[0] + lines[2]
     else:
         read = {"parquet": pd.read_parquet, "arrow": pd.read_feather}.get(ending)

@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 import io
+import json
 import math
 from decimal import Decimal
 
@@ -24,7 +25,7 @@ from rankrls.io import load_letor, load_table, save_table
 BLANKS = " \t\n\r\v\f"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False, width=64)
-ENDINGS = ["csv", "tsv", "csv.gz", "parquet", "arrow"]
+ENDINGS = ["csv", "tsv", "csv.gz", "parquet", "arrow", "jsonl", "jsonl.gz"]
 
 
 def read(text, **options):
@@ -323,8 +324,7 @@ TEXT = "label,a\n1,2\n0,1\n"
 @pytest.mark.parametrize(
     ("source", "refusal"),
     [
-        (ROWS, Refusal("list of dicts", "pandas.DataFrame", parameter="path")),
-        (pl.LazyFrame(ROWS), Refusal("collect()", parameter="path")),
+        (ROWS, Refusal("list", parameter="path")),
         ({"label": [1, 0]}, Refusal("dict", parameter="path")),
         (np.ones((2, 2)), Refusal("ndarray", parameter="path")),
         (TEXT, Refusal("several lines", "BytesIO", parameter="path")),
@@ -335,13 +335,15 @@ TEXT = "label,a\n1,2\n0,1\n"
 )
 @pytest.mark.parametrize("load", [load_table, load_letor])
 def test_what_is_neither_a_file_nor_a_data_frame(load, source, refusal):
+    if load is load_table and source is ROWS:
+        source, refusal = pl.LazyFrame(ROWS), Refusal("collect()", parameter="path")
     with refusal:
         load(source)
 
 
 def test_columns_of_other_types_say_what_to_do():
     frame = pd.DataFrame({"label": [1, 0, 1], "qid": ["a", "a", 2], "x": [1.0, 2.0, 3.0]})
-    with Refusal("several types (int, str)", "astype(str)", column="qid"):
+    with Refusal("several types", "(int, str)", "Convert it", column="qid"):
         load_table(frame)
     when = frame.assign(qid=1, when=pd.to_datetime(["2024-01-01"] * 3))
     with Refusal("timestamp", "TableEncoder", column="when"):
@@ -547,6 +549,49 @@ def test_a_missing_file(tmp_path):
     for name in ("none.csv", "none.parquet"):
         with pytest.raises(FileNotFoundError):
             load_table(tmp_path / name)
+
+
+class TestJsonLines:
+    HIT = {"qid": 1, "label": 2, "doc": {"id": "a"}, "emb": [1, 0.5], "x": 3}
+
+    def test_nested_objects_lists_and_logged_features(self):
+        """The hits of a search engine, its features in their order in the log; one without a value is 0."""
+        logged = {"fields": {"_ltrlog": [{"log": [{"name": "bm25", "value": 1.5}, {"name": "age"}]}]}}
+        other = {"fields": {"_ltrlog": [{"log": [{"name": "age", "value": 7}, {"name": "bm25", "value": 2}]}]}}
+        rows = [self.HIT | logged, {}, self.HIT | other | {"x": 4.25, "doc": {"id": "b"}}]
+        text = "\n".join(json.dumps(row) for row in rows if row) + "\n"
+        for source in (io.BytesIO(text.encode()), [rows[0], rows[2]]):
+            table = load_table(source, id="doc.id", ignore=["doc.*"])
+            assert table.feature_names == ("emb[0]", "emb[1]", "x", "bm25", "age")
+            np.testing.assert_array_equal(table.X, [[1, 0.5, 3, 1.5, 0], [1, 0.5, 4.25, 2, 7]])
+            assert table.ids.tolist() == ["a", "b"]
+
+    @pytest.mark.parametrize(
+        ("line", "refusal"),
+        [
+            ('{"qid": 1, "label": 2, "x": "7"', Refusal("not JSON", line=3)),
+            ('[{"qid": 1}]', Refusal("an object", "jq", line=3)),
+            ('{"qid": 1, "label": 2}', Refusal("'x'", "empty", line=3, row=1, column="x")),
+            ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", column="x")),
+            ('{"qid": 1, "label": 2, "x": 18446744073709551616}', Refusal("64 bits", column="x")),
+            ('{"qid": 1, "label": 2, "x": NaN}', Refusal("'x'", line=3, row=1, column="x")),
+            ('{"a": {"b": 1}, "a.b": 2}', Refusal("twice", line=3, row=1, column="a.b")),
+            ("[" * 100_000, Refusal("not JSON", line=3)),
+        ],
+        ids=lambda value: "" if isinstance(value, Refusal) else value[:40],
+    )
+    @pytest.mark.parametrize("size", [1, 1 << 20])
+    def test_bad_lines(self, line, refusal, size, tmp_path, monkeypatch):
+        """In one block of text with good lines, and in blocks of a line each."""
+        monkeypatch.setattr("rankrls.io._rows._BLOCK", size)
+        path = tmp_path / "t.jsonl"
+        path.write_text('{"qid": 1, "label": 2, "x": 1}\n\n' + line + "\n")
+        with refusal:
+            load_table(path)
+
+    def test_texts_that_look_like_dates_and_numbers_stay_texts(self):
+        rows = [{"qid": qid, "label": k, "x": k} for k, qid in enumerate(["2020-01-01", "007", "2020-01-01T00:00:00"])]
+        assert load_table(rows).qid.tolist() == ["2020-01-01", "007", "2020-01-01T00:00:00"]
 
 
 class TestWriting:

@@ -62,7 +62,8 @@ BAD_DATA = [
     ({"y": 1e155 * with_entry(Y, 2, 9.0)}, Refusal("9e+155", "Multiply", parameter="y", row=2)),
     ({"sample_weight": np.full(M, 1e155)}, Refusal("1e+155", "Multiply", parameter="sample_weight", row=0)),
     ({"sample_weight": np.full(M, 1e-160)}, Refusal("1e-160", "Multiply", parameter="sample_weight", row=0)),
-    ({"X": [{"a": 1.0, "b": 2.0}] * M}, Refusal("list of dicts", "pandas.DataFrame", parameter="X")),
+    ({"X": [{"a": 1.0, "b": 2.0}] * (M - 1) + [{"a": 1.0}]}, Refusal("NaN", "'b'", parameter="X", row=M - 1)),
+    ({"X": [{"a": 1.0}] * (M - 1) + [{"a": "1"}]}, Refusal("several types", column="a")),
     ({"X": pl.LazyFrame(X)}, Refusal("collect()", parameter="X")),
     *(
         (
@@ -329,7 +330,7 @@ def test_arguments_that_no_library_has_are_errors_of_python():
             pd.DataFrame({"n": [1, 2, 3], "day": pd.date_range("2020-01-05", periods=3)}),
             Refusal("TableEncoder", column="day"),
         ),
-        ([{"a": 1}, {"a": 2}, {"a": 3}], Refusal("list of dicts", "DataFrame", parameter="X")),
+        ([{"a": "x"}, {"a": "y"}, {"a": "x"}], Refusal("TableEncoder", "'x'", row=0, column="a")),
         ([[1.0], [np.nan], [2.0]], Refusal("SimpleImputer", "TableEncoder", row=1, column=0)),
         (pd.DataFrame({"a": [1.0, None, 2.0]}), Refusal("SimpleImputer", "TableEncoder", row=1, column=0)),
     ],

@@ -261,7 +261,7 @@ def export() -> None:
 def convert() -> None:
     """Write data in another format, or as Parquet shards.
 
-    The ending of OUT decides: .csv, .tsv, .tab, .parquet, .arrow, else LETOR text; .gz packs.
+    The ending of OUT decides: .csv, .tsv, .jsonl, .parquet, .arrow, else LETOR text; .gz packs.
 
     Example: rankrls convert huge.txt shards --rows-per-file 1000000
     """

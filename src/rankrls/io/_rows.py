@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
-from rankrls._rows import refuse_container
 
 Source = str | os.PathLike[str] | BinaryIO
 """A path or an open binary file; a data frame passes for one too, as far as types go."""
@@ -53,7 +52,6 @@ def source_name(source: Any) -> str:
     InputError
         For anything else.
     """
-    refuse_container(source, "path")
     if hasattr(source, "read"):
         if not hasattr(source, "readinto"):
             raise InputError("the file must be opened in binary mode ('rb').", parameter="path")

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rankrls._errors import InputError
+from rankrls._records import array_of
 from rankrls.io._rows import Text
 from rankrls.io.rows import Lines
 
@@ -35,6 +35,10 @@ class Stored(ABC):
     lines: Lines | None = None
     group_sizes: Sequence[int] = ()
 
+    def as_lines(self) -> Iterator[bytes] | None:
+        """The rows as they are, of text with a row in each line."""
+        return None
+
     @abstractmethod
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         """Some columns, some rows at a time, of all row groups or some."""
@@ -49,26 +53,13 @@ class Frame(Stored):
         try:
             self._table = pa.table(source)
         except pa.ArrowException:
-            _check_types(source)
+            for name in getattr(source, "columns", ()):
+                array_of(name, source[name])
             raise
         self.schema = self._table.schema
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         return iter(self._table.select(names).to_batches(rows))
-
-
-def _check_types(frame: Any) -> None:
-    """Refuse a column of a data frame of pandas with values of several types."""
-    import pyarrow as pa
-
-    for name in getattr(frame, "columns", ()):
-        try:
-            pa.array(frame[name], from_pandas=True)
-        except pa.ArrowException:
-            kinds = sorted({type(value).__name__ for value in frame[name]})
-            problem = f"column {name!r} holds values of several types ({', '.join(kinds)})."
-            remedy = "Convert it to one, for instance by astype(str)."
-            raise InputError(f"{problem} {remedy}", column=name, file=f"<{type(frame).__name__}>") from None
 
 
 def arrow_file(source: Any) -> Frame:

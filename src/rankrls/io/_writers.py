@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from itertools import chain
@@ -39,6 +40,13 @@ def _write_typed(open_writer: Any, file: IO[bytes], tables: Iterable[Any]) -> No
 def write_lines(file: IO[bytes], path: str, lines: Iterable[bytes]) -> None:
     """Write lines of text."""
     file.writelines(lines)
+
+
+def write_json(file: IO[bytes], path: str, rows: Iterable[Any]) -> None:
+    """Write lines of text, or tables of pyarrow as lines of JSON."""
+    for part in rows:
+        lines = [part] if isinstance(part, bytes) else (f"{json.dumps(row)}\n".encode() for row in part.to_pylist())
+        file.writelines(lines)
 
 
 def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:

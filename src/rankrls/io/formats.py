@@ -8,11 +8,13 @@ from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
 
+from rankrls._records import unrecorded
 from rankrls.io._delimited import Delimited
+from rankrls.io._json_lines import JsonLines
 from rankrls.io._letor import LetorText
 from rankrls.io._rows import source_name
 from rankrls.io._stored import Frame, Parquet, arrow_file
-from rankrls.io._writers import write_arrow, write_delimited, write_lines, write_parquet
+from rankrls.io._writers import write_arrow, write_delimited, write_json, write_lines, write_parquet
 from rankrls.io.reader import Reader
 from rankrls.io.tables import Table
 
@@ -43,11 +45,13 @@ class Format(NamedTuple):
 
 _PARQUET = partial(Table, kind="a Parquet file", open=Parquet)
 _ARROW = partial(Table, kind="an Arrow file", open=arrow_file)
+_JSON = partial(Table, kind="lines of JSON", open=JsonLines)
 _DELIMITED = partial(Table, kind="delimited text", open=Delimited)
 _LETOR = (".txt", ".letor", ".svm", ".svmlight", ".libsvm", ".dat")
 FORMATS = {
     "parquet": Format((".parquet", ".pq"), b"PAR1", _PARQUET, write_parquet),
     "arrow": Format((".arrow", ".feather", ".ipc"), b"ARROW1", _ARROW, write_arrow),
+    "jsonl": Format((".jsonl", ".ndjson"), b"{", _JSON, write_json, is_text=True),
     "csv": Format((".csv", ".tsv", ".tab"), b"", _DELIMITED, write_delimited, is_text=True),
     "letor": Format(_LETOR, b"", LetorText, write_lines, is_text=True),
 }
@@ -92,12 +96,14 @@ def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
 
     Parameters
     ----------
-    source : path, binary file object or data frame
+    source : path, binary file object, data frame or dicts of rows
     format : str, default="auto"
         A format of tables; "auto": by the name, or else by the first bytes.
     """
+    name = f"<{type(source).__name__}>"
+    source = unrecorded(source, "path")
     if hasattr(source, "__arrow_c_stream__"):
-        yield Table(f"<{type(source).__name__}>", source, "a data frame", Frame)
+        yield Table(name, source, "a data frame", Frame)
         return
     by_name = format_of(source_name(source))
     if format == "auto" and by_name in TABLES:

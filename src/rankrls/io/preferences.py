@@ -202,7 +202,7 @@ def load_votes(
     strength: str | None = None,
     weight: str | None = None,
 ) -> PairTable:
-    r"""Read votes from a table that holds both sides of each: CSV, TSV, Parquet, Arrow or a data frame.
+    r"""Read votes from a table that holds both sides of each: a file, a data frame, or dicts of rows.
 
     A side is a column with the item's name or text. The sides are either winner and loser, or left and right with a
     column ``preferred`` that names the preferred one.

@@ -113,21 +113,25 @@ def load_table(
     format: str = "auto",
     dtype: DTypeLike = np.float64,
 ) -> Rows:
-    r"""Read learning-to-rank data from a table with named columns: CSV, TSV, Parquet, Arrow (Feather) or a data frame.
+    r"""Read learning-to-rank data from a table with named columns: a file, a data frame, or dicts of rows.
 
     Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
     is a finite number in every row: a column that holds anything else must be ignored by name, and a missing value is
     an error that names its row and column. ``true`` and ``false`` are 1 and 0.
+
+    In JSON and dicts, the fields of nested objects are columns called ``outer.inner``; so are the names in ``_ltrlog``,
+    the features that Elasticsearch and OpenSearch log (0 for a feature without a value, which did not match).
 
     A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each position in
     the lists is then a feature: a column "emb" becomes ``emb[0]``, ``emb[1]``, and so on.
 
     Parameters
     ----------
-    path : path, binary file object or data frame
-        Read to its end. Text is UTF-8, plain or gzip (recognized by its first bytes). The delimiter is the comma,
-        semicolon, tab or vertical bar that the first line uses most, or the tab if the file's name ends in ``.tsv``. A
-        data frame can be from pandas, polars, pyarrow or any other library with ``__arrow_c_stream__``.
+    path : path, binary file object, data frame or list of dicts
+        CSV, TSV, lines of JSON, Parquet or Arrow (Feather), read to its end. Text is UTF-8, plain or gzip (recognized
+        by its first bytes). The delimiter is the comma, semicolon, tab or vertical bar that the first line uses most,
+        or the tab if the file's name ends in ``.tsv``. A data frame can be from pandas, polars, pyarrow or any other
+        library with ``__arrow_c_stream__``.
     label, qid, id : str, optional
         Names of columns. By default "label", "qid" and "docid", if they exist. The rows of a query need not be
         adjacent.
@@ -140,9 +144,10 @@ def load_table(
     labels : {"required", "optional", "ignored"}, default="required"
         Whether every row needs a label. "optional": an empty one is NaN, as
         :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
-    format : {"auto", "csv", "parquet", "arrow"}, default="auto"
+    format : {"auto", "csv", "jsonl", "parquet", "arrow"}, default="auto"
         "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
-        or ``.ipc``, text if it ends in ``.csv``, ``.tsv`` or ``.tab``; otherwise what its first bytes say.
+        or ``.ipc``, lines of JSON if it ends in ``.jsonl`` or ``.ndjson``, text if it ends in ``.csv``, ``.tsv`` or
+        ``.tab``; otherwise what its first bytes say.
     dtype : dtype, default=float64
         Of ``X``: float64 or float32. Labels are float64.
 

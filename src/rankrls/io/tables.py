@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import compress, islice
 from typing import Any
 
 import numpy as np
@@ -149,9 +149,12 @@ class Table(Reader):
         return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
 
     def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
-        """Some of the rows as tables of pyarrow."""
+        """Some of the rows, as tables of pyarrow or lines."""
         import pyarrow as pa
 
+        if (lines := self._data.as_lines()) is not None:
+            yield from compress(lines, kept)
+            return
         first = 0
         for batch in self._stored(self._data.schema.names):
             yield pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])

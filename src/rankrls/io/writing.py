@@ -123,7 +123,7 @@ def save_table(
     qid_name: str = "qid",
     id_name: str = "docid",
 ) -> None:
-    """Write learning-to-rank data as a table that :func:`load_table` reads back: CSV, TSV, Parquet or Arrow.
+    """Write learning-to-rank data as a table that :func:`load_table` reads back: text, Parquet or Arrow.
 
     The columns are the label, the query id and the item's id, if they are given, and then the features. The file is
     written under another name and renamed when it is complete and on disk.
@@ -131,7 +131,7 @@ def save_table(
     Parameters
     ----------
     path : path
-        Ends in ``.csv``, ``.tsv``, either with ``.gz``, ``.parquet``, ``.arrow`` or ``.feather``.
+        Ends in ``.csv``, ``.tsv``, ``.jsonl``, these perhaps with ``.gz``, ``.parquet``, ``.arrow`` or ``.feather``.
     X : array-like or sparse array of shape (m, n)
         Features; of a sparse one the zeros are written too.
     y : array-like of shape (m,), optional

@@ -21,7 +21,8 @@ from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
-from rankrls._rows import check_finite_features, refuse_container
+from rankrls._records import unrecorded
+from rankrls._rows import check_finite_features
 from rankrls._typing import Array, IdsLike, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike, corrected_clicks
 from rankrls.metrics._values import check_weights as check_row_weights
@@ -259,7 +260,11 @@ def check_items(
         raise InputError(problem, parameter="X")
     if on_device(X) and get_config()["array_api_dispatch"]:
         return _check_on_device(holder, X, kind, accepts, name=name, reset=reset, fits=fits, signed=signed)
-    refuse_container(X, "X")
+    records = unrecorded(X, "X")
+    names = _names(holder)
+    if records is not X and not reset and names is not None and {*names} <= {*records.column_names}:
+        records = records.select([*names])  # by name, whatever else the records have
+    X = records
     _refuse_dates(X)
     X = unmasked(X)
     try:  # whether all is finite is checked below, with the row and the column in the message
@@ -347,7 +352,8 @@ def _refuse_text(X: ItemsLike, error: ValueError) -> None:
             float(value) if isinstance(value, str) else 0.0
         except ValueError:
             row, number = place
-            column = str(X.columns[number]) if hasattr(X, "columns") else number
+            names = getattr(X, "column_names", None) or getattr(X, "columns", None)
+            column = number if names is None else str(names[number])
             remedy = "Encode the column with TableEncoder, or drop it."
             problem = f"Input X holds the text {str(value)!r}: row {row}, column {column}. {remedy}"
             raise InputError(problem, parameter="X", row=row, column=column) from error

@@ -16,7 +16,7 @@ from rankrls._cells import cell_number
 from rankrls._errors import InputError, did_you_mean, format_setting
 from rankrls._missing import is_missing
 from rankrls._queries import QueryLayout
-from rankrls._rows import refuse_container
+from rankrls._records import unrecorded
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -104,7 +104,7 @@ class Column:
 
 
 def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str] = ()) -> dict[str, Column]:
-    """The columns of a data frame, a table of pyarrow, or a mapping of names to values; those of ``names`` alone.
+    """The columns of a data frame, a table of pyarrow, rows as dicts, or columns in a dict; those of ``names`` alone.
 
     Cells with the texts ``missing``, in any case, are missing too.
 
@@ -115,15 +115,15 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
     """
     import pyarrow as pa
 
+    X = unrecorded(X, "X")
     if hasattr(X, "items"):  # a mapping, or a data frame of pandas
         pairs = [*X.items()]
     elif hasattr(X, "__arrow_c_stream__"):
         table = pa.table(X)
         pairs = [*zip(table.column_names, table.columns, strict=True)]
     else:
-        refuse_container(X, "X")
         problem = f"X must be a table with named columns; got {type(X).__name__}."
-        remedy = "Pass a data frame of pandas or polars, a table of pyarrow, or a dict of columns."
+        remedy = "Pass a data frame of pandas or polars, a table of pyarrow, dicts of rows, or a dict of columns."
         raise InputError(f"{problem} {remedy}", parameter="X")
     columns = dict(pairs)
     if len(columns) < len(pairs) or not all(isinstance(name, str) for name in columns):

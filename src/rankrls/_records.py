@@ -1,0 +1,98 @@
+"""Records, such as dicts and lines of JSON, as tables of pyarrow."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, TypeGuard
+
+from rankrls._errors import InputError
+
+_LOG = "_ltrlog"
+"""What Elasticsearch and OpenSearch call the logged features of a hit."""
+
+
+def is_record(values: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether values are one record: a mapping of names to single values, and not to columns."""
+    return isinstance(values, Mapping) and not any(
+        hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values.values()
+    )
+
+
+def unrecorded(values: Any, name: str) -> Any:
+    """One record or a list of records as a table of pyarrow; anything else as it is.
+
+    Raises
+    ------
+    InputError
+        For a lazy frame of polars, which has not been computed, and for records that make no table.
+    """
+    if type(values).__name__ == "LazyFrame":
+        problem = f"{name} is a lazy frame, which has not been computed. Pass the result of its collect()."
+        raise InputError(problem, parameter=name)
+    if is_record(values):
+        values = [values]
+    if isinstance(values, list | tuple) and values and all(isinstance(value, Mapping) for value in values):
+        return table_of(values)
+    return values
+
+
+def table_of(records: Iterable[Mapping[str, Any]]) -> Any:
+    """Records as a table of pyarrow; what a record does not have is null.
+
+    Nested objects are columns called ``outer.inner``, lists of numbers stay lists, and other lists are JSON text. The
+    names and values of ``_ltrlog`` are columns; a feature without a value did not match, and is 0.
+
+    Raises
+    ------
+    InputError
+        For a record that has a column twice, with its row, and for a column with values of several types.
+    """
+    import pyarrow as pa
+
+    columns: dict[str, list[Any]] = {}
+    n_rows = 0
+    for row, record in enumerate(records):
+        for name, value in _cells(record):
+            column = columns.setdefault(name, [])
+            if len(column) > row:
+                raise InputError(f"the record has {name!r} twice.", row=row, column=name)
+            column += [None] * (row - len(column))
+            column.append(value)
+        n_rows = row + 1
+    return pa.table(
+        {name: array_of(name, column + [None] * (n_rows - len(column))) for name, column in columns.items()}
+    )
+
+
+def array_of(name: str, values: Any) -> Any:
+    """Values of a column, such as a list or a series of pandas, as an array of pyarrow.
+
+    Raises
+    ------
+    InputError
+        For values of several types.
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.array(values, from_pandas=True)
+    except (pa.ArrowException, OverflowError):
+        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
+        problem = f"column {name!r} holds values of several types, or numbers beyond 64 bits ({kinds})."
+        raise InputError(f"{problem} Convert it to one, for instance to text.", column=name) from None
+
+
+def _cells(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
+    """The columns of a record with their values."""
+    for key, value in record.items():
+        name = f"{outer}{key}"
+        if key == _LOG:
+            logged = (feature for entry in value for features in entry.values() for feature in features)
+            yield from ((feature["name"], feature.get("value", 0.0)) for feature in logged)
+        elif isinstance(value, Mapping):
+            yield from _cells(value, f"{name}.")
+        elif isinstance(value, list) and not all(isinstance(each, int | float) for each in value):
+            yield name, json.dumps(value)
+        else:
+            yield name, value

@@ -1,0 +1,72 @@
+"""Lines of JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from rankrls._errors import InputError
+from rankrls._records import table_of
+from rankrls.io._rows import Text
+from rankrls.io._stored import Frame
+from rankrls.io.rows import Lines
+
+
+class JsonLines(Frame):
+    """Text with an object of JSON in each line, read into a table."""
+
+    text: Text
+    lines: Lines
+
+    def __init__(self, source: Any) -> None:
+        import pyarrow as pa
+
+        self._source = source
+        self.text = Text(source)
+        self.lines = Lines()
+        tables = []
+        line = 0
+        n_rows = 0
+        for block in self.text.blocks():
+            records = list[dict[str, Any]]()
+            lines = list[int]()
+            for text in block.split(b"\n")[:-1]:
+                line += 1
+                if text.strip():
+                    records.append(self._record(text, line))
+                    lines.append(line)
+            try:
+                tables.append(table_of(records))
+            except InputError as error:
+                at = None if error.row is None else lines[error.row]
+                row = None if error.row is None else n_rows + error.row
+                raise error.replace(file=self.text.name, row=row, line=at) from None
+            self.lines.append(n_rows, lines)
+            n_rows += len(lines)
+        for name in {name: None for table in tables for name in table.column_names}:
+            fields = (table.schema.field(name) for table in tables if name in table.column_names)
+            schemas = [pa.schema([field]) for field in fields]
+            try:
+                pa.unify_schemas(schemas, promote_options="permissive")
+            except pa.ArrowException:
+                kinds = ", ".join(sorted({str(schema.types[0]) for schema in schemas}))
+                problem = f"column {name!r} holds values of several types ({kinds})."
+                raise InputError(problem, file=self.text.name, column=name) from None
+        super().__init__(pa.concat_tables(tables, promote_options="permissive"))
+
+    def as_lines(self) -> Iterator[bytes]:
+        """The rows as they are."""
+        self._source.seek(0)
+        return (line + b"\n" for block in self.text.blocks() for line in block.split(b"\n") if line.strip())
+
+    def _record(self, text: bytes, line: int) -> dict[str, Any]:
+        """The object in a line."""
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"the line is not JSON ({error}).", file=self.text.name, line=line) from None
+        if not isinstance(record, dict):
+            problem = "each line needs an object of JSON, {...}. Of one array, jq -c '.[]' FILE makes lines."
+            raise InputError(problem, file=self.text.name, line=line)
+        return record
