@@ -443,7 +443,7 @@ def test_what_cannot_be_is_refused(change, options, parameter, column):
 @pytest.mark.parametrize(
     "X",
     [
-        *([{"a": 1}, {"a": 2}], pl.LazyFrame({"a": [1, 2]})),
+        *([{}, {}], pl.LazyFrame({"a": [1, 2]})),
         *([[1.0, 2.0]], np.ones((3, 2)), {}, {"a": []}, {"a": [1, 2], "b": [1]}, {"a": ["x", "x"]}),
         *(pd.DataFrame({0: [1, 2]}), pd.DataFrame([[1, 2]], columns=["a", "a"])),
     ],
