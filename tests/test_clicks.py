@@ -60,6 +60,18 @@ def test_standard_errors_are_the_spread_over_new_data():
     assert 0.6 < np.mean(told / spread) < 1.7
 
 
+def test_standard_errors_are_the_spread_over_queries_drawn_with_replacement():
+    X, clicks, position, qid, shown, *_ = clicked(queries=200)
+    found = estimate_propensities(X, clicks, position, qid=qid, impressions=shown)
+    rng = np.random.default_rng(1)
+    samples = []
+    for _ in range(40):
+        rows = (LENGTH * rng.integers(200, size=200)[:, None] + np.arange(LENGTH)).ravel()
+        sample = estimate_propensities(X[rows], clicks[rows], position[rows], qid=qid, impressions=shown[rows])
+        samples.append(sample.examination)
+    assert 0.88 < np.mean(found.standard_error[1:] / np.std(samples, axis=0, ddof=1)[1:]) < 1.14
+
+
 def test_a_ranking_of_corrected_clicks_is_that_of_relevance_where_clicks_mislead():
     """The old ranking goes by a feature without any relevance, and clicks make it look relevant."""
     X, clicks, position, qid, shown, _, relevance = clicked(policy=0.7, power=1.5, features=3, misled=True)

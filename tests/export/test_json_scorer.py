@@ -123,6 +123,28 @@ def test_one_target_of_several_and_names(scored):
     close(scored(exported, frame[names[::-1]].to_dict("records")), model.predict(frame)[:, 1])
 
 
+def test_one_target_of_a_linear_model(scored):
+    X, y, qid = numbers()
+    model = RankRLS().fit(X, np.column_stack((y, -(y**2))), qid=qid)
+    close(scored(to_json(model, target=1), X.tolist()), model.predict(X)[:, 1])
+
+
+def test_stumps_are_strict_at_their_thresholds(scored):
+    X = np.array([[0.0], [1.0], [2.0], [3.0]])
+    model = RankBoost(n_estimators=3).fit(X, [0, 0, 1, 1])
+    at = np.array(model.thresholds_)[:, None]
+    points = np.vstack((at, np.nextafter(at, 9), np.nextafter(at, -9)))
+    close(scored(to_json(model), points.tolist()), model.predict(points))
+
+
+def test_words_that_mean_missing_match_whatever_their_case(scored):
+    table = {"price": ["1", "2", "Sold Out", "4", "7"], "stock": [3, 1, 2, 9, 4]}
+    model = make_pipeline(TableEncoder(missing="Sold Out", impute="median"), RankRLS()).fit(table, [1, 2, 3, 4, 5])
+    cells = ["SOLD OUT", "sold out", "Sold Out", "3"]
+    rows = [{"price": cell, "stock": 5} for cell in cells]
+    close(scored(to_json(model), rows), model.predict({"price": cells, "stock": [5] * 4}))
+
+
 @pytest.mark.parametrize(
     "options", [{}, {"text_features": ["similarity", "tfidf"]}, {"min_frequency": 20}, {"impute": 3.0}]
 )

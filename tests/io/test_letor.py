@@ -69,6 +69,28 @@ def test_each_bad_line_is_named(tmp_path, line, message):
     assert str(caught.value).startswith(f"{path}:4: {message}")
 
 
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_a_value_that_is_too_large_for_float32_is_refused_whatever_its_sign(sign):
+    text = f"1 qid:1 1:2\n0 qid:1 1:{sign}1e39\n".encode()
+    assert load_letor(io.BytesIO(text)).X[1, 0] == float(f"{sign}1e39")
+    with Refusal("float32", line=2):
+        load_letor(io.BytesIO(text), dtype=np.float32)
+
+
+def test_ids_of_all_blocks_are_texts_if_one_is_not_a_number(monkeypatch):
+    monkeypatch.setattr("rankrls.io._rows._BLOCK", 8)
+    assert load_letor(io.BytesIO(b"1 qid:1 1:1\n1 qid:b 1:1\n0 qid:2 1:1\n")).qid.tolist() == ["1", "b", "2"]
+
+
+def test_sparse_rows_of_several_blocks_of_text(monkeypatch):
+    monkeypatch.setattr("rankrls.io._rows._BLOCK", 16)
+    text = b"1 qid:1 2:5 900:1\n0 qid:1 7:4\n2 qid:2 1:3 2:2 800:9\n0 qid:2\n1 qid:2 900:6\n"
+    X = load_letor(io.BytesIO(text), dense=False).X
+    expected = np.zeros((5, 900))
+    expected[[0, 0, 1, 2, 2, 2, 4], [1, 899, 6, 0, 1, 799, 899]] = [5, 1, 4, 3, 2, 9, 6]
+    np.testing.assert_array_equal(X.toarray(), expected)
+
+
 def test_a_qid_after_lines_without_one():
     with Refusal("'qid:4'", "before", file="<stream>", line=2):
         read(b"1 1:1\n1 qid:4 1:1\n")

@@ -243,3 +243,14 @@ def test_several_targets_and_weights_go_to_the_models() -> None:
     expected = RankRLSCV().fit(X, Y, qid=qid, sample_weight=weight)
     assert model.results_["mean_score"][0] == pytest.approx(expected.best_score_)
     assert model.predict(X).shape == Y.shape
+
+
+def test_a_scale_is_that_of_the_weighted_rows() -> None:
+    X, y, qid = _data("line", queries=15)
+    weight = np.where(np.arange(len(y)) % 5, 1.0, 0.25)
+    X[::5] *= 100.0
+    model = AutoRankRLS(families="linear", scales="standard", scoring="disagreement")
+    model.fit(X, y, qid=qid, sample_weight=weight)
+    scaled = StandardScaler().fit(X, sample_weight=weight).transform(X)
+    expected = RankRLSCV().fit(scaled, y, qid=qid, sample_weight=weight)
+    np.testing.assert_allclose(model.predict(X), expected.predict(scaled), rtol=1e-7, atol=1e-9)
