@@ -127,6 +127,12 @@ class ComparedInMemory(ComparedItems):
         return bool(self.X.shape[1] <= min(self.graph.n_rows, self.X.shape[0]))
 
     @property
+    def labelled(self) -> LabelledGraph:
+        """The graph, of labelled items."""
+        assert isinstance(self.graph, LabelledGraph)
+        return self.graph
+
+    @property
     def more_preferences_than_items(self) -> bool:
         return isinstance(self.graph, PreferenceGraph) and self.graph.n_rows > self.graph.n_items
 
@@ -220,6 +226,16 @@ class Data(ABC):
         assert isinstance(self, kind)
         return self
 
+    def whole(self) -> DataInMemory:
+        """These data, for what needs all rows in memory.
+
+        Raises
+        ------
+        InputError
+            If they are not.
+        """
+        raise InputError("This needs all rows in memory.", parameter="data")
+
     @property
     @abstractmethod
     def n_queries(self) -> int:
@@ -244,13 +260,13 @@ class Data(ABC):
     def settings(self, given: Settings) -> Settings:
         """The graphs to try, of those that an estimator asks for."""
 
-    @abstractmethod
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
         """One graph for all targets, or one for each."""
+        return self.whole().numeric_graphs(setting)
 
+    @abstractmethod
     def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
         """The items with each graph; ``together`` are all settings that are tried with the same features."""
-        return [ComparedInMemory(self.X, graph) for graph in self.numeric_graphs(setting)]
 
     def items(self, numbers: Index) -> Any:
         """Some of the items."""
@@ -293,6 +309,15 @@ class DataInMemory(Data):
 
     observations_are_items: ClassVar[bool] = True
     """Whether held-out scores are those of items, and not margins of preferences."""
+
+    def whole(self) -> Self:
+        return self
+
+    @abstractmethod
+    def numeric_graphs(self, setting: Setting) -> Sequence[Graph]: ...
+
+    def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
+        return [ComparedInMemory(self.X, graph) for graph in self.numeric_graphs(setting)]
 
     @abstractmethod
     def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:

@@ -37,7 +37,6 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.persistence.table_rows import columns_error, encoded_rows, encoder_fitted
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
-from rankrls.selection.search import ends_of_grids
 from rankrls.streaming.fitting import fit_scaler, scaled
 
 _COLUMNS = ("columns", "categorical", "dates", "text")
@@ -131,7 +130,7 @@ def study(options: Options, report: Report) -> Study:
         report.note(f"leave_pair_out solves {solved}; folds of items, the default, are much faster.")
     with report.working("fitting", bars=options.method != "rankboost"):
         _fit(found)
-    for name, end in ends_of_grids(estimator).items():
+    for name, end in _ends_of_grids(estimator).items():
         value = f"{estimator.best_params_[name]:.3g}"
         report.note(f"the chosen {name}, {value}, is the {end} of its grid. Try a wider grid.")
     feature_names = found.training.feature_names
@@ -142,6 +141,24 @@ def study(options: Options, report: Report) -> Study:
         roles = {"held out": "train", "validation": "validation", "test": "test"}
         found.judged = {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
     return found
+
+
+def _ends_of_grids(estimator: Any) -> dict[str, str]:
+    """Whether each parameter that was chosen at an edge of its grid is the "largest" or the "smallest" value.
+
+    The ends are those of all combinations: an automatic grid is each one's own, and the nearer end then counts.
+    """
+    ends = {}
+    for attribute, at_edge in vars(estimator).items():
+        name = attribute.removesuffix("_at_edge_")
+        if name == attribute or not at_edge:
+            continue
+        value = estimator.best_params_[name]
+        tried = [v for v in estimator.cv_results_[name].tolist() if v is not None]  # other kernels may not have it
+        low = min(tried)
+        high = max(tried)
+        ends[name] = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
+    return ends
 
 
 def _check_together(options: Options) -> None:

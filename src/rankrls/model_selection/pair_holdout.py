@@ -19,15 +19,9 @@ from rankrls.models.intake import labelled_items, preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
-from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import held_out_labels
 from rankrls.selection.folds import check_folds_leave_something
-from rankrls.selection.leave_pair_out import (
-    check_query_pairs,
-    preference_concordance,
-    query_concordance,
-    why_pairs_cannot_be_held_out,
-)
+from rankrls.selection.leave_pair_out import check_query_pairs, pair_concordance, why_pairs_cannot_be_held_out
 from rankrls.survival import survival_pairs
 
 
@@ -165,7 +159,7 @@ def leave_pair_out(
     auto = isinstance(alphas, str) and alphas == "auto"
     spec, grid = checked_spec(estimator, None if auto else alphas, "leave_pair_out")
     number(above=0.0, below=1.0)("confidence", confidence)
-    data: Any
+    data: LabelledItems | PreferredItems
     if event is None:
         data = labelled_data(spec, X, y, qid, sample_weight)
         parameter = "positive" if spec.signed else "estimator"
@@ -174,14 +168,12 @@ def leave_pair_out(
     else:
         data = _comparable_items(spec, X, y, event, qid, sample_weight)
     chosen = None if pairs is None else _checked_pairs(pairs, data)
-    candidate = next(spec.candidates(data))
-    problem = candidate.problem(data)
+    problem = next(spec.candidates(data)).problem(data)
     if problem.lost_feature is not None:
         warn_user(lost_feature_warning(data, problem.lost_feature))
     grid = problem.axis() if auto else grid
-    hold_out: Any = query_concordance if event is None else preference_concordance
     try:
-        found = hold_out(data, candidate, problem, grid, chosen, float(confidence))
+        found = pair_concordance(data, problem, grid, chosen, float(confidence))
     except InputError as refusal:
         raise refusal if event is None else refusal.replace(parameter="event") from None
     columns: list[Any] = [grid, found.score, found.error, *found.interval]
@@ -265,11 +257,10 @@ def leave_rows_out(
     large = [fold for fold in folds if len(fold) >= data.n_rows - max(most_common)]  # others leave two labels
     remedy = "Hold out fewer rows together."
     check_folds_leave_something(data, large, spec.regression_weight, remedy=remedy, parameter="groups")
-    candidate = next(spec.candidates(data))
-    (solver,) = candidate.problem(data).solvers
-    graph = solver.graph
-    assert isinstance(graph, LabelledGraph)
-    found = held_out_labels(solver.smoother, graph, solver.features, grid, folds, candidate.setting.balance)
+    problem = next(spec.candidates(data)).problem(data)
+    (solver,) = problem.solvers
+    graph = solver.items.whole().labelled
+    found = held_out_labels(solver.smoother, graph, solver.features, grid, folds, problem.setting.balance)
     scores = data.given_rows(found)
     if data.one_target:
         scores = scores[:, :, 0]

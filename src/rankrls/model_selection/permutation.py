@@ -23,7 +23,8 @@ from rankrls.models.parameters import number, options
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.pairs import concordance_of_targets
-from rankrls.selection.plans import Plan, QueryPairsPlan, UnitsPlan
+from rankrls.selection.least_squares import LeastSquaresProblem
+from rankrls.selection.plans import PairsPlan, Plan, UnitsPlan
 from rankrls.selection.rules import best_within_rounding, reaches
 from rankrls.selection.search import EXTENSIONS, at_open_end, further, progress
 from rankrls.survival import survival_pairs
@@ -188,7 +189,7 @@ def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
     """Whether permuted labels are targets of one graph, held out without refitting."""
     splits = hasattr(model.cv, "split") and not isinstance(model.cv, str)  # perhaps by the labels
     plain = model.positive is False and options(model.ties) == ("include",) and model.rule == "best"
-    return plain and not splits and isinstance(plan, QueryPairsPlan | UnitsPlan)
+    return plain and not splits and isinstance(plan, PairsPlan | UnitsPlan)
 
 
 def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Array:
@@ -197,9 +198,9 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     found = []
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
-        of_values: Any = partial(_of_pairs, plan, candidate, problem)
+        of_values: Any = partial(_of_pairs, plan, problem)
         if isinstance(plan, UnitsPlan):
-            of_values = partial(_of_queries, plan, candidate, problem)
+            of_values = partial(_of_queries, plan, problem)
         grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
         found.append(_best_of(of_values, grid, of_values(grid, every), every, rounds))
     best: Array = np.fmax.reduce(np.stack(found))
@@ -223,15 +224,16 @@ def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, round
     return out
 
 
-def _of_pairs(plan: Plan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
+def _of_pairs(plan: Plan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
     """How good some targets are under each alpha by held-out pairs, (alphas, targets): greater is better."""
     (solver,) = problem.solvers
-    graph = replace(solver.graph, y=solver.graph.y[:, targets])
-    share = concordance_of_targets(solver.smoother, graph, solver.features, values, candidate.setting.balance).T
+    graph = solver.items.whole().labelled
+    graph = replace(graph, y=graph.y[:, targets])
+    share = concordance_of_targets(solver.smoother, graph, solver.features, values, problem.setting.balance).T
     return share if plan.greater_is_better else share - 1.0
 
 
-def _of_queries(plan: UnitsPlan, candidate: Any, problem: Any, values: Array, targets: Index) -> Array:
+def _of_queries(plan: UnitsPlan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
     """The same by held-out queries, or folds of them."""
     (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.numbers)
     means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)

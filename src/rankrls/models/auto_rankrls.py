@@ -445,7 +445,7 @@ class AutoSpec(Spec):
         every = [
             one.described(choices, value) | {"mean_score": mean, "standard_error": error}
             for one in tried
-            for choices, value, mean, error, *_ in one.results.rows
+            for choices, (value, mean, error, *_) in one.results.rows
         ]
         return {
             "best_estimator_": tried[k].estimator,

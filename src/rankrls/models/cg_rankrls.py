@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from rankrls._comparisons import Data, DataInMemory, Settings
+from rankrls._comparisons import Data, Settings
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls._rows import column_scales
@@ -286,8 +286,7 @@ class CGSpec(Spec):
         assert plan is not None
         check_square(data.X, self.kernel)
         setting, _ = data.settings(self.graphs)[0]
-        assert isinstance(data, DataInMemory)
-        systems = KrylovSystems(data, self.kernel, setting)
+        systems = KrylovSystems(data.whole(), self.kernel, setting)
         # threads that BLAS wakes for a vector would spin in the way of the next product's
         with one_blas_thread() if self.kernel.is_linear else nullcontext():
             grid = _grid(systems) if self.grid is None else self.grid
@@ -295,7 +294,7 @@ class CGSpec(Spec):
             def start(train: Index | None = None, watched: Matrix = None) -> list[KrylovRun]:
                 return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-            splits = plan.splits(data)
+            splits = plan.splits(data.whole())
             watched = [
                 Watched(start(each.train, each.watched), partial(each.data.evaluate, plan.measure)) for each in splits
             ]

@@ -301,10 +301,8 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
         self.random_state = random_state
 
     def _spec(self) -> TransductiveSpec:
-        spec = _spec_of(self)
-        return spec.choosing(
-            descending_grid(self.alphas, positive=True), self.scoring, self.rule, self.cv, self.verbose
-        )
+        grid = descending_grid(self.alphas, positive=True)
+        return _spec_of(self).choosing(grid, self.scoring, self.rule, self.cv, self.verbose)
 
 
 def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> TransductiveSpec:

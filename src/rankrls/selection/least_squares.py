@@ -91,7 +91,8 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
 
     def problem(self, data: Data) -> LeastSquaresProblem:
         """The problem of all targets: one solver for all, or one a target if ties are excluded."""
-        return LeastSquaresProblem([self._solver(items) for items in data.compared(self.setting, self.together)])
+        solvers = [self._solver(items) for items in data.compared(self.setting, self.together)]
+        return LeastSquaresProblem(solvers, self.setting)
 
     def _solver(self, items: ComparedItems) -> Solver:
         if self.basis is not None:
@@ -369,9 +370,12 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
     ----------
     solvers : sequence of Solver
         One for all targets, or one for each.
+    setting : Setting
+        How labels became the graphs.
     """
 
     solvers: Sequence[Solver]
+    setting: Setting
 
     parameter = "alpha"
 

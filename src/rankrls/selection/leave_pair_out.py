@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankrls._comparisons import LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import label_varies
 from rankrls._typing import Array, Index
@@ -20,11 +20,10 @@ from rankrls.numerics.concordance import (
     judged_pairs,
     ordered_pairs,
 )
-from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import held_out_margins, leave_pair_out, unsupported_reason
 from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs
 from rankrls.numerics.runs import dense_rows
-from rankrls.selection.least_squares import LeastSquares, LeastSquaresProblem, check_positive
+from rankrls.selection.least_squares import LeastSquaresProblem, check_positive
 
 
 class Concordance(NamedTuple):
@@ -40,46 +39,54 @@ class Concordance(NamedTuple):
     margins: Array | None
 
 
-def query_concordance(
-    data: LabelledItems,
-    candidate: LeastSquares,
+def pair_concordance(
+    data: Data,
     problem: LeastSquaresProblem,
-    values: Array,
+    alphas: Array,
     pairs: tuple[Index, Index] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Concordance:
-    """Hold out every pair of items of a query with different labels; or given ones of these."""
-    check_positive(values)
+    """Hold out pairs of items in turn: all pairs of a query with different labels, those of all preferences, or given
+    ones of these.
+    """
+    check_positive(alphas)
+    if isinstance(data, PreferredItems):
+        return _preference_concordance(data, problem, alphas, pairs, confidence)
+    return _query_concordance(data.of_kind(LabelledItems), problem, alphas, pairs, confidence)
+
+
+def _query_concordance(
+    data: LabelledItems,
+    problem: LeastSquaresProblem,
+    alphas: Array,
+    pairs: tuple[Index, Index] | None,
+    confidence: float,
+) -> Concordance:
     (solver,) = problem.solvers
-    graph = solver.graph
-    assert isinstance(graph, LabelledGraph)
-    smoother = solver.smoother
-    balance = candidate.setting.balance
+    held_out = (solver.smoother, solver.items.whole().labelled, solver.features, alphas)
+    balance = problem.setting.balance
     y = data.Y[:, 0]
     codes = data.layout.codes
     if pairs is None:
-        score, error = leave_pair_out(smoother, graph, solver.features, values, balance)
+        score, error = leave_pair_out(*held_out, balance)
         disjoint = min(disjoint_pairs(labels, codes) for labels in data.Y.T)
         ends = concordance_interval(score, error, disjoint, confidence)
         return Concordance(score, error, np.stack(ends), sum(ordered_pairs(labels, codes) for labels in data.Y.T), None)
     i, j = pairs
-    margins = held_out_margins(smoother, graph, solver.features, values, i, j, balance)
+    margins = held_out_margins(*held_out, i, j, balance)
     weight = None if data.weights is None else data.weights[i] * data.weights[j]
     return _of_margins(margins, np.sign(y[i] - y[j]), i, j, data.n_rows, weight, confidence, margins)
 
 
-def preference_concordance(
+def _preference_concordance(
     data: PreferredItems,
-    candidate: LeastSquares,
     problem: LeastSquaresProblem,
-    values: Array,
-    pairs: tuple[Index, Index] | None = None,
-    confidence: float = CONFIDENCE,
+    alphas: Array,
+    pairs: tuple[Index, Index] | None,
+    confidence: float,
 ) -> Concordance:
-    """Hold out the two items of every preference with all preferences that they are in; or given ones of these."""
-    check_positive(values)
+    (solver,) = problem.solvers
     table = data.preferences
-    (graph,) = data.numeric_graphs(candidate.setting)
     rows = np.flatnonzero(table.strength)
     i = table.winners[rows]
     j = table.losers[rows]
@@ -90,8 +97,8 @@ def preference_concordance(
         i, j = pairs
         order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
         weight = None
-    Z = dense_rows(problem.solvers[0].item_features, slice(None))
-    margins = hold_out_preferred_pairs(Z, graph, values, i, j)
+    Z = dense_rows(solver.item_features, slice(None))
+    margins = hold_out_preferred_pairs(Z, solver.items.whole().preferences, alphas, i, j)
     shown = None if pairs is None else margins
     return _of_margins(margins, order, i, j, data.n_rows, weight, confidence, shown)
 

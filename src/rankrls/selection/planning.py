@@ -42,9 +42,8 @@ from rankrls.selection.leave_pair_out import (
 )
 from rankrls.selection.plans import (
     ItemFoldsPlan,
+    PairsPlan,
     Plan,
-    PreferredPairsPlan,
-    QueryPairsPlan,
     RowFoldsPlan,
     UnitsPlan,
 )
@@ -102,7 +101,7 @@ class QueryPlanner(Planner):
             _check_concordance(self.measure)
             check_query_pairs(data, settings, constrained=constrained, parameter="cv")
             pairs = f"{m} items" if q == 1 else f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
-            return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
+            return PairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
         if cv is not None:
             return self._folds(cv)
         if q > 1:
@@ -113,7 +112,7 @@ class QueryPlanner(Planner):
         refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if is_concordance(self.measure) and not refused:
             host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
-            return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {m} items")
+            return PairsPlan(measure=self.measure, description=f"leave-pair-out over {m} items")
         return self.few(None)
 
     def few(self, cv: ExactFoldsLike) -> Plan:
@@ -183,7 +182,7 @@ class PreferencePlanner(Planner):
         _check_concordance(self.measure)
         check_preferred_pairs(self.data, constrained=constrained, parameter="cv")
         pairs = f"{np.count_nonzero(self.data.preferences.strength)} comparable pairs: new items"
-        return PreferredPairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
+        return PairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
 
     def few(self, cv: ExactFoldsLike) -> Plan:
         k = number_of_folds(cv)

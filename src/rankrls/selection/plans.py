@@ -5,19 +5,25 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
-from rankrls._comparisons import DataInMemory, LabelledItems, PreferredItems
+from rankrls._comparisons import Data, DataInMemory, LabelledItems, PreferredItems
 from rankrls._curves import Curve, ItemFold, of_item_folds
-from rankrls._problems import Candidate, Problem
+from rankrls._problems import Candidate, Problem, Solutions
 from rankrls._queries import query_layout
 from rankrls._rows import take_items
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, Matrix
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
-from rankrls.selection.leave_pair_out import Concordance, preference_concordance, query_concordance
+from rankrls.selection.least_squares import LeastSquaresProblem
+from rankrls.selection.leave_pair_out import pair_concordance
+
+AnyCandidate: TypeAlias = Candidate[Solutions]
+AnyProblem: TypeAlias = Problem[Solutions]
+Block: TypeAlias = Index | slice
+"""Numbers of rows, or of preferences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +41,7 @@ class Split:
     """
 
     train: Index | None
-    watched: Any
+    watched: Matrix
     data: DataInMemory
 
 
@@ -64,7 +70,7 @@ class Plan(ABC):
         return self.measure.greater_is_better
 
     @abstractmethod
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         """The measure at every value; ``problem`` is the candidate's for ``data``."""
 
     def splits(self, data: DataInMemory) -> list[Split]:
@@ -75,7 +81,7 @@ class Plan(ABC):
 class NothingHeldOut(Plan):
     """A plan for solvers that choose nothing."""
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         nothing = np.full(len(values), np.nan)
         return Curve(nothing, nothing)
 
@@ -87,7 +93,7 @@ class ValidationPlan(Plan):
     items: LabelledItems
     mutual: bool = False
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         return self.items.evaluate(self.measure, problem.path(values).scores(self.items.X))
 
     def splits(self, data: DataInMemory) -> list[Split]:
@@ -107,8 +113,8 @@ class RowFoldsPlan(Plan):
     folds: Sequence[tuple[Index, Index]]
     extends: bool = False
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
-        return curve_of_refits(self.measure, data, candidate, self.splits(data), values)
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
+        return curve_of_refits(self, data.whole(), candidate, values)
 
     def splits(self, data: DataInMemory) -> list[Split]:
         return [Split(train, *data.watch(test)) for train, test in self.folds]
@@ -126,11 +132,13 @@ class UnitsPlan(Plan):
         The same as numbers of queries (groups of preferences); None for each by itself, in their order.
     """
 
-    blocks: Sequence[Any]
+    blocks: Sequence[Block]
     numbers: Sequence[Index] | None = None
 
     @classmethod
-    def of_blocks(cls, measure: Measure, data: DataInMemory, blocks: Sequence[Any], description: str) -> UnitsPlan:
+    def of_blocks(
+        cls, measure: Measure, data: DataInMemory, blocks: Sequence[Index | slice], description: str
+    ) -> UnitsPlan:
         """Hold out blocks of rows (preferences) that are whole queries (groups)."""
         return cls(
             measure=measure,
@@ -144,20 +152,21 @@ class UnitsPlan(Plan):
         every = np.arange(data.n_observations)
         return [Split(np.delete(every, block), *data.watch(every[block])) for block in self.blocks]
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         curve = problem.held_out_curve(self.measure, self.numbers, values)
         if curve is not None:
             return curve
-        if not data.observations_are_items:
-            return curve_of_refits(self.measure, data, candidate, self.splits(data), values)
+        known = data.whole()
+        if not known.observations_are_items:
+            return curve_of_refits(self, known, candidate, values)
         scores = problem.scores_without(self.blocks, values)
         if scores is None:
             scores = np.full((data.n_rows, len(values), data.n_targets), np.nan)
-            for split in self.splits(data):
-                scores[split.watched] = scores_of_refit(data, candidate, split, values)
-        return self._curve_of_scores(data, problem, values, scores)
+            for split in self.splits(known):
+                scores[split.watched] = scores_of_refit(known, candidate, split, values)
+        return self._curve_of_scores(data.of_kind(LabelledItems), problem, values, scores)
 
-    def _curve_of_scores(self, data: LabelledItems, problem: Problem[Any], values: Array, scores: Array) -> Curve:
+    def _curve_of_scores(self, data: LabelledItems, problem: AnyProblem, values: Array, scores: Array) -> Curve:
         """The curve of held-out scores (rows, values, targets), with those tied that differ only by rounding."""
         every = np.arange(data.n_rows)
         rows = np.sort(np.concatenate([every[block] for block in self.blocks]))
@@ -178,18 +187,17 @@ class ItemFoldsPlan(Plan):
     extends: bool = False
 
     def splits(self, data: DataInMemory) -> list[Split]:
-        assert isinstance(data, PreferredItems)
-        return [_split_of(data, fold) for fold in self.folds]
+        return [_split_of(data.of_kind(PreferredItems), fold) for fold in self.folds]
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
+        known = data.of_kind(PreferredItems)
         margins = problem.hold_out_items([(fold.train, fold.test) for fold in self.folds], values)
         if margins is None:
             margins = []
-            for split in self.splits(data):
-                scores = scores_of_refit(data, candidate, split, values)[:, :, 0]
-                assert isinstance(split.data, PreferredItems)
-                margins.append(split.data.preferences.differences(scores))
-        return of_item_folds(self.measure, data.preferences, data.identity, self.folds, margins)
+            for split in self.splits(known):
+                scores = scores_of_refit(known, candidate, split, values)[:, :, 0]
+                margins.append(split.data.of_kind(PreferredItems).preferences.differences(scores))
+        return of_item_folds(self.measure, known.preferences, known.identity, self.folds, margins)
 
 
 def _split_of(data: PreferredItems, fold: ItemFold) -> Split:
@@ -199,47 +207,31 @@ def _split_of(data: PreferredItems, fold: ItemFold) -> Split:
 
 
 class PairsPlan(Plan):
-    """Every pair of items is held out, with all that is known of them, without refits."""
+    """Pairs of items are held out, with all that is known of them, without refits.
 
-    @abstractmethod
-    def concordance(self, data: Any, candidate: Any, problem: Any, values: Array) -> Concordance:
-        """The share of held-out pairs in the right order."""
+    They are all pairs of a query with different labels, or the two items of each preference.
+    """
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
-        found = self.concordance(data, candidate, problem, values)
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
+        assert isinstance(problem, LeastSquaresProblem)
+        found = pair_concordance(data, problem, values)
         if self.measure.greater_is_better:
             return Curve(found.score, found.error, interval=found.interval)
         return Curve(1.0 - found.score, found.error, interval=1.0 - found.interval[::-1])
 
 
-class QueryPairsPlan(PairsPlan):
-    """Pairs of items of one query."""
-
-    def concordance(self, data: Any, candidate: Any, problem: Any, values: Array) -> Concordance:
-        return query_concordance(data, candidate, problem, values)
-
-
-class PreferredPairsPlan(PairsPlan):
-    """The two items of each preference."""
-
-    def concordance(self, data: Any, candidate: Any, problem: Any, values: Array) -> Concordance:
-        return preference_concordance(data, candidate, problem, values)
-
-
-def curve_of_refits(
-    measure: Measure, data: DataInMemory, candidate: Candidate[Any], splits: Sequence[Split], values: Array
-) -> Curve:
+def curve_of_refits(plan: Plan, data: DataInMemory, candidate: AnyCandidate, values: Array) -> Curve:
     """Evaluate a model of each split."""
     found = []
-    for split in splits:
-        curve = split.data.evaluate(measure, scores_of_refit(data, candidate, split, values))
+    for split in plan.splits(data):
+        curve = split.data.evaluate(plan.measure, scores_of_refit(data, candidate, split, values))
         assert curve.per_block is not None
         found.append(curve.per_block)
     every = np.vstack(found)
     return Curve(*mean_and_error(every), every)
 
 
-def scores_of_refit(data: DataInMemory, candidate: Candidate[Any], split: Split, values: Array) -> Array:
+def scores_of_refit(data: DataInMemory, candidate: AnyCandidate, split: Split, values: Array) -> Array:
     """Scores of the watched items by the models of a split, (items, values, targets)."""
     assert split.train is not None
     X = take_items(data.X, split.watched)

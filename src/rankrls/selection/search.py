@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from numbers import Real
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from rankrls._comparisons import Data
 from rankrls._compiled import blas_threads_for
 from rankrls._curves import Curve
 from rankrls._errors import InputError
-from rankrls._problems import Candidate, S
-from rankrls._typing import Array
+from rankrls._problems import Candidate, S, Solutions
+from rankrls._typing import Array, Values
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
@@ -33,20 +33,19 @@ _LEAST = 1e-11
 """Smallest alpha that is evaluated, relative to the largest."""
 
 
-def ends_of_grids(estimator: Any) -> dict[str, str]:
-    """Whether each parameter that was chosen at an edge of its grid is the "largest" or the "smallest" value.
+class Entry(NamedTuple):
+    """A row of the table of results: a candidate at one value of its parameter.
 
-    The ends are those of all combinations: an automatic grid is each one's own, and the nearer end then counts.
+    Attributes
+    ----------
+    choices : dict
+        What was chosen with the candidate, by parameter.
+    numbers : tuple of float
+        The value, the mean and the standard error of the measure, and the ends of its interval if there is one.
     """
-    out = {}
-    for flag in [name for name in vars(estimator) if name.endswith("_at_edge_") and getattr(estimator, name)]:
-        name = flag.removesuffix("_at_edge_")
-        value = estimator.best_params_[name]
-        tried = [v for v in estimator.cv_results_[name].tolist() if v is not None]  # other kernels may not have it
-        low = min(tried)
-        high = max(tried)
-        out[name] = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
-    return out
+
+    choices: Values
+    numbers: tuple[float, ...]
 
 
 @dataclass
@@ -64,12 +63,12 @@ class SearchState(Generic[S]):
     rule: str
     parameter: str = "alpha"
     mutual: bool = False
-    rows: list[tuple[Any, ...]] = field(default_factory=list)
+    rows: list[Entry] = field(default_factory=list)
     best_index: int = -1
     best_value: float = np.nan
     best_score: float = np.nan
     best_error: float = np.nan
-    best_choices: dict[str, Any] = field(default_factory=dict)
+    best_choices: Values = field(default_factory=dict)
     candidate: Candidate[S] | None = None
     solutions: S | None = None
     lost_feature: int | None = None
@@ -79,7 +78,7 @@ class SearchState(Generic[S]):
     per_block: list[Array | None] = field(default_factory=list)
     _top: float = -np.inf
 
-    def add(self, choices: dict[str, Any], values: Array, curve: Curve) -> bool:
+    def add(self, choices: Values, values: Array, curve: Curve) -> bool:
         """Take the curve of one candidate: the values of ``parameter``, the simplest model first.
 
         Returns whether it is the best one so far.
@@ -87,7 +86,7 @@ class SearchState(Generic[S]):
         first = len(self.rows)
         self.per_block.append(curve.per_block)
         columns = (values, curve.mean, curve.error, *(() if curve.interval is None else curve.interval))
-        self.rows.extend((choices, *numbers) for numbers in zip(*(c.tolist() for c in columns), strict=True))
+        self.rows.extend(Entry(choices, tuple(numbers)) for numbers in np.column_stack(columns).tolist())
         goodness = curve.mean if self.greater_is_better else -curve.mean
         check_evaluated(goodness)
         top = best(goodness, curve.error, curve.size)
@@ -112,7 +111,7 @@ class SearchState(Generic[S]):
         out = {self.parameter: self.at_edge}
         for name, value in self.best_choices.items():
             others = self.best_choices | {name: None}
-            tried = {choices[name] for choices, *_ in self.rows if choices | {name: None} == others}
+            tried = {choices[name] for choices, _ in self.rows if choices | {name: None} == others}
             if isinstance(value, Real) and len(tried) > 1:
                 out[name] = len(tried) > 2 and value in (min(tried), max(tried))
         return out
@@ -120,10 +119,10 @@ class SearchState(Generic[S]):
     def table(self) -> dict[str, NDArray[Any]]:
         """Columns for ``cv_results_``."""
         columns: dict[str, NDArray[Any]] = {}
-        for name in dict.fromkeys(name for choices, *_ in self.rows for name in choices):
+        for name in dict.fromkeys(name for choices, _ in self.rows for name in choices):
             columns[name] = np.empty(len(self.rows), dtype=object)
-            columns[name][:] = [choices.get(name) for choices, *_ in self.rows]
-        numbers = np.array([row[1:] for row in self.rows], dtype=np.float64).T
+            columns[name][:] = [choices.get(name) for choices, _ in self.rows]
+        numbers = np.array([row.numbers for row in self.rows], dtype=np.float64).T
         names = (self.parameter, "mean_score", "standard_error", "low", "high")  # the last two if there is an interval
         return columns | dict(zip(names, numbers.copy(), strict=False))
 
@@ -168,7 +167,7 @@ def search(
     return results
 
 
-def _operations(candidate: Candidate[Any], data: Data) -> float:
+def _operations(candidate: Candidate[Solutions], data: Data) -> float:
     """About how many multiplications a candidate takes."""
     rows, columns = data.size
     coefficients = min(rows, columns) if candidate.kernel.is_linear else rows
@@ -205,7 +204,9 @@ def check_evaluated(averages: Array) -> None:
         )
 
 
-def extended(grid: Array, curve: Curve, greater_is_better: bool, curve_of: Any) -> tuple[Array, Curve]:
+def extended(
+    grid: Array, curve: Curve, greater_is_better: bool, curve_of: Callable[[Array], Curve]
+) -> tuple[Array, Curve]:
     """A descending automatic grid, continued in its own ratio while the best value is at an end; at most twice."""
     for _ in range(EXTENSIONS):
         goodness = curve.mean if greater_is_better else -curve.mean

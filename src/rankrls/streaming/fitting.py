@@ -19,19 +19,19 @@ from rankrls._checks import check_magnitude
 from rankrls._comparisons import ComparedInMemory, ComparedItems, Data, Features, Judge, Setting, Settings
 from rankrls._curves import Curve, QueryEvaluator
 from rankrls._errors import InputError
-from rankrls._problems import Candidate, Problem
 from rankrls._rows import check_finite_features
 from rankrls._typing import Array, Index
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.chunks import left_fold
-from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 from rankrls.selection.folds import check_two_vary
-from rankrls.selection.plans import Plan
+from rankrls.selection.least_squares import LeastSquaresProblem
+from rankrls.selection.plans import AnyCandidate, AnyProblem, Plan, UnitsPlan
 from rankrls.streaming.executors import Executor, map_parts
 
 R = TypeVar("R")
@@ -316,9 +316,6 @@ class StreamedItems(Data):
     def settings(self, given: Settings) -> Settings:
         return given
 
-    def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
-        raise InputError("This needs all rows in memory.", parameter="data")
-
     def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
         return [ComparedInParts(self, setting, tuple(together) or (setting,))]
 
@@ -407,15 +404,6 @@ class ComparedInParts(ComparedItems):
         return list(chain.from_iterable(found))
 
 
-class StreamedQueriesPlan(Plan):
-    """Every query is held out, in one pass for each candidate."""
-
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
-        curve = problem.held_out_curve(self.measure, None, values)
-        assert curve is not None
-        return curve
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedValidationPlan(Plan):
     """Models of all data are evaluated with another data set, in one pass for each candidate."""
@@ -424,7 +412,8 @@ class StreamedValidationPlan(Plan):
     executor: Any
     mutual: bool = False
 
-    def curve(self, data: Any, candidate: Candidate[Any], problem: Problem[Any], values: Array) -> Curve:
+    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
+        assert isinstance(problem, LeastSquaresProblem)
         (path,) = problem.path(values).paths
         task = partial(_validated, path.all_functions(), self.measure)
         found = np.concatenate(list(map_parts(task, self.dataset.parts, self.executor)))
@@ -434,5 +423,5 @@ class StreamedValidationPlan(Plan):
 def streamed_plan(measure: Measure, validation: Any, executor: Any) -> Plan:
     """Leave-query-out of all rows, or validation data."""
     if validation is None:
-        return StreamedQueriesPlan(measure=measure, description="")
+        return UnitsPlan(measure=measure, description="", blocks=())
     return StreamedValidationPlan(measure=measure, description="", dataset=validation, executor=executor)
