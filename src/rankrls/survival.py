@@ -1,4 +1,4 @@
-"""Comparable pairs of right-censored times: which of two items is known to have lasted longer."""
+"""Comparable pairs of right-censored times: pairs of items for which it is known which lasted longer."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from rankrls._typing import Array, Mask
 __all__ = ["survival_pairs"]
 
 _BYTES = 100.0
-"""What a pair takes at most, here and in a fit."""
+"""Maximum number of bytes per pair, here and in a fit."""
 
 
 def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    r"""The comparable pairs of survival analysis, as preferences: the item with the longer time wins.
+    r"""Return the comparable pairs of survival analysis as preferences: the item with the longer time wins.
 
     Item i is worse than item j if its event was observed and j had no event until that time:
 
@@ -27,35 +27,35 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
 
         i \prec j \iff \delta_i = 1 \wedge \left( t_i < t_j \vee (t_i = t_j \wedge \delta_j = 0) \right) .
 
-    A model of these pairs therefore gives **higher scores to longer times**; a risk is the negative score. The share of
-    correctly ordered pairs, :func:`~rankrls.metrics.preference_accuracy`, is Harrell's C-index.
+    A model of these pairs therefore assigns **higher scores to longer times**; a risk is the negative score. The share
+    of correctly ordered pairs, :func:`~rankrls.metrics.preference_accuracy`, is Harrell's C-index.
 
     Parameters
     ----------
     time : array-like of shape (m,)
-        Time of the event, or of censoring.
+        Time of the event or of censoring.
     event : array-like of shape (m,)
         1 or True if the event was observed, 0 or False if the item was censored.
     qid : array-like of shape (m,), optional
-        Strata, such as hospitals: only items of one stratum are compared. All items by default.
+        Strata, such as hospitals; only items of the same stratum are compared. By default, all items are compared.
 
     Returns
     -------
     winners, losers : ndarray of shape (p,), intp
-        Row numbers, as ``fit_pairs`` takes them: ``losers`` had their event first.
+        Row numbers, as accepted by ``fit_pairs``: ``losers`` had their event first.
 
     Raises
     ------
     InputError
-        For a time that is missing or infinite, an event that is neither 0 nor 1, both with their row, if no pair is
-        comparable, and if there are more pairs than fit into memory with their fit.
+        If a time is missing or infinite or an event is neither 0 nor 1, with its row; if no pair is comparable; and if
+        the pairs and their fit would not fit into memory.
 
     Notes
     -----
-    O(m log m + p); p is up to m (m - 1) / 2. An item that is censored at the time of another item's event has the
-    longer time, as in R's ``survival`` and scikit-survival. Two events at the same time are not compared.
+    O(m log m + p); p is at most m (m - 1) / 2. An item censored at the time of another item's event has the longer
+    time, as in R's ``survival`` and scikit-survival. Two events at the same time are not compared.
 
-    An estimator that chooses holds out folds of items: pairs between items that its models have not seen.
+    An estimator with cross-validation holds out folds of items and evaluates pairs of held-out items.
 
     References
     ----------
@@ -65,7 +65,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     --------
     >>> from rankrls import survival_pairs
     >>> winners, losers = survival_pairs(time=[5, 2, 9, 4], event=[1, 1, 0, 0])
-    >>> [*zip(winners.tolist(), losers.tolist())]  # item 3 was censored at 4: who lasted longer is not known
+    >>> [*zip(winners.tolist(), losers.tolist())]  # item 3 was censored at 4: it may have outlasted items 0 and 2
     [(3, 1), (0, 1), (2, 1), (2, 0)]
     """
     t, observed = checked_times(time, event)
@@ -74,7 +74,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
     codes = layout.codes[order]
     times = t[order]
     seen = observed[order]
-    # Behind the events of one time come those who were censored then, and all later ones of the stratum.
+    # The events at one time are followed by the items censored then, and by all later items of the stratum.
     new = np.ones(len(t), dtype=bool)
     new[1:] = (np.diff(codes) != 0) | (np.diff(times) != 0) | (np.diff(seen) != 0)
     firsts = np.append(np.flatnonzero(new), len(t))
@@ -86,7 +86,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
         raise InputError(problem, parameter="event")
     pairs = int(counts.sum())
     remedy = "Compare within strata (qid), such as folds of the items, or take a sample of the items."
-    check_memory(_BYTES * pairs, f"{pairs} comparable pairs take", remedy, parameter="time")
+    check_memory(_BYTES * pairs, f"{pairs} comparable pairs need", remedy, parameter="time")
     offsets = np.arange(pairs) - np.repeat(np.cumsum(counts) - counts, counts)
     losers = order[np.repeat(np.arange(len(t)), counts)]
     winners = order[np.repeat(first_longer, counts) + offsets]
@@ -94,7 +94,7 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
 
 
 def checked_times(time: Any, event: Any) -> tuple[Array, Mask]:
-    """Times and whether each is that of an event; see :func:`survival_pairs`."""
+    """Times, and a mask of those that are events; see :func:`survival_pairs`."""
     t = vector_of("time", time, "one for each item")
     refuse_where(
         ~np.isfinite(t), "time", lambda row: f"time must be finite; row {row} has {t[row]}. Leave out rows without one."

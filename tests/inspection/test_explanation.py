@@ -127,7 +127,7 @@ def test_tables():
     assert sum(row[1] for row in rows) == pytest.approx(pair.difference)
     lines = pair.table(2).splitlines()
     word = "above" if pair.difference > 0 else "below"
-    assert lines[0] == f"row 3 stands {word} row 2 in query u by {abs(pair.difference):.4g}"
+    assert lines[0] == f"row 3 ranks {word} row 2 in query u by {abs(pair.difference):.4g}"
     assert lines[1].split() == ["contribution", "row", "3", "row", "2", "weight"]
     assert lines[2].startswith(pair.feature_names[0])
     assert len(lines) == 5

@@ -1,4 +1,4 @@
-"""Reading a model: what it ranks first, why, how sure it is, and whether its data are sound."""
+"""Inspection of a model: its ranking, explanations, uncertainty, and the soundness of its data."""
 
 from rankrls.inspection.explanation import Explanation, PairExplanation, explain, rank_items
 from rankrls.inspection.leaderboards import Effects, Leaderboard, leaderboard

@@ -1,4 +1,4 @@
-"""What a model ranks first, why a linear model scores an item as it does, and why one item is ranked above another."""
+"""Explanations: the top items of a model, contributions of features to an item's score and to score differences."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def explain(
     feature_names: Sequence[str] | None = None,
     target: int | None = None,
 ) -> Explanation:
-    r"""The contribution of each feature to the scores of a linear model.
+    r"""Compute the contribution of each feature to the scores of a linear model.
 
     A linear model's score is :math:`\sum_j w_j z_j` over the features :math:`z` after the pipeline's scalers. The score
     of item i is ``contributions[i].sum()``, up to rounding.
@@ -38,14 +38,14 @@ def explain(
     ----------
     model : fitted estimator of rankrls with ``coef_``, or a Pipeline that ends in one
         The features are the inputs of the last step: after a scaler, contributions and values are in scaled units.
-        ``qid`` is passed to a scaler that works within queries; X should then hold whole queries.
+        ``qid`` is passed to a scaler that works within queries; X should then contain whole queries.
     X : as for ``predict``
     qid : array-like of shape (m,), optional
-        One query id per row; needed by a model that was fitted with qid.
+        One query id per row; required if the model was fitted with qid.
     feature_names : sequence of str, optional
-        One name per column of X. By default those of the fit, else x0, x1, ...
+        One name per column of X. By default the names of the fit, else x0, x1, ...
     target : int, optional
-        The target, for a model with several.
+        Number of the target, for a model with several.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def explain(
     Raises
     ------
     ValueError
-        For a model that is not linear, and for bad input as in ``predict``.
+        If the model is not linear, or the data are invalid, as in ``predict``.
 
     Notes
     -----
@@ -72,7 +72,7 @@ def explain(
            [ 4., -5.],
            [ 8., -1.]])
     >>> print(found.pair(0, 1))
-    row 0 stands above row 1 by 2
+    row 0 ranks above row 1 by 2
            contribution  row 0  row 1  weight
     long             +4      1      5      -1
     fresh            -2      1      2       2
@@ -94,22 +94,22 @@ def explain(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Explanation(Shown):
-    """Scores of items as sums over features; made by :func:`explain`.
+    """Scores of items as sums over features; returned by :func:`explain`.
 
     Attributes
     ----------
     feature_names : tuple of str
     weights : ndarray of shape (n,)
-        The model's weight of each feature.
+        Weight of each feature in the model.
     values : ndarray or csr_array of shape (m, n)
-        The features after the scalers.
+        Features after the scalers.
     layout : QueryLayout
-        The rows of each query.
+        Rows of each query.
     has_qid : bool
     by_query : bool
         Whether scores of different queries cannot be compared.
     units : str
-        The units of the values: as given, or after scalers.
+        Units of the values: as given, or after scalers.
     """
 
     feature_names: tuple[str, ...]
@@ -131,12 +131,12 @@ class Explanation(Shown):
         return np.asarray(self.contributions.sum(axis=1)).ravel()
 
     def pair(self, a: int, b: int) -> PairExplanation:
-        """Explain why row ``a`` is ranked above row ``b``, or below.
+        """Explain why row ``a`` is ranked above or below row ``b``.
 
         Parameters
         ----------
         a, b : int
-            Row numbers, of one query if the model compares within queries only.
+            Row numbers; of the same query if the model compares only within queries.
 
         Returns
         -------
@@ -144,7 +144,7 @@ class Explanation(Shown):
 
         Notes
         -----
-        O(n). A constant that is added to a feature within a query has no effect, so no baseline is needed.
+        O(n). Adding a constant to a feature within a query has no effect, so no baseline is needed.
         """
         first = self._values("a", a)
         second = self._values("b", b)
@@ -160,14 +160,14 @@ class Explanation(Shown):
         return self._difference(int(a), int(b), one if one == other else None, first, second)
 
     def item(self, a: int) -> PairExplanation:
-        """Why row ``a`` stands above or below the mean of its query. O(rows of the query x n)."""
+        """Explain why row ``a`` is above or below the mean of its query. O(rows of the query x n)."""
         first = self._values("a", a)
         rows = self.layout.rows(self.layout.codes[a])
         mean = np.ravel(self.values[rows].mean(axis=0, dtype=np.float64))
         return self._difference(int(a), None, self._query(a), first, mean)
 
     def _difference(self, a: int, b: int | None, query: Any, first: Array, second: Array) -> PairExplanation:
-        # Differences before products: an offset that both share is gone before it can be rounded.
+        # Differences before products: a shared offset cancels before it is rounded.
         parts = self.weights * (first - second)
         order = np.argsort(-np.abs(parts), kind="stable")
         names = tuple(self.feature_names[j] for j in order)
@@ -194,25 +194,25 @@ class Explanation(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairExplanation(Shown):
-    """The difference of two items' scores as a sum over features, the largest part first.
+    """Difference of two items' scores as a sum over features, sorted by decreasing magnitude.
 
     Attributes
     ----------
     a : int
         Row number.
     b : int or None
-        Row number; None is the mean item of the query.
+        Row number; None for the mean item of the query.
     query : object
-        Their query, or None.
+        Their query; None for a model without queries, or rows of different queries.
     feature_names : tuple of str
-        The largest contribution first, by magnitude.
+        Names, sorted by decreasing magnitude of the contribution.
     contributions : ndarray of shape (n,)
-        The contribution of each feature to the score of a minus the score of b.
+        Contribution of each feature to the score of a minus the score of b.
     values : ndarray of shape (n, 2)
-        The feature in a and in b, after the scalers.
+        Values of the feature in a and in b, after the scalers.
     weights : ndarray of shape (n,)
     units : str
-        The units of the values: as given, or after scalers.
+        Units of the values: as given, or after scalers.
     """
 
     a: int
@@ -226,14 +226,14 @@ class PairExplanation(Shown):
 
     @property
     def difference(self) -> float:
-        """The score of a less that of b."""
+        """Score of a minus the score of b."""
         return float(self.contributions.sum())
 
     def rows(self, top: int | None = None) -> list[tuple[str, float, float, float, float]]:
         """(feature, contribution, value in a, value in b, weight) of the ``top`` largest contributions.
 
-        Features without a contribution are left out. The last row sums those that ``top`` leaves out, with NaN for
-        values.
+        Features without a contribution are left out. If ``top`` leaves out others, a last row contains their sum, with
+        NaN for values.
         """
         used = int(np.count_nonzero(self.contributions))
         kept = used if top is None else min(check_count("top", top, least=0, none="all"), used)
@@ -244,7 +244,7 @@ class PairExplanation(Shown):
         return out
 
     def cells(self, top: int | None = None) -> list[tuple[str, ...]]:
-        """:meth:`rows` as text; what is not known is empty."""
+        """:meth:`rows` as text, with empty cells for NaN."""
 
         def shown(values: Any) -> Any:
             return ("" if np.isnan(value) else f"{value:.4g}" for value in values)
@@ -265,14 +265,14 @@ class PairExplanation(Shown):
         return f"{title}\n{table_text(columns, self.cells(top))}"
 
     def title(self, a: str | None = None, b: str | None = None) -> str:
-        """The result in a sentence; ``a`` and ``b`` are what the items are called, their rows by default."""
+        """The result as a sentence; ``a`` and ``b`` are names of the items, by default their rows."""
         one = a or f"row {self.a}"
         other = b or self._other()
         where = "" if self.query is None else f" in query {self.query!s}"
         gap = self.difference
         if gap == 0.0:
             return f"{one} and {other}{where} have the same score"
-        return f"{one} stands {'above' if gap > 0 else 'below'} {other}{where} by {abs(gap):.4g}"
+        return f"{one} ranks {'above' if gap > 0 else 'below'} {other}{where} by {abs(gap):.4g}"
 
     def _other(self) -> str:
         return "the mean" if self.b is None else f"row {self.b}"
@@ -284,7 +284,7 @@ class PairExplanation(Shown):
 def rank_items(
     model: Any, X: Any, *, qid: Any = None, k: int | None = None, docno: Any = None, target: int | None = None
 ) -> Ranking:
-    """Rank items by a model within each query, and keep the best k.
+    """Rank items by a model within each query, and return the best k.
 
     Parameters
     ----------
@@ -294,22 +294,22 @@ def rank_items(
     qid : array-like of shape (m,), optional
         One query id per row. None ranks all items together, which is an error if the model was fitted with qid.
     k : int, optional
-        The number of items of each query to keep; all by default.
+        Maximum number of items per query; all by default.
     docno : array-like of shape (m,), optional
-        Document ids, which order equal scores as in trec_eval: the greater id first. Without them equal scores stay in
-        row order.
+        Document ids, which order equal scores as in trec_eval: the greater id first. Without them, equal scores remain
+        in row order.
     target : int, optional
-        The target, for a model with several.
+        Number of the target, for a model with several.
 
     Returns
     -------
     Ranking
-        Row numbers best first, their positions and scores.
+        Row numbers in descending order of score, with positions and scores.
 
     See Also
     --------
-    rankrls.RankRLS.rank : each row's position, in the order of the rows.
-    rank_scores : the same for scores from anywhere.
+    rankrls.RankRLS.rank : Position of each row, in row order.
+    rank_scores : The same for scores from any source.
 
     Examples
     --------

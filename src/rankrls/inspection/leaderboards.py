@@ -1,4 +1,4 @@
-"""Ratings of items from votes, with what the votes say of their order and what they leave open."""
+"""Ratings of items from votes, with confidence intervals and the ranks that the votes leave open."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from rankrls.numerics.runs import dense_rows, lengths_to_starts
 from rankrls.selection.folds import preference_blocks
 
 _BLOCK = 1 << 22
-"""Features of items in memory at a time."""
+"""Maximum number of feature values of items in memory at a time."""
 _STEPS = 100
 _CONVERGED = 1e-9
 _TILE = 256
-"""Items whose pairs with as many others are compared at a time."""
+"""Number of items compared with as many others at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Effects(Shown):
-    """Effects of controls on votes, as :func:`leaderboard` estimates them; prints as a table.
+    """Effects of controls on votes, estimated by :func:`leaderboard`; prints as a table.
 
     Attributes
     ----------
     name : ndarray of shape (k,)
     effect : ndarray of shape (k,)
-        Change of the difference of two ratings for one unit of the control.
+        Change in the difference of two ratings per unit of the control.
     low, high : ndarray of shape (k,)
-        Ends of the effect's confidence interval.
+        Bounds of the confidence interval of the effect.
     confidence : float
     """
 
@@ -68,20 +68,20 @@ class Effects(Shown):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(Shown):
-    """Items from the best to the worst, as :func:`leaderboard` returns them; prints as a table.
+    """Items from best to worst, returned by :func:`leaderboard`; prints as a table.
 
     Attributes
     ----------
     item : ndarray of shape (m,)
-        The name of each item.
+        Name of each item.
     rating : ndarray of shape (m,)
-        The score minus the mean score of all items, or minus that of the anchor; on the scale that was asked for.
+        Score minus the mean score of all items, or minus that of the anchor, on the requested scale.
     low, high : ndarray of shape (m,)
-        Ends of the rating's confidence interval.
+        Bounds of the confidence interval of the rating.
     best_rank, worst_rank : ndarray of shape (m,)
-        The ranks that agree with the significant differences.
+        Range of ranks consistent with the significant differences.
     votes : ndarray of shape (m,)
-        Votes in which the item was compared, ties included.
+        Number of votes on the item, including ties.
     alpha, confidence : float
     scale : {"share", "elo"}
     effects : Effects or None
@@ -102,14 +102,14 @@ class Leaderboard(Shown):
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]:
-        """The table by columns, such as ``pandas.DataFrame`` takes."""
+        """The table by columns, as accepted by ``pandas.DataFrame``."""
         ranks = np.arange(1, len(self.item) + 1)
         names = ("item", "rating", "low", "high", "best_rank", "worst_rank", "votes")
         return {"rank": ranks} | {name: vars(self)[name] for name in names}
 
     @property
     def head(self) -> list[str]:
-        """The names of the columns of :attr:`rows`."""
+        """Column names of :attr:`rows`."""
         return ["", "item", "rating", f"{100 * self.confidence:g} % interval", "ranks", "votes"]
 
     @property
@@ -143,37 +143,38 @@ def leaderboard(
     estimator: Any = None,
     confidence: float = CONFIDENCE,
 ) -> Leaderboard:
-    r"""Rate items by votes: rating, confidence interval, and the ranks that agree with the significant differences.
+    r"""Rate items by votes: ratings, confidence intervals, and ranks consistent with the significant differences.
 
-    With votes of strength 1 and ties of strength 0 the difference of two ratings is the expected share of wins minus
-    the expected share of losses between the two items. On the scale of Elo they are ratings of Bradley and Terry's
-    model: an item is expected to win :math:`1 / (1 + 10^{-d / 400})` of the votes against one that is rated d lower.
+    With votes of strength 1 and ties of strength 0, the difference of two ratings is the expected share of wins minus
+    the expected share of losses between the two items. On the Elo scale, they are ratings of the Bradley-Terry model:
+    an item is expected to win :math:`1 / (1 + 10^{-d / 400})` of the votes against an item rated d lower.
 
     Parameters
     ----------
     winners, losers : array-like of shape (p,)
-        Ids of items, such as names; or row numbers of ``X``, or of ``names``, if these are given.
+        Ids of items, such as names, or row numbers of ``X`` or ``names`` if given.
     strength, weight : array-like of shape (p,), optional
-        As in :meth:`RankRLS.fit_pairs`; a tie has strength 0.
+        Strengths and weights as in :meth:`RankRLS.fit_pairs`; a tie has strength 0.
     groups : array-like of shape (p,), optional
-        Groups of votes that are not independent, such as those of one voter or on one prompt. Without groups, intervals
-        are too narrow if voters or prompts differ.
+        Groups of dependent votes, such as those of one voter or on one prompt. Without groups, intervals are too narrow
+        if voters or prompts differ.
     X : array-like or sparse matrix of shape (m, n), optional
         Features of the items. By default each item has its own rating.
     names : sequence of length m, optional
-        Names of the rows of X; their numbers by default.
+        Names of the rows of X; row numbers by default.
     controls : mapping of str to array-like of shape (p,), or data frame, optional
-        Features in which the two answers of a vote differ, the winner's minus the loser's, such as lengths. Ratings
-        are then those at equal features, and :attr:`Leaderboard.effects` has the effect of each with its interval.
+        Differences in features of the two answers of each vote, the winner's minus the loser's, such as lengths.
+        Ratings then apply at equal features, and :attr:`Leaderboard.effects` contains the effect of each with its
+        interval.
     scale : {"share", "elo"}, default="share"
-        Least-squares ratings of shares of votes; or ratings of Bradley and Terry's model, by penalized maximum
-        likelihood, for which strengths must be between 0 (a tie) and 1.
+        Least-squares ratings of shares of votes, or ratings of the Bradley-Terry model by penalized maximum likelihood,
+        for which strengths must be between 0 (a tie) and 1.
     anchor : tuple of (item, float), optional
-        An item and its rating. Others are rated relative to it, and intervals are those of differences from it. By
-        default the mean rating is 0, or 1000 on the scale of Elo.
+        An item and its rating. Other items are rated relative to it, and intervals are those of differences from it. By
+        default, the mean rating is 0, or 1000 on the Elo scale.
     estimator : RankRLS or SparseRankRLS, optional
-        Only its parameters are used. By default RankRLS with ``alpha=1``: each item starts with one tie against an item
-        of rating 0.
+        Estimator whose parameters are used. By default RankRLS with ``alpha=1``, which adds one virtual tie per item,
+        against an item of rating 0.
     confidence : float, default=0.95
 
     Returns
@@ -184,18 +185,19 @@ def leaderboard(
     -----
     The covariance of the scores is that of the exact jackknife over groups, :math:`\frac{G - 1}{G} \sum_g (u_g - \bar
     u)(u_g - \bar u)'`, with :math:`u_g = A^{-1} Z_g' C_g (s_g - p_g)`, :math:`p_g` the held-out differences of group g
-    and :math:`A = Z'CZ + \alpha I`. To this :math:`\alpha \bar{s^2} A^{-2}` is added, the effect of the penalty on
+    and :math:`A = Z'CZ + \alpha I`. To this, :math:`\alpha \bar{s^2} A^{-2}` is added, the effect of the penalty on
     scores with the prior variance :math:`\bar{s^2} / \alpha`, with :math:`\bar{s^2}` the mean squared strength, 1 for
-    votes. Intervals take a quantile of Student's distribution with G - 1 degrees of freedom. An item's best rank is 1 +
-    the number of items whose score is significantly greater, its worst rank m - the number of those whose score is
-    significantly smaller, each by its own test. O(n^3 + m n^2 + m^2 n + p n), and a solution in the items of each
-    group; beside X two matrices of m x n and five of n x n numbers. A warning says if votes do not connect all items.
+    votes. Intervals use a quantile of Student's t distribution with G - 1 degrees of freedom. The best rank of an item
+    is 1 + the number of items whose score is significantly greater, and its worst rank is m - the number of those whose
+    score is significantly smaller, without correction for multiple tests. O(n^3 + m n^2 + m^2 n + p n), and one
+    solution in the items of each group; memory in addition to X is two matrices of m x n and five of n x n numbers. A
+    warning is issued if votes do not connect all items.
 
-    Use a small alpha. The alpha that predicts votes best can make all ratings much too small.
+    Use a small alpha. The alpha that predicts votes best can shrink all ratings far too much.
 
-    On the scale of Elo the same holds for the weighted least squares of the last step of Newton's method; the prior
-    variance of scores is then :math:`1 / \alpha`, and each step costs O(n^3 + m n^2). Controls are scaled to a mean
-    square of 1 before they are penalized; each vote then has two rows of its own, 2 p (n + k) numbers.
+    On the Elo scale, the same applies to the weighted least squares of the last Newton step; the prior variance of
+    scores is then :math:`1 / \alpha`, and each step costs O(n^3 + m n^2). Controls are scaled to a mean square of 1
+    before they are penalized; each vote then has two rows of its own, 2 p (n + k) numbers.
 
     References
     ----------
@@ -230,7 +232,7 @@ def leaderboard(
     number(above=0.0, below=1.0)("confidence", confidence)
     check_word("scale", scale, ("share", "elo"))
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
-    preference_blocks(data)  # refuses what leaves nothing
+    preference_blocks(data)  # refuses votes in a single group
     table = data.preferences
     m = data.n_rows
     items = np.arange(m) if names is None else np.asarray(names)
@@ -249,7 +251,7 @@ def leaderboard(
     sizes = np.sqrt(np.maximum(np.mean(C**2, axis=0), np.finfo(float).tiny))
     if C.shape[1]:
         Z, rated, graph = _with_controls(Z, graph, C / sizes)
-    spread = float(np.mean(graph.weights * graph.strength**2))  # at most: that of votes without any order
+    spread = float(np.mean(graph.weights * graph.strength**2))  # upper bound: that of votes without any order
     unit = 1.0
     level = 0.0
     if scale == "elo":
@@ -294,7 +296,7 @@ def leaderboard(
 
 
 def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: ArrayLike | None) -> Array:
-    """Columns of numbers, one row for each vote of positive weight."""
+    """Columns of controls, with one row per vote of positive weight."""
     columns = []
     for name, values in controls.items():
         column = vector_of("controls", values, "one number for each vote")
@@ -312,7 +314,7 @@ def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: A
 
 
 def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix, Matrix, PreferenceGraph]:
-    """Features of each vote's two answers and of the items, with those of controls; and the graph of the answers."""
+    """Features of the two answers of each vote and of the items, extended by controls, and the graph of the answers."""
     p, k = C.shape
 
     def joined(features: Matrix, others: Array) -> Matrix:
@@ -327,16 +329,16 @@ def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix,
 
 
 def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
-    """Warn if some items were never compared with others, over any number of votes."""
+    """Warn if some items are not connected with others by any chain of votes."""
     sizes = np.unique(graph.components[voted], return_counts=True)[1]
     if len(sizes) > 1:
-        problem = f"The votes fall into {len(sizes)} sets of items, the largest of {sizes.max()}, with no vote between."
-        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set by itself."
+        problem = f"The votes form {len(sizes)} sets of items with no vote between them; the largest has {sizes.max()}."
+        remedy = "Ratings compare items of different sets only by their shares of wins. Rate each set separately."
         warn_user(InputWarning(f"{problem} {remedy}", parameter="winners"))
 
 
 def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> PreferenceGraph:
-    """The weighted least squares that Newton's method ends with for Bradley and Terry's model, ``alpha ||v||^2 / 2``.
+    """Weighted least squares of the last Newton step for the Bradley-Terry model with penalty ``alpha ||v||^2 / 2``.
 
     Steps that would increase the penalized loss are halved.
     """
@@ -362,8 +364,8 @@ def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> Preferenc
             of_change /= 2.0
         weights += change
         margins += of_change
-    problem = f"Ratings on the scale of Elo did not converge in {_STEPS} steps."
-    raise InputError(f"{problem} A larger alpha of the estimator helps.", parameter="estimator")
+    problem = f"Ratings on the Elo scale did not converge in {_STEPS} steps."
+    raise InputError(f"{problem} Use a larger alpha of the estimator.", parameter="estimator")
 
 
 def _gram(Z: Matrix, graph: PreferenceGraph, alpha: float) -> Array:
@@ -373,9 +375,9 @@ def _gram(Z: Matrix, graph: PreferenceGraph, alpha: float) -> Array:
 
 
 def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> tuple[Array, Array]:
-    """Weights of the features, (n,), and their covariance, (n, n). O(n^3 + m n^2), and ``A^-1`` for each group.
+    """Weights of the features, (n,), and their covariance, (n, n). O(n^3 + m n^2), and ``A^-1`` per group.
 
-    The scores' prior variance is ``spread / alpha``.
+    The prior variance of the scores is ``spread / alpha``.
     """
     n_groups = len(graph.starts) - 1
     inverse = _inverse(_gram(Z, graph, alpha))
@@ -394,7 +396,7 @@ def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> 
 
 @dataclass(frozen=True, eq=False)
 class _Ratings:
-    """Scores less a reference, with covariance ``C Z B Z'C'``, which is never formed; C takes off the reference.
+    """Scores relative to a reference, with covariance ``C Z B Z'C'``, which is never formed; C subtracts the reference.
 
     Attributes
     ----------
@@ -413,7 +415,7 @@ class _Ratings:
 
     @classmethod
     def of(cls, Z: Matrix, weights: Array, covariance: Array, item: int | None) -> _Ratings:
-        """Relative to an item, or to the mean of all."""
+        """Ratings relative to an item, or to the mean of all."""
         reference = Z.mean(axis=0) if item is None else dense_rows(Z, np.array([item]))[0]
         rows = Z @ covariance
         rows -= reference @ covariance
@@ -421,7 +423,7 @@ class _Ratings:
         return cls(Z, reference, Z @ weights - reference @ weights, rows, np.maximum(variance, 0.0))
 
     def ranks(self, order: Index, quantile: float) -> tuple[Index, Index]:
-        """The best and the worst rank of each item, in descending order of the scores. O(m^2 n), in blocks of rows."""
+        """Best and worst rank of each item, in descending order of score. O(m^2 n), in blocks of rows."""
         m = len(order)
         Z = self.Z[order]
         rows = self.rows[order]
@@ -432,7 +434,7 @@ class _Ratings:
         worst = np.full(m, m, dtype=np.intp)
 
         def outranked(a: int) -> tuple[Index, Index]:
-            """The significant differences of a tile's items to later ones, and of each later item to the tile's."""
+            """Numbers of later items that each tile item outranks, and of tile items that outrank each later item."""
             b = min(a + _TILE, m)
             below = np.zeros(b - a, dtype=np.intp)
             above = np.zeros(m - a, dtype=np.intp)
@@ -454,7 +456,7 @@ class _Ratings:
 
 
 def _inverse(A: Array) -> Array:
-    """The inverse of a positive definite matrix, which is destroyed. O(n^3)."""
+    """Inverse of a positive definite matrix, which is overwritten. O(n^3)."""
     factor = cholesky(A, overwrite_a=True, check_finite=False)
     upper, _ = lapack.dpotri(factor, overwrite_c=True)
     inverse = upper + upper.T
@@ -463,11 +465,11 @@ def _inverse(A: Array) -> Array:
 
 
 def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> sparse.csr_array:
-    r"""What the model without each group misses of it, ``u_g = D_g'C_g (s_g - p_g)`` in its items, (groups, items).
+    r"""Residuals of each group in the model without it, ``u_g = D_g'C_g (s_g - p_g)`` in its items, (groups, items).
 
-    With ``G = Z A^{-1} Z'`` of the group's items, their scores f and ``L_g = D_g'C_g D_g``, ``(I - L_g G) u_g =
+    With ``G = Z A^{-1} Z'`` for the group's items, their scores f and ``L_g = D_g'C_g D_g``, ``(I - L_g G) u_g =
     D_g'C_g s_g - L_g f = r_g``; for more items than features ``u_g = r_g + L_g Z A^{-1} (I - Z'L_g Z A^{-1})^{-1} Z'
-    r_g``. Groups of equally many items are solved together.
+    r_g``. Groups with equal numbers of items are solved together.
     """
     n = Z.shape[1]
     n_groups = len(graph.starts) - 1

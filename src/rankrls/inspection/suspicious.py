@@ -1,4 +1,4 @@
-"""Features of training data that should be looked at twice: likely ids, and columns made from the labels."""
+"""Features of training data that deserve a second look: likely ids, and columns derived from the labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._values import mean_of_judged
 from rankrls.preprocessing._columns import like_ids
 
-_ROWS = 50  # fewer may be as they are by chance
+_ROWS = 50  # patterns in fewer rows may be due to chance
 _PAIRS = 200
 _SAMPLE = 20_000
 
@@ -28,7 +28,7 @@ class SuspiciousFeatures:
     Attributes
     ----------
     ids : tuple of int
-        Columns of whole numbers that count the rows, or are named like ids and seldom repeat.
+        Columns of whole numbers that count the rows, or are named like ids and rarely repeat.
     leaks : tuple of int
         Columns that alone sort all rows by their labels, or in the reverse order.
     """
@@ -49,9 +49,9 @@ def suspicious_features(
     y : array-like of shape (m,), optional
         Labels; rows whose label is NaN are left out. Without labels, leaks are not searched.
     qid : array-like of shape (m,), optional
-        One query id per row; without, all rows are one query.
+        One query id per row; by default, all rows are one query.
     feature_names : sequence of n str, optional
-        Without names, ids are not searched.
+        Names of the columns of X; without names, ids are not searched.
 
     Returns
     -------
@@ -60,13 +60,13 @@ def suspicious_features(
     Raises
     ------
     InputError
-        If X does not have two dimensions, or if the numbers of rows or columns do not agree.
+        If X does not have two dimensions, or if the numbers of rows or columns are inconsistent.
 
     Notes
     -----
-    O(m log m) a feature. With fewer than 50 rows nothing is reported, and no leaks if fewer than 200 pairs of rows with
-    different labels share a query, because such patterns can be due to chance. Equal values of a feature do not sort
-    rows.
+    O(m log m) per feature. Nothing is reported for fewer than 50 rows, and no leaks if fewer than 200 pairs of rows
+    with different labels share a query, because such patterns can be due to chance. A feature with equal values in rows
+    with different labels is not a leak.
 
     Examples
     --------
@@ -97,7 +97,7 @@ def suspicious_features(
 
 
 def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:
-    """Columns whose order, or its reverse, is that of the labels of known rows in every query that has two of them."""
+    """Columns that order the known rows by label, or in reverse, in every query with two different labels."""
     measure = resolve_measure("disagreement")
     columns = np.arange(X.shape[1])
     some = min(int(np.searchsorted(layout.starts, _SAMPLE)), layout.n_queries)
@@ -111,6 +111,6 @@ def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], lay
 
 
 def _n_pairs(y: NDArray[np.float64], layout: QueryLayout) -> int:
-    """Pairs of different labels inside queries."""
+    """Number of pairs with different labels inside queries."""
     same = np.unique(np.stack((layout.codes, y)), axis=1, return_counts=True)[1]
     return int((layout.counts**2).sum() - (same**2).sum()) // 2

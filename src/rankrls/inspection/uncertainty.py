@@ -1,4 +1,4 @@
-"""How sure a model is of its order: the Gaussian posterior of score differences."""
+"""Uncertainty of a model's order: the Gaussian posterior of score differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
 from rankrls.selection.least_squares import BasisSolver, DualSolver, ItemSolver, Solver
 
-_PAIRS = 128  # compared at once
+_PAIRS = 128  # number of pairs compared at once
 
 
 def posterior(
@@ -35,30 +35,30 @@ def posterior(
     alpha: float | str | None = None,
     noise: float | None = None,
 ) -> Posterior:
-    r"""The posterior of a model of labels: means and variances of score differences, and P(A above B).
+    r"""Compute the posterior of a model of labels: means and variances of score differences, and P(A above B).
 
     The least-squares solution is the mean of a Gaussian posterior. With ``balance="examples"`` and tied labels
-    included, the defaults, the model assumes for item i of query q
+    included, the defaults, the model for item i of query q is
 
     .. math:: y_i = f(x_i) + b_q + \varepsilon_i , \qquad \varepsilon_i \sim N(0, s^2 / w_i) ,
 
-    a free level :math:`b_q` for each query, independent noise of the same variance, and a prior :math:`f \sim N(0, (s^2
+    a free level :math:`b_q` for each query, independent noise of equal variance, and a prior :math:`f \sim N(0, (s^2
     / \alpha) K)`. The mean is then the model of ``fit``, and the covariance comes from the same factorization. See the
     mathematics guide for other graphs.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Its parameters are used; it need not be fitted and is not changed.
+        Estimator whose parameters are used; it need not be fitted and is not changed.
     X, y, qid, sample_weight : as in :meth:`RankRLS.fit`
-        One target.
+        Data with one target.
     alpha : float or "evidence", optional
-        The estimator's own by default. "evidence" maximises the marginal density of the labels. An alpha that was
-        chosen by a ranking measure can give wrong variances, because these measures do not depend on the size of
-        scores.
+        Regularization parameter, by default the estimator's own. "evidence" maximizes the marginal density of the
+        labels. An alpha selected using a ranking measure can give wrong variances, because these measures do not depend
+        on the size of scores.
     noise : float, optional
-        The noise's variance :math:`s^2`, if it is known. By default the maximiser of the marginal density, (loss +
-        penalty) / observations.
+        Known variance :math:`s^2` of the noise. By default the maximizer of the marginal density, (loss + penalty) /
+        observations.
 
     Returns
     -------
@@ -67,12 +67,12 @@ def posterior(
     Raises
     ------
     ValueError
-        If alpha is not positive, or is too small for the precision; for a precomputed kernel, which cannot be evaluated
-        for new items; and for bad input as in ``fit``.
+        If alpha is not positive, or too small for double precision; if the kernel is precomputed, because it cannot be
+        evaluated for new items; and if the data are invalid, as in ``fit``.
 
     Notes
     -----
-    Primal O(m n^2 + n^3), dual O(m^3); ``alpha="evidence"`` needs the spectrum, about ten times a Cholesky
+    Primal O(m n^2 + n^3), dual O(m^3); ``alpha="evidence"`` needs the spectrum, about ten times the cost of a Cholesky
     factorization. ``fit`` itself is not affected.
 
     References
@@ -110,14 +110,14 @@ def pair_posterior(
     alpha: float | str | None = None,
     noise: float | None = None,
 ) -> Posterior:
-    r"""The posterior of a model of preferences.
+    r"""Compute the posterior of a model of preferences.
 
-    The model assumes for each preference e, independently of all others,
+    The model of each preference e, independent of all others, is
 
     .. math:: s_e = f(x_{i_e}) - f(x_{j_e}) + \varepsilon_e , \qquad \varepsilon_e \sim N(0, s^2 / c_e) .
 
-    For votes, whose strengths are all 1, this is a linear model of a binary outcome: trust the order of the
-    probabilities more than their values.
+    For votes, whose strengths are all 1, this is a linear model of a binary outcome: the order of the probabilities is
+    more trustworthy than their values.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def pair_posterior(
 
     Notes
     -----
-    As for :func:`posterior`; the dual takes O(min(preferences, m)^3).
+    See :func:`posterior`; the dual costs O(min(preferences, m)^3).
 
     Examples
     --------
@@ -149,17 +149,17 @@ def pair_posterior(
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior(Shown):
-    """A Gaussian posterior of scores, as :func:`posterior` and :func:`pair_posterior` return it.
+    """A Gaussian posterior of scores, returned by :func:`posterior` and :func:`pair_posterior`.
 
     Attributes
     ----------
     alpha : float
     noise_variance : float
-        :math:`s^2`, the noise of one preference of weight 1.
+        :math:`s^2`, the variance of the noise of one preference of weight 1.
     n_observations : int
-        The number of preferences, or of labels minus one for each query.
+        Number of preferences, or of labels minus one per query.
     degrees_of_freedom : float
-        The effective number of parameters of the model.
+        Effective number of parameters of the model.
     """
 
     alpha: float
@@ -177,7 +177,7 @@ class Posterior(Shown):
         )
 
     def difference(self, X_a: Any, X_b: Any) -> tuple[Array, Array]:
-        """Score differences between rows of two tables: their posterior means and standard deviations.
+        """Posterior means and standard deviations of score differences between the rows of two tables.
 
         Parameters
         ----------
@@ -186,8 +186,8 @@ class Posterior(Shown):
         Returns
         -------
         mean, std : ndarray of shape (rows,)
-            ``mean`` is the score of a row of ``X_a`` minus the score of the same row of ``X_b``. It does not include
-            the levels of queries.
+            ``mean`` is the score of a row of ``X_a`` minus the score of the same row of ``X_b``, without the levels of
+            queries.
 
         Notes
         -----
@@ -205,7 +205,7 @@ class Posterior(Shown):
         return mean, np.sqrt(self.noise_variance * variance)
 
     def _differences(self, A: Any, B: Any) -> tuple[Array, Array]:
-        """Means of score differences, and their variances in units of the noise's."""
+        """Means of score differences, and their variances in units of the noise variance."""
         solver = self._solver
         if isinstance(solver, BasisSolver):
 
@@ -214,7 +214,7 @@ class Posterior(Shown):
 
             return feature_differences(solver.smoother, self.alpha, of_items(A) - of_items(B))
         if not isinstance(solver, DualSolver) or solver.kernel.is_linear:
-            D = A.astype(np.float64) - B  # an offset that both share is gone before it is squared
+            D = A.astype(np.float64) - B  # a shared offset cancels before it is squared
         if not isinstance(solver, DualSolver):
             return feature_differences(solver.smoother, self.alpha, D.toarray() if sparse.issparse(D) else D)
         kernel = solver.kernel
@@ -228,7 +228,7 @@ class Posterior(Shown):
         return kernel_differences(solver.smoother, self.alpha, across, own)
 
     def probability(self, X_a: Any, X_b: Any) -> Array:
-        """The probability that the score of A is above that of B, for rows of two tables.
+        """Probability that the score of A exceeds that of B, for the rows of two tables.
 
         Parameters
         ----------
@@ -237,7 +237,7 @@ class Posterior(Shown):
         Returns
         -------
         ndarray of shape (rows,)
-            1/2 for two items that the model cannot distinguish.
+            Probabilities; 1/2 for two items that the model cannot distinguish.
         """
         mean, std = self.difference(X_a, X_b)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -245,13 +245,13 @@ class Posterior(Shown):
 
 
 def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[LeastSquaresSpec, float | None]:
-    """What an estimator with a Gaussian prior asks for, and its alpha; None is to be found."""
+    """Specification of an estimator with a Gaussian prior, and its alpha; None if alpha is to be determined."""
     spec, grid = checked_spec(estimator, None, what)
     if spec.kind == "kernel":
         problem = f"{what} needs the kernel values of any two items. Set kernel to a name or a function."
         raise InputError(problem, parameter="kernel")
     if spec.signed:
-        problem = f"{what} is not known for weights with constrained signs. Leave out positive."
+        problem = f"{what} does not support constrained signs of weights. Leave out positive."
         raise InputError(problem, parameter="positive")
     number(above=0.0, none=True)("noise", noise)
     if isinstance(alpha, str):
@@ -263,7 +263,7 @@ def checked_prior(estimator: Any, alpha: Any, noise: Any, what: str) -> tuple[Le
 
 
 def _assembled(spec: LeastSquaresSpec, data: Data, alpha: float | None, noise: float | None) -> Posterior:
-    """The posterior of the problem of labels or of preferences."""
+    """Posterior of the problem of labels or of preferences."""
     candidate = next(spec.candidates(data))
     solver = candidate.problem(data).solvers[0]
     evidence = Evidence.of(solver.smoother, solver.graph)

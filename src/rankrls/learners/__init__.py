@@ -1,9 +1,9 @@
-"""Learners beside RankRLS, one module each: arrays in, arrays out.
+"""Learners other than RankRLS, one module each: arrays in, arrays out.
 
 ================  =========================================================================
-``pursuit``       matching pursuit in the inner product of a graph, of one view or several
-``copursuit``     the choice in several views at once that agree on unlabelled items
-``greedy``        features taken one by one by the exact held-out error
+``pursuit``       matching pursuit in the inner product of a graph, in one view or several
+``copursuit``     simultaneous choice in several views that agree on unlabelled items
+``greedy``        features selected one by one by the exact held-out error
 ``transductive``  labels of hidden queries
 ``consensus``     co-regularized RankRLS: views that agree with one function
 ``conditional``   the same items ranked for each query
@@ -11,5 +11,5 @@
 ``ranksvm``       the squared hinge of ordered pairs
 ================  =========================================================================
 
-Classes that end in ``Problem`` are what a search solves: a path of solutions for the values of one parameter.
+A class whose name ends in ``Problem`` is solved by a search: a path of solutions for the values of one parameter.
 """

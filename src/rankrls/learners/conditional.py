@@ -9,9 +9,9 @@ over functions of a query and an item with the kernel ``K (x) G``. With ``K = V 
 
 .. math:: c = V \left[ \frac{V' Y C U}{\lambda \sigma' + \alpha} \right] U' , \qquad f = K (c C) G ,
 
-and in direction k of the items the problem is ridge regression with the kernel :math:`\sigma_k K`, so that what a query
-u is predicted without it is ``T_uk - c_uk / [(sigma_k K + alpha I)^-1]_uu``, ``T = Y C U`` (Pahikkala et al. 2013).
-``G = I`` is label ranking: then ``C G C = C``, all eigenvalues are 1 and nothing has to be rotated.
+and in direction k of the items the problem is ridge regression with the kernel :math:`\sigma_k K`, so that the
+prediction for a held-out query u is ``T_uk - c_uk / [(sigma_k K + alpha I)^-1]_uu``, ``T = Y C U`` (Pahikkala et al.
+2013). ``G = I`` is label ranking: then ``C G C = C``, all eigenvalues are 1, and no rotation is needed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from rankrls.numerics.ties import tied
 
 @dataclass(frozen=True, eq=False)
 class KernelSide:
-    """A kernel matrix by its eigenvalues that are not 0, or by features of which it is the inner products.
+    """A kernel matrix, represented by its nonzero eigenvalues and their eigenvectors.
 
     Attributes
     ----------
@@ -53,14 +53,14 @@ class KernelSide:
 
     @classmethod
     def of_matrix(cls, K: Array, name: str) -> KernelSide:
-        """From a symmetric matrix, O(m^3); an indefinite one is refused under the name of its parameter."""
+        """From a symmetric matrix, O(m^3). An indefinite matrix is refused; ``name`` is the parameter in the error."""
         values, vectors = linalg.eigh(K, check_finite=False, driver="evd")
         check_semidefinite(values, name)
         return cls._cut(values[::-1], vectors[:, ::-1])
 
     @classmethod
     def of_features(cls, Z: Matrix) -> KernelSide:
-        """Of the inner products of rows of Z, dense or sparse, (m, n): O(m n min(m, n))."""
+        """From the inner products of the rows of Z, dense or sparse, (m, n): O(m n min(m, n))."""
         m, n = Z.shape
         if m <= n:
             gram = Z @ Z.T
@@ -77,12 +77,12 @@ class KernelSide:
 
 @dataclass(frozen=True, eq=False)
 class RankedItems(LabelledItems):
-    """Queries and their utilities of the same items: each row is a query, and the columns of Y are the items.
+    """Queries and their utilities for the same items: rows are queries, and columns of Y are items.
 
     Attributes
     ----------
     item_features : Items or None
-        None if nothing is known of the items: label ranking.
+        None if the items have no features: label ranking.
     """
 
     item_features: Items | None
@@ -90,14 +90,14 @@ class RankedItems(LabelledItems):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConditionalCandidate(Candidate[PathSolutions[Array]]):
-    """The kernel of the queries with that of the items.
+    """A kernel for queries with one for items.
 
     Attributes
     ----------
     item_kernel : Kernel or None
         None for G = I.
     fit_intercept : bool
-        Whether each item has a utility of its own that is not penalized; for G = I.
+        Whether each item has an unpenalized intercept; only for G = I.
     """
 
     item_kernel: Kernel | None
@@ -112,7 +112,7 @@ class ConditionalCandidate(Candidate[PathSolutions[Array]]):
 
 
 def centred_side(kernel: Kernel, Z: Matrix) -> KernelSide:
-    """``C G C`` of items with features Z."""
+    """``C G C`` for items with features Z."""
     if kernel.is_linear and not sparse.issparse(Z):
         return KernelSide.of_features(Z - Z.mean(axis=0))
     G = kernel(Z)
@@ -122,7 +122,7 @@ def centred_side(kernel: Kernel, Z: Matrix) -> KernelSide:
 
 @dataclass(frozen=True, eq=False)
 class ConditionalRanking(Problem[PathSolutions[Array]]):
-    """The problem of all utilities, for every alpha.
+    """The problem for all utilities, for every alpha.
 
     Attributes
     ----------
@@ -131,7 +131,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
     items : KernelSide or None
         ``C G C``; None for G = I.
     kernel : Kernel
-        The queries'.
+        Kernel of the queries.
     fit_intercept : bool
     """
 
@@ -145,7 +145,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
 
     @cached_property
     def queries(self) -> KernelSide:
-        """K."""
+        """The kernel matrix K."""
         if self.kernel.is_linear:
             return KernelSide.of_features(self.X)
         return KernelSide.of_matrix(self.kernel(self.X), "kernel")
@@ -156,7 +156,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         return np.asarray(np.geomspace(10.0 * top, 1e-9 * top, 21)) if top > 0.0 else np.ones(1)
 
     def path(self, values: Array) -> PathSolutions[Array]:
-        """Functions of queries with a column for each item; the details are the items' intercepts."""
+        """Functions of queries with one column per item; the details are the intercepts of the items."""
         coefficients, intercepts = zip(*map(self.solution, values.tolist()), strict=True)
         return PathSolutions(np.stack(coefficients), self._read, intercepts)
 
@@ -166,7 +166,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         return Scorer(None, a, self.kernel, None if self.kernel.name == "precomputed" else self.X)
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve | None:
-        """Every alpha evaluated with each query held out by itself; O(q d (q + d)) an alpha."""
+        """Curve over the values of alpha with each query held out alone; O(q d (q + d)) per alpha."""
         if folds is not None:
             return None
 
@@ -185,7 +185,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
 
     @cached_property
     def _along(self) -> tuple[Array, Array | None]:
-        """``V'T``, and what of T lies outside of V; None if V is a basis of everything."""
+        """``V'T``, and the part of T outside the span of V; None if V spans everything."""
         V = self.queries.vectors
         inside = V.T @ self._T
         return inside, None if V.shape[0] == V.shape[1] else self._T - V @ inside
@@ -196,11 +196,11 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
 
     @cached_property
     def _products(self) -> Array:
-        """``lambda sigma'``; of one column if all sigma are 1."""
+        """``lambda sigma'``; one column if all sigma are 1."""
         return np.outer(self.queries.values, self._sigma)
 
     def _coefficients(self, alpha: float) -> Array:
-        """C in the items' directions, without intercepts."""
+        """C in the directions of the items, without intercepts."""
         inside, outside = self._along
         scaled = self._products + alpha
         scaled = np.divide(inside, scaled, out=scaled if scaled.shape == inside.shape else None)
@@ -210,7 +210,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         return c
 
     def _levels(self, alpha: float) -> tuple[Array, Array, Array]:
-        """``A^-1 1`` for the one A of all items, (q, 1), its sum, and the items' intercepts."""
+        """``A^-1 1`` with the matrix A that all items share, (q, 1), its sum, and the intercepts of the items."""
         V = self.queries.vectors
         sums = V.sum(axis=0)[:, None]
         ones = V @ (sums / (self._products + alpha)) + (1.0 - V @ sums) / alpha
@@ -218,18 +218,18 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         return ones, total, (ones.T @ self._T)[0] / total
 
     def _diagonal(self, alpha: float) -> Array:
-        """``[(sigma_k K + alpha I)^-1]_uu`` of every query u and direction k of the items; one column if all are 1."""
+        """``[(sigma_k K + alpha I)^-1]_uu`` for every query u and item direction k; one column if all sigma are 1."""
         squares = self.queries.vectors**2
         rest = 1.0 - squares.sum(axis=1, keepdims=True)
-        rest[rest < len(rest) * np.finfo(np.float64).eps] = 0.0  # rounding, which a small alpha would enlarge
+        rest[rest < len(rest) * np.finfo(np.float64).eps] = 0.0  # rounding, which a small alpha would amplify
         return np.asarray(squares @ (1.0 / (self._products + alpha)) + rest / alpha)
 
     def solution(self, alpha: float) -> tuple[Array, Array]:
-        """Coefficients ``a`` (q, d) with ``f = K a G``, and the items' intercepts, (d,). O(q d (q + d))."""
+        """Coefficients ``a`` (q, d) with ``f = K a G``, and intercepts of the items, (d,). O(q d (q + d))."""
         c = self._coefficients(alpha)
         if self.items is not None:
             a = c @ self.items.vectors.T
-            # A direction of the items whose eigenvalue is next to 0 is found mixed with that of the mean.
+            # A direction of the items with an eigenvalue close to 0 is mixed with that of the mean.
             return a - a.mean(axis=1, keepdims=True), np.zeros(self.Y.shape[1])
         if not self.fit_intercept:
             return c, np.zeros(c.shape[1])
@@ -237,7 +237,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         return c - ones * level, level
 
     def without_each_query(self, alpha: float) -> Array:
-        """Centred scores of every query by the model of all others, (q, d). O(q d (q + d))."""
+        """Centred scores of every query by the model fitted without it, (q, d). O(q d (q + d))."""
         errors = self._coefficients(alpha)
         diagonal = self._diagonal(alpha)
         if self.fit_intercept:
@@ -249,7 +249,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
 
 
 def each_query(measure: Measure, Y: Array, scores: Array) -> Array:
-    """The measure of each row of Y, NaN if it has none."""
+    """Value of the measure for each row of Y; NaN where undefined."""
     return measure.per_query(Y.ravel(), scores.reshape(-1, 1), _rows_as_queries(Y))[:, 0]
 
 

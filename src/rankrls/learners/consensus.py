@@ -9,11 +9,11 @@ consensus,
     + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right]
 
 is RankRLS on the labelled rows S with the kernel :math:`M [ \sum_v A_v ]^{-1}`, :math:`A_v = (C K_v C + I / \mu)^{-1}`
-(Sindhwani and Rosenberg 2008). What is predicted, on Z too, is :math:`f(x) = \frac1M \sum_v K_v(x, Z) \, C A_v C h`,
-which on labelled rows is not h. So the scores of held-out rows U are those of f: h without U, on all of Z, by the
-shortcut of the dual, and then f of U. The rows of U stay in Z as unlabelled rows: a transductive estimate.
+(Sindhwani and Rosenberg 2008). The predictions, also on Z, are :math:`f(x) = \frac1M \sum_v K_v(x, Z) \, C A_v C h`,
+which differ from h on labelled rows. So the scores of held-out rows U are those of f: first h without U on all of Z, by
+the dual shortcut, and then f on U. The rows of U stay in Z as unlabelled rows: a transductive estimate.
 
-With row weights W, C is the centring of ``W^1/2 z`` and all of it holds for ``W^1/2 K W^1/2`` and ``W^1/2 h``.
+With row weights W, C is the centring of ``W^1/2 z``, and all of this applies to ``W^1/2 K W^1/2`` and ``W^1/2 h``.
 """
 
 from __future__ import annotations
@@ -38,10 +38,9 @@ from rankrls.numerics.smoother import DualEquations, item_coefficients
 
 @dataclass(frozen=True, eq=False)
 class Views:
-    """The views' kernels on all rows Z, by functions that make the matrices, one at a time.
+    """Kernels of the views on all rows Z, given as functions that compute the matrices one at a time.
 
-    The graph is that of all rows, in which items count the same: its F is C. f is asked for at the rows ``judged``
-    only.
+    The graph covers all rows, and its items weigh the same; its F is C. f is needed only at the rows ``judged``.
     """
 
     kernels: Sequence[Callable[[], Array]]
@@ -50,7 +49,7 @@ class Views:
 
     @cached_property
     def scale(self) -> float:
-        """The mean diagonal entry of the centred kernels."""
+        """Mean diagonal entry of the centred kernels."""
         traces = [np.trace(self._centred(make())) for make in self.kernels]
         return float(np.mean(traces) / self.graph.weights.sum())
 
@@ -58,7 +57,7 @@ class Views:
         return np.asarray(self.graph.factor_rows(np.ascontiguousarray(self.graph.factor_rows(K).T)))
 
     def agree(self, mu: float) -> Consensus:
-        """What the views make of all rows for one weight of their agreement. O(M m^3), and 8 (M + 3) m^2 bytes."""
+        """Consensus of the views for one weight of their agreement. O(M m^3), and 8 (M + 3) m^2 bytes."""
         judged = self.judged
         views = list[Array]()
         total: Any = 0.0
@@ -76,17 +75,17 @@ class Views:
         number = np.argsort(self.graph.rows)
         kernel = definite_inverse(np.asarray(total), "sum of the views")[np.ix_(number, number[judged])]
         kernel *= len(views) / root[:, None] / root[judged]
-        place = np.full(len(root), len(root), dtype=np.intp)  # no row of reach, so that another row is an error
+        place = np.full(len(root), len(root), dtype=np.intp)  # out of range, so that any other row raises an error
         place[judged] = np.arange(len(judged))
         return Consensus(kernel, np.asarray(reach) / len(views), place, views, self.graph)
 
 
 @dataclass(frozen=True, eq=False)
 class Consensus:
-    """What the views make of all rows Z for one weight of their agreement."""
+    """The function that the views agree on over all rows Z, for one weight of their agreement."""
 
     kernel: Array  # columns of the judged rows
-    reach: Array  # f of the judged rows from h
+    reach: Array  # maps h to f on the judged rows
     place: Index
     views: list[Array]  # A
     graph: LabelledGraph
@@ -96,17 +95,17 @@ class Consensus:
         return self.kernel[:, self.place[rows]]
 
     def predictions(self, rows: Index, h: Array) -> Array:
-        """Values of f on some rows from h, (Z, columns)."""
+        """Values of f on some rows, computed from h, (Z, columns)."""
         return np.asarray(self.reach[self.place[rows]] @ h)
 
     def view_coefficients(self, h: Array) -> list[Array]:
-        """Coefficients of the rows of Z in each view from h, both (Z, columns)."""
+        """Coefficients of the rows of Z in each view, computed from h; both (Z, columns)."""
         return [item_coefficients(self.graph, A @ self.graph.factor_rows(h)) / len(self.views) for A in self.views]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConsensusCandidate(Candidate["PathSolutions[None]"]):
-    """The consensus of all views for one weight of their agreement, and one graph of the labelled rows."""
+    """Consensus of all views for one weight of their agreement and one graph of the labelled rows."""
 
     consensus: Consensus
     setting: Setting
@@ -117,9 +116,9 @@ class ConsensusCandidate(Candidate["PathSolutions[None]"]):
 
 
 class ConsensusProblem(Problem["PathSolutions[None]"]):
-    """RankRLS with the consensus kernel on the rows ``labelled`` of Z; its functions are those of the views' mean.
+    """RankRLS with the consensus kernel on the rows ``labelled`` of Z; its functions are the mean of the views.
 
-    Items are numbers of rows of Z, as a matrix of one column; the graph is that of the labelled ones.
+    Items are row numbers of Z, as a matrix with one column; the graph is that of the labelled rows.
     """
 
     parameter = "alpha"
@@ -130,7 +129,7 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
         self._read = partial(_read, self._across, consensus)
         self._smoother = DualEquations.of_kernel(np.array(self._across[labelled], order="C"), graph).smoother()
         predictions = consensus.predictions(labelled, self._across)
-        # What scores of the labelled rows are of the dual coefficients c, in the directions of the smoother.
+        # Maps the dual coefficients c, in the directions of the smoother, to scores of the labelled rows.
         self._image = graph.factor_rows(np.ascontiguousarray(predictions.T)).T @ self._smoother.directions
 
     def axis(self) -> Array:
@@ -138,11 +137,11 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
         return self._smoother.grid()
 
     def path(self, values: Array) -> PathSolutions[None]:
-        """The functions of several alphas."""
+        """Functions for several alphas."""
         return PathSolutions(self._smoother.path(values), self._read)
 
     def scores_without(self, blocks: Sequence[Any], values: Array) -> Array:
-        """Scores of the rows of each block by the model of all others, (rows, alphas, targets).
+        """Scores of the rows of each block by the model fitted without it, (rows, alphas, targets).
 
         With ``C = F K F' + alpha I`` the coefficients without the rows U are ``c - C^-1_{:,U} (C^-1_{UU})^-1 c_U``.
         """
@@ -161,6 +160,6 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
 
 
 def _read(across: Array, consensus: Consensus, a: Array) -> Callable[[Any], Array]:
-    """Functions of rows of Z by their numbers. No method: a problem that holds one of its own is freed late."""
+    """Function of row numbers of Z. Not a method: a problem that contains its own bound method is freed late."""
     h = across @ a
     return lambda X: consensus.predictions(np.asarray(X)[:, 0].astype(np.intp), h)

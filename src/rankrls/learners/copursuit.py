@@ -1,12 +1,12 @@
-r"""Ranking pursuit of several views at once, which are drawn together on unlabelled rows.
+r"""Ranking pursuit in several views at once, which are drawn together on unlabelled rows.
 
-Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3.1. M functions, one a view, minimize equation (3),
+Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3.1. One function per view minimizes equation (3),
 
 .. math::
 
     \sum_v (y - f_v)' L_v (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
 
-by one column a view at each stage. With residuals ``r_v`` the steps ``a`` on columns ``k_v`` solve the M x M system
+by one column per view at each stage. With residuals ``r_v``, the steps ``a`` on columns ``k_v`` solve the M x M system
 
 .. math::
 
@@ -14,9 +14,8 @@ by one column a view at each stage. With residuals ``r_v`` the steps ``a`` on co
     A_{vu} = -2 \nu \bar k_v' \bar L \bar k_u , \qquad
     b_v = k_v' L_v r_v + 2 \nu \sum_{u \neq v} \bar k_v' \bar L (\bar f_u - \bar f_v) ,
 
-and lower the objective by ``b' A^-1 b``. The paper's own J(a, gamma) lets only the increments agree and has not the
-second term of b. A is singular where no graph sees the columns; the paper takes it to be positive
-definite.
+and lower the objective by ``b' A^-1 b``. The paper's own J(a, gamma) makes only the increments agree and lacks the
+second term of b. A is singular for columns in the null space of the graphs; the paper takes it as positive definite.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from rankrls.learners.paths import CoPursuitPath, Dictionary, kernel_columns, se
 from rankrls.learners.pursuit import StackedViews, View, Walk, pursue_in_turn
 
 MAX_COMBINATIONS = 4_000_000
-"""Combinations of one column a view, at most: beyond, one column is shared by the views, or refused."""
+"""Maximum number of combinations of one column per view; beyond it, the views must share their columns."""
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -58,25 +57,25 @@ def co_pursue(
     ----------
     views : sequence of M View
     n_basis : int
-        Stages at most.
+        Maximum number of stages.
     nu : float
-        Weight of the agreement; 0 is M independent pursuits, where their columns are not shared.
+        Weight of the agreement; with 0 and unshared columns, the M pursuits are independent.
     shared : bool
-        Whether a stage takes the same column number in every view; otherwise all combinations are tried.
+        Whether a stage selects the same column number in every view; otherwise all combinations are tried.
     backfit : bool
-        Whether all coefficients of all views are fitted anew in equation (3) at each stage.
+        Whether all coefficients of all views are refitted in equation (3) at each stage.
 
     Raises
     ------
     ValueError
-        Where there are more than ``MAX_COMBINATIONS`` combinations.
+        If there are more than ``MAX_COMBINATIONS`` combinations.
 
     Notes
     -----
-    With n labelled and l unlabelled rows and N columns a view: once O(M^2 N l) for shared columns and O(M^2 N^2 l +
-    N^M M^3) for all combinations; then a stage takes O(M N (n + l)) for the right sides, O(N M^2) or O(N^M M^2) for
-    the choice and O(p M^2 (n + l)) to backfit: linear in the unlabelled rows. Equal gains go to the lowest index, of
-    the first view first.
+    With n labelled and l unlabelled rows and N columns per view: once O(M^2 N l) for shared columns and O(M^2 N^2 l +
+    N^M M^3) for all combinations; then a stage costs O(M N (n + l)) for the right sides, O(N M^2) or O(N^M M^2) for
+    the choice and O(p M^2 (n + l)) for backfitting: linear in the unlabelled rows. Equal gains go to the lowest index,
+    first by the first view.
     """
     problem = StackedViews(views, nu)
     sizes = [view.labelled.shape[1] for view in views]
@@ -106,14 +105,14 @@ def co_pursue(
                 break
             if sum(walk.project(v, j) for v, j in enumerate(chosen)):
                 break
-            closed[where] = True  # all in the span of those taken
+            closed[where] = True  # all in the span of the selected columns
             gains[where] = 0.0
         walk.end_stage(chosen)
     return walk.path()
 
 
 def _decomposed(A: Array, size: int) -> tuple[Array, Mask]:
-    """W with ``A^-1 = W W'`` for small systems, (..., M, M), and which of them are not singular but for rounding."""
+    """W with ``A^-1 = W W'`` for small systems, (..., M, M), and a mask of those nonsingular up to rounding."""
     diagonal = np.diagonal(A, axis1=-2, axis2=-1)
     units = np.divide(1.0, np.sqrt(diagonal), out=np.zeros(diagonal.shape), where=diagonal > 0.0)[..., None]
     values, vectors = np.linalg.eigh(A * units * np.swapaxes(units, -1, -2))
@@ -123,7 +122,7 @@ def _decomposed(A: Array, size: int) -> tuple[Array, Mask]:
 
 @dataclass(frozen=True)
 class ViewPlan:
-    """One view of the data: some of the features (None for all), and a kernel on them."""
+    """One view of the data: a subset of the features (None for all), and a kernel on them."""
 
     features: Index | None
     kernel: Kernel
@@ -131,19 +130,19 @@ class ViewPlan:
 
 @dataclass(frozen=True, eq=False)
 class Terms:
-    """The function of a view after each stage: a sum of columns that were taken.
+    """The function of a view after each stage: a sum of selected columns.
 
     Attributes
     ----------
     taken : ndarray of intp
-        Numbers of the rows that were taken, or of the features.
+        Numbers of the selected rows or features.
     coefficients : ndarray of shape (stages, taken)
     kernel : Kernel or None
-        None if features were taken.
+        None if features were selected.
     features : ndarray of intp, or None for all
-        That the kernel looks at, and that the items have.
+        Features that the kernel uses, and that the items have.
     items : array-like or None
-        The rows that were taken; None for features.
+        The selected rows; None for features.
     """
 
     taken: Index
@@ -161,26 +160,26 @@ class Terms:
 
 @dataclass(frozen=True, eq=False)
 class CoPursuit:
-    """Views of all rows and how they are walked, whichever rows are labelled.
+    """Views of all rows and the settings of their pursuit, for any choice of labelled rows.
 
     Attributes
     ----------
     data : LabelledItems
         All rows.
     unlabelled : ndarray of bool
-        The rows that never have a label. If there are none, the views agree on the labelled rows.
+        Mask of the rows that never have a label. If there are none, the views agree on the labelled rows.
     views : sequence of ViewPlan
     n_basis : int
-        Stages at most.
+        Maximum number of stages.
     nu : float
     shared_basis, backfit : bool
-        As of :func:`co_pursue`.
+        Parameters of :func:`co_pursue`.
     of_features : bool
-        Whether the columns are the features themselves, taken by one view after the other.
+        Whether the columns are the features themselves; the views then select in turn.
     disjoint : bool
-        Whether a feature that one view has taken is closed to the others.
+        Whether a feature selected by one view is closed to the others.
     weights : ndarray of shape (views,), optional
-        Of the views' functions in the solution; by default it is their mean.
+        Weights of the views in the solution; equal by default.
     """
 
     data: LabelledItems
@@ -202,7 +201,7 @@ class CoPursuit:
         return kernel_columns(plan.kernel, X[rows], X[candidates])
 
     def terms(self, path: CoPursuitPath, v: int) -> Terms:
-        """The function of a view."""
+        """Function of a view."""
         plan = self.views[v]
         Z = self.data.X
         taken, coefficients = path.view(v).merged()
@@ -213,14 +212,14 @@ class CoPursuit:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoPursuitCandidate(Candidate["ViewSolutions"]):
-    """A pursuit of all views, for one graph of the labelled rows."""
+    """Pursuit in all views, for one graph of the labelled rows."""
 
     pursuit: CoPursuit
     setting: Setting
 
     @property
     def square(self) -> bool:
-        return False  # items are numbers of rows
+        return False  # items are row numbers
 
     def problem(self, data: Data) -> CoPursuitProblem:
         assert isinstance(data, KnownItems)
@@ -228,7 +227,7 @@ class CoPursuitCandidate(Candidate["ViewSolutions"]):
 
 
 class CoPursuitProblem(Problem["ViewSolutions"]):
-    """Lower equation (3) stage by stage. Items are numbers of rows, as a matrix of one column."""
+    """Lower equation (3) stage by stage. Items are row numbers, as a matrix with one column."""
 
     parameter = "n_basis"
 
@@ -239,7 +238,7 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
 
     @cached_property
     def walked(self) -> CoPursuitPath:
-        """The whole path, with numbers of rows, or features, in it."""
+        """The whole path, with numbers of rows or features as indices."""
         pursuit = self.pursuit
         rows = self.labelled.numbers
         (graph,) = self.labelled.numeric_graphs(self.setting)
@@ -249,7 +248,7 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
         if pursuit.of_features:
             all_features = np.arange(pursuit.data.X.shape[1], dtype=np.intp)
             candidates = [all_features if plan.features is None else plan.features for plan in pursuit.views]
-        if pursuit.unlabelled.any():  # of rows without labels all pairs are compared
+        if pursuit.unlabelled.any():  # all pairs of rows without labels are compared
             apart = np.delete(np.arange(len(pursuit.unlabelled)), rows)
             rest = pursuit.data.take(apart, items=False)
             (agreement,) = rest.numeric_graphs(replace(self.setting, ties="include"))
@@ -268,7 +267,7 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
         return replace(path, indices=np.column_stack(taken).astype(np.intp))
 
     def path(self, values: Array) -> ViewSolutions:
-        """The functions after some stages; the details are the paths up to there."""
+        """Functions after the given stages; the details are the paths up to there."""
         path = self.walked
         pursuit = self.pursuit
         stages = np.minimum(values.astype(np.intp), path.n_stages)
@@ -283,7 +282,7 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
 
 @dataclass(frozen=True, eq=False)
 class ViewSolutions:
-    """The weighted sum of the views' functions after some stages, for rows of Z by their numbers."""
+    """Weighted sums of the views' functions after some stages, for row numbers of Z."""
 
     Z: Matrix
     terms: Sequence[Terms]

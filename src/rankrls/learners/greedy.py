@@ -1,29 +1,29 @@
-r"""Greedy RankRLS: features taken one by one, each by the exact held-out error of the model that has it.
+r"""Greedy RankRLS: features selected one by one, each by the exact held-out error of the model with it.
 
 Pahikkala, Airola, Naula and Salakoski 2010, "Greedy RankRLS: a linear time algorithm for learning sparse ranking
-models", for the blocks of a preference graph. With ``Z = F X``, ``t`` the target, S the features that are taken and
-``A = Z_S'Z_S + alpha I``, keep what the smoother leaves of a feature and of the target,
+models", for the blocks of a preference graph. With ``Z = F X``, ``t`` the target, S the selected features and
+``A = Z_S'Z_S + alpha I``, keep the residuals of each feature and of the target,
 
 .. math:: q_j = z_j - Z_S A^{-1} Z_S' z_j , \qquad r = t - Z_S A^{-1} Z_S' t ,
 
 and the same without each block U, ``h_U = M_U^{-1} q_U`` and ``g_U = M_U^{-1} r_U`` with
-:math:`M_U = I - Z_{US} A^{-1} Z_{US}'`. With :math:`s = \alpha + z_j'q_j` and :math:`c = z_j'r` the held-out residual
-of U, if feature j is taken too, is
+:math:`M_U = I - Z_{US} A^{-1} Z_{US}'`. With :math:`s = \alpha + z_j'q_j` and :math:`c = z_j'r`, the held-out residual
+of U with feature j added is
 
 .. math:: e_U = g_U + \tau h_U , \qquad \tau = -\frac{c}{s} + \frac{q_U'g_U - q_U'h_U\, c / s}{s - q_U'h_U} .
 
-A block enters the criterion of a feature by four sums alone, ``q_U'g_U``, ``q_U'h_U``, ``h_U'g_U`` and ``h_U'h_U``,
-which follow from themselves: with the feature that is taken marked by a star, ``d = s_* - q_*'h_*`` of the block and
-``k = Z'q_* / s_*``,
+A block enters the criterion of a feature only through four sums, ``q_U'g_U``, ``q_U'h_U``, ``h_U'g_U`` and
+``h_U'h_U``, which are updated recursively: with the selected feature marked by a star, ``d = s_* - q_*'h_*`` of the
+block and ``k = Z'q_* / s_*``,
 
 .. math:: q \leftarrow q - k\, q_* , \qquad h \leftarrow h + a\, h_* , \qquad a = h_*'( q - k\, q_* ) / d - k .
 
 So a stage multiplies Z by three vectors, ``q_*``, ``h_*`` and ``M_U^{-1} h_*``, the last two block by block.
 
-One ranking has no second block. Its items are then held out one by one, each with an intercept of its own: that is the
-smoother with one more column u, :math:`u_i = \sqrt{w_i / \sum w}`, which is orthogonal to all of Z and has no penalty,
-so that only the first ``M_i`` differs, ``1 - u_i^2``. The graph without an item has another scale unless every item
-counts the same; the item is then held out with another alpha.
+A single ranking has no second block. Its items are then held out one by one, each with an intercept of its own. This is
+the smoother with one more column u, :math:`u_i = \sqrt{w_i / \sum w}`, which is orthogonal to all of Z and has no
+penalty, so that only the first ``M_i`` differs, ``1 - u_i^2``. The graph without an item has another scale unless every
+item weighs the same; the item is then held out with another alpha.
 """
 
 from __future__ import annotations
@@ -47,25 +47,26 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import centred_items
 
 _EQUAL = 1e-10
-"""Features whose criteria differ by no larger share are equal, and the lowest number is taken."""
+"""Relative difference of criteria up to which features count as equal, and the lowest number is selected."""
 _SPANNED = 1e-10
-"""A feature of whose energy the features that are taken leave no larger share lies in their span."""
+"""Share of a feature's energy up to which its remainder counts as 0: it is in the span of the selected features."""
 _FEW_ITEMS = 16
-"""Products by items cost BLAS's time for blocks x items; by rows they cost a loop over rows."""
+"""Products by items cost BLAS's time for blocks x items; products by rows cost a loop with this weight per row."""
 _ROUNDED = 1e-10
-"""A lower bound of a criterion is lowered by this share of the squared lengths that it is a difference of."""
+"""Relative rounding allowance of a lower bound of a criterion, whose terms cancel."""
 _BATCH = 1 << 22
-"""Entries of the columns of Z that are evaluated together."""
+"""Maximum number of entries of the columns of Z that are evaluated together."""
 
 
 @dataclass(frozen=True, eq=False)
 class ForwardPath(PursuitPath):
-    """What forward selection took, stage by stage.
+    """The features selected by forward selection, stage by stage.
 
     Attributes
     ----------
     held_out : ndarray of shape (stages + 1,)
-        The squared error of all held-out rows before the first stage and after each. It has seen every choice.
+        Squared error of all held-out rows before the first stage and after each; optimistic, because every choice used
+        it.
     """
 
     held_out: Array
@@ -73,9 +74,9 @@ class ForwardPath(PursuitPath):
 
 @dataclass(frozen=True, eq=False)
 class BlockRows:
-    """``Z = F X``, known by its products; the rows of block k are ``starts[k]`` to ``starts[k + 1] - 1``.
+    """``Z = F X``, represented by its products; the rows of block k are ``starts[k]`` to ``starts[k + 1] - 1``.
 
-    F is None where X holds Z itself. With preferences between few items, products cost what the items cost.
+    F is None if X contains Z itself. With preferences between few items, the cost of products depends on the items.
     """
 
     X: Array
@@ -83,7 +84,7 @@ class BlockRows:
     F: sparse.csr_array | None = None
 
     def columns(self, j: int | Index) -> Array:
-        """Columns j of Z as rows, (columns, rows); one column as a vector."""
+        """Columns j of Z as rows, (columns, rows); a single column as a vector."""
         columns = self.X.T[j]
         return columns.copy() if self.F is None else np.asarray(columns @ self.F.T)
 
@@ -92,20 +93,20 @@ class BlockRows:
         return np.asarray((v if self.F is None else self.F.T @ v) @ self.X)
 
     def products(self, v: Array) -> Array:
-        """``Z_U'v_U`` of every block U, (blocks, n)."""
+        """``Z_U'v_U`` for every block U, (blocks, n)."""
         each = sparse.csr_array((v, np.arange(len(v)), self.starts))
         return np.asarray(each @ self.X if self.F is None else (each @ self.F).toarray() @ self.X)
 
     @cached_property
     def squares(self) -> Array:
-        """The squared length of each column in each block, (blocks, n)."""
+        """Squared length of each column in each block, (blocks, n)."""
         if self.F is None:
             return np.asarray(np.add.reduceat(self.X**2, self.starts[:-1], axis=0))
         return np.stack([((self.F[a:b] @ self.X) ** 2).sum(axis=0) for a, b in pairwise(self.starts)])
 
     @cached_property
     def energies(self) -> Array:
-        """The squared length of each column, (n,)."""
+        """Squared length of each column, (n,)."""
         whole = self.X if self.F is None else (self.F.T @ self.F) @ self.X
         return np.asarray(np.maximum(np.einsum("ij,ij->j", self.X, whole), 0.0))
 
@@ -113,7 +114,7 @@ class BlockRows:
 def take_forward(
     rows: BlockRows, target: Array, alpha: float, most: int, slack: Array | None = None, held_alpha: float | None = None
 ) -> ForwardPath:
-    """Take features one after the other, each time the one with the least held-out squared error.
+    """Select features one by one, each time the one with the lowest held-out squared error.
 
     Parameters
     ----------
@@ -122,20 +123,20 @@ def take_forward(
     target : ndarray of shape (rows of F,)
         ``F y``, or the weighted strengths.
     alpha : float
-        Positive.
+        Positive regularization parameter.
     most : int
-        Features to take; fewer are taken if the others lie in their span, as constants and duplicates do.
+        Maximum number of features; fewer are selected if all others are in their span, as constants and duplicates are.
     slack : ndarray of shape (rows of F,), optional
-        Of the items of one ranking, each a block: ``M`` of each before any feature is taken. 1 by default.
+        Initial ``M`` of the items of one ranking, each of which is a block; 1 by default.
     held_alpha : float, optional
-        The alpha with which these items are held out; ``alpha`` by default.
+        Alpha with which these items are held out; ``alpha`` by default.
 
     Notes
     -----
-    For m rows, n features and b blocks a stage is O(m n), and O(k b n) at stage k; 32 n bytes for each block beside Z.
-    If blocks are single rows, stage k is O((m + k) n), with m items instead of rows where Z is known by items, and
-    O(k rows) for each feature that a lower bound does not exclude: few, unless there are hardly more rows than stages.
-    Equal features: the lowest number.
+    For m rows, n features and b blocks, a stage costs O(m n), and O(k b n) at stage k; memory is 32 n bytes per block
+    in addition to Z. If blocks are single rows, stage k costs O((m + k) n), with m the number of items rather than rows
+    if Z is represented by items, and O(k rows) for each feature that a lower bound does not exclude: few, unless there
+    are hardly more rows than stages. Ties between features go to the lowest number.
     """
     state: _HeldOut
     if len(rows.starts) > len(target):
@@ -174,7 +175,7 @@ def take_forward(
 
 
 class _HeldOut(ABC):
-    """Held-out residuals g of some rows."""
+    """Held-out residuals g of all rows."""
 
     g: Array
 
@@ -188,7 +189,7 @@ class _HeldOut(ABC):
         self.ratios = np.empty((0, len(self.c)))
 
     def take(self, j: int) -> None:
-        """Take a feature, and bring everything up to it."""
+        """Select a feature and update all quantities."""
         size = float(self.s[j])
         share = float(self.c[j] / self.s[j])
         q = self.rows.columns(j) - self.ratios[:, j] @ self.q
@@ -202,18 +203,18 @@ class _HeldOut(ABC):
 
     @abstractmethod
     def errors(self, is_open: Mask) -> Array:
-        """The squared length of g if each feature is taken too; infinite if it is not open, or is not the least."""
+        """Squared length of g with each feature added; infinite if the feature is closed or cannot be the best."""
 
     @abstractmethod
     def _hold_out(self, q: Array, ratio: Array, size: float, share: float) -> None:
-        """Bring g up to a feature that is taken."""
+        """Update g for a selected feature."""
 
 
 class _HeldOutRows(_HeldOut):
-    """All rows, one by one: there q is one number, ``h = q / M``, and with feature j ``e = (g - h c/s) s / (s - q h)``.
+    """Rows as blocks: then q is a number, ``h = q / M``, and with feature j ``e = (g - h c/s) s / (s - q h)``.
 
-    The last factor is at least 1, and needs every row of every feature. Without it ``e'e`` takes three sums, of which
-    ``h'h`` is at least ``q'q`` times the least ``1 / M^2``: a lower bound for every feature at the cost of ``Z'v``.
+    The last factor is at least 1 and needs every row of every feature. Without it, ``e'e`` needs three sums, of which
+    ``h'h`` is at least ``q'q`` times the smallest ``1 / M^2``: a lower bound for every feature at the cost of ``Z'v``.
     """
 
     def __init__(self, rows: BlockRows, target: Array, alpha: float, slack: Array) -> None:
@@ -236,7 +237,7 @@ class _HeldOutRows(_HeldOut):
         return out
 
     def _bounds(self) -> Array:
-        """What no feature's error is below."""
+        """Lower bound of the error of each feature."""
         quotient = self.c / self.s
         v = self.g * self._inverse
         level = max(self._level, float(np.linalg.norm(v)))
@@ -247,14 +248,14 @@ class _HeldOutRows(_HeldOut):
         )
 
     def _across(self, v: Array, total: Array) -> Array:
-        """``q_j'v`` of every feature, given ``Z'v``."""
+        """``q_j'v`` for every feature, given ``Z'v``."""
         return np.asarray(total - (self.q @ v) @ self.ratios)
 
     def _exact(self, features: Index) -> Array:
         q = self.rows.columns(features) - self.ratios[:, features].T @ self.q
         s = self.s[features, None]
         h = q * self._inverse
-        gap = np.maximum(s - q * h, self.alpha)  # less by rounding alone
+        gap = np.maximum(s - q * h, self.alpha)  # smaller only by rounding
         e = (self.g - h * (self.c[features, None] / s)) * (s / gap)
         return np.asarray(np.einsum("fr,fr->f", e, e))
 
@@ -267,7 +268,7 @@ class _HeldOutRows(_HeldOut):
 
 
 class _HeldOutBlocks(_HeldOut):
-    """Blocks of any size, by the four sums."""
+    """Blocks of any size, using the four sums."""
 
     def __init__(self, rows: BlockRows, target: Array, alpha: float) -> None:
         super().__init__(rows, target, alpha)
@@ -286,7 +287,7 @@ class _HeldOutBlocks(_HeldOut):
         h = self._solved(q)
         again = self._solved(h)
         lost = over(q * h)
-        gap = np.maximum(size - lost, self.alpha)  # less by rounding alone
+        gap = np.maximum(size - lost, self.alpha)  # smaller only by rounding
         step = over(h * self.r) / gap - share
         numbers = np.array([lost, step, over(q * self.g), over(h * self.g), over(h * h)])
         along, second = (self.rows.products(v) - over(v * self.q).T @ self.ratios for v in (h, again))
@@ -304,7 +305,7 @@ class _HeldOutBlocks(_HeldOut):
         _advance_blocks(self._sums, along, second, ratio, gap, numbers, *state, self._errors)
 
     def _solved(self, v: Array) -> Array:
-        """``M_U^{-1} v_U`` of every block."""
+        """``M_U^{-1} v_U`` for every block."""
         dots = self._block_sums(self._h * v) / self._gaps
         return np.asarray(v + (self._h * np.repeat(dots, np.diff(self.rows.starts), axis=1)).sum(axis=0))
 
@@ -316,7 +317,7 @@ class _HeldOutBlocks(_HeldOut):
 def _advance_blocks(  # type: ignore[no-untyped-def]
     sums, along, second, ratio, gap, numbers, energy, s, quotient, alpha, errors
 ):
-    """Bring the sums of every block up to the feature that was taken, and judge every other feature by them."""
+    """Update the sums of every block for the selected feature, and the error of every other feature from them."""
     QG = sums[0]
     QH = sums[1]
     HG = sums[2]
@@ -335,20 +336,20 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
 
 
 def block_rows(X: Matrix, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
-    """``F X`` in blocks of queries, or of groups of preferences; of single rows if there is one block."""
+    """``F X`` in blocks of queries or of groups of preferences; blocks are single rows if there is only one."""
     starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
     blocks = len(starts) - 1
     products = 1 if blocks == graph.n_rows else blocks
     if isinstance(graph, LabelledGraph) or products * graph.n_items >= _FEW_ITEMS * graph.n_rows:
         return BlockRows(graph.factor_rows(X), starts)
-    items = centred_items(graph, X)  # what is constant among compared items is 0 then
+    items = centred_items(graph, X)  # features that are constant among compared items become 0
     return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ graph.incidence))
 
 
 def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
-    """Of the items of one ranking, held out one by one: M before any feature is taken, and what alpha is multiplied by.
+    """Initial M of the items of one ranking held out one by one, and the factor of alpha for their hold-out.
 
-    The level that they are compared with moves, and the graph's scale.
+    Holding out an item changes the intercept of the others and the scale of the graph.
     """
     w = graph.weights
     m = graph.n_rows
@@ -368,15 +369,15 @@ def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GreedyCandidate(Candidate["PathSolutions[ForwardPath]"]):
-    """Greedy selection of features for one graph and one alpha.
+    """Greedy feature selection for one graph and one alpha.
 
     Attributes
     ----------
     setting : Setting
     alpha : float
-        Positive.
+        Positive regularization parameter.
     most : int
-        The most features that are asked for: the path is walked once.
+        Maximum number of features; the path is computed once.
     """
 
     setting: Setting
@@ -388,7 +389,7 @@ class GreedyCandidate(Candidate["PathSolutions[ForwardPath]"]):
 
 
 class GreedyProblem(Problem["PathSolutions[ForwardPath]"]):
-    """Lower the held-out error of ``||F (y - X_S w)||^2 + alpha ||w||^2`` by one feature of S after the other."""
+    """Lower the held-out error of ``||F (y - X_S w)||^2 + alpha ||w||^2`` by adding features to S one by one."""
 
     parameter = "n_features"
 
@@ -411,7 +412,7 @@ class GreedyProblem(Problem["PathSolutions[ForwardPath]"]):
         return take_forward(rows, graph.target[:, 0], alpha, self.candidate.most, slack, held)
 
     def path(self, values: Array) -> PathSolutions[ForwardPath]:
-        """The models of some numbers of features; the details are the paths up to there."""
+        """Models with the given numbers of features; the details are the paths up to there."""
         paths = [self.walked.at(int(min(value, self.walked.n_stages))) for value in values]
         weights = np.zeros((len(values), self.data.X.shape[1], 1))
         for own, path in zip(weights, paths, strict=True):

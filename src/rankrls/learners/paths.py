@@ -1,8 +1,8 @@
-"""Dictionaries of functions, sums of their terms, and what learners find for several values of a parameter.
+"""Dictionaries of functions, sums of their terms, and solutions of learners for several values of a parameter.
 
-A pursuit asks three things of its dictionary of columns k: ``k'Lk`` of every column once, the ``energies``; ``K'F'u``
-for a residual ``u`` once a stage; and ``F k`` of the column that was chosen. Columns are kernel functions of items, or
-features.
+A pursuit needs three quantities of the columns k of its dictionary: ``k'Lk`` of every column once, the ``energies``;
+``K'F'u`` for a residual ``u`` once per stage; and ``F k`` of the selected column. Columns are kernel functions of
+items, or features.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from rankrls.numerics.scorer import Scorer
 
 
 class Dictionary:
-    """The columns of a matrix, dense or sparse, as a graph over its rows (items) sees them.
+    """Columns of a dense or sparse matrix, in the inner product of a graph over its rows (items).
 
-    ``F X`` is not held, and sparse X is never filled.
+    ``F X`` is not stored, and sparse X is never made dense.
 
     Attributes
     ----------
     shape : tuple
-        Rows of F, and N.
+        Number of rows of F, and N.
     energies : ndarray of shape (N,)
-        ``k'Lk`` of every column; exactly 0 for a column that L does not see.
+        ``k'Lk`` of every column; exactly 0 for a column in the null space of L.
     """
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
@@ -55,7 +55,7 @@ class Dictionary:
         return self._graph.factor_rows(self._X[:, [number]])[:, 0]
 
     def correlations(self, u: Array) -> Array:
-        """``X'F'u`` of every column, (N,)."""
+        """``X'F'u`` for every column, (N,)."""
         v = self._graph.transposed(u)
         if isinstance(self._graph, LabelledGraph):
             v = np.nan_to_num(self._graph.restore(v, self._X.shape[0]))
@@ -63,33 +63,33 @@ class Dictionary:
 
 
 def kernel_columns(kernel: Kernel, X: Matrix, centres: Matrix) -> Array:
-    """``k(x, centre)``, (m, N); of a kernel given as a matrix X itself."""
+    """``k(x, centre)``, (m, N); for a precomputed kernel, X itself."""
     if kernel.name == "precomputed":
         return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
     return kernel(X) if centres is X else kernel(X, centres)
 
 
 def select_features(X: Matrix, features: Index | None) -> Any:
-    """X, or some of its columns."""
+    """X, or the given columns of it."""
     if features is None:
         return X
     return X[:, features] if sparse.issparse(X) else np.ascontiguousarray(X[:, features])
 
 
 def sum_of_terms(a: Array, kernel: Kernel | None, items: Matrix, taken: Index, n_features: int) -> Scorer:
-    """Functions ``sum_p a_p k_p`` of columns that were taken.
+    """Functions ``sum_p a_p k_p`` of selected columns.
 
     Parameters
     ----------
     a : ndarray of shape (taken, columns)
     kernel : Kernel or None
-        None if features were taken.
+        None if features were selected.
     items : array-like or None
-        The items whose kernel functions were taken; they play no part for features and kernel matrices.
+        Items whose kernel functions were selected; ignored for features and kernel matrices.
     taken : ndarray of intp
-        Numbers of the features, or of the columns of a kernel matrix.
+        Numbers of the selected features, or of the columns of a kernel matrix.
     n_features : int
-        Of X.
+        Number of features of X.
     """
     if kernel is None:
         every = np.zeros((n_features, a.shape[1]))
@@ -102,9 +102,9 @@ def sum_of_terms(a: Array, kernel: Kernel | None, items: Matrix, taken: Index, n
 
 
 def centred(X: Matrix) -> Any:
-    """X in float64; columns whose offset dwarfs their spread are moved to around zero, if X is dense.
+    """X in float64; if X is dense, columns whose offset dwarfs their spread are centred.
 
-    Only differences of scores matter, and offsets cost digits. X itself where nothing is to be done.
+    Only differences of scores matter, and offsets cost digits. X itself is returned if nothing changes.
     """
     if sparse.issparse(X):
         return X
@@ -117,16 +117,16 @@ def centred(X: Matrix) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class StagePath:
-    """What a pursuit took, stage by stage.
+    """The columns selected by a pursuit, stage by stage.
 
     Attributes
     ----------
     indices : ndarray of shape (stages, ...), intp
-        Columns that each stage took.
+        Columns selected at each stage.
     coefficients : ndarray of shape (stages, stages, ...)
-        Row p - 1 holds the coefficients of ``indices[:p]`` after stage p, and zeros behind them.
+        Row p - 1 contains the coefficients of ``indices[:p]`` after stage p, followed by zeros.
     losses : ndarray of shape (stages + 1,)
-        The objective before the first stage and after each; fields of subclasses have an entry for each of these too.
+        Objective before the first stage and after each; further fields of subclasses also have stages + 1 entries.
     """
 
     indices: Index
@@ -138,21 +138,21 @@ class StagePath:
         return len(self.indices)
 
     def at(self, stage: int) -> Self:
-        """The path up to a stage."""
+        """The path up to the given stage."""
         rest = {f.name: vars(self)[f.name][: stage + 1] for f in fields(self)[2:]}
         return replace(self, indices=self.indices[:stage], coefficients=self.coefficients[:stage, :stage], **rest)
 
 
 @dataclass(frozen=True, eq=False)
 class PursuitPath(StagePath):
-    """What a pursuit took, stage by stage.
+    """The columns selected by a pursuit, stage by stage.
 
     Attributes
     ----------
     indices : ndarray of shape (stages,), intp
-        Column of the dictionary that each stage took; without backfitting one can come back.
+        Column of the dictionary selected at each stage; without backfitting, columns can repeat.
     coefficients : ndarray of shape (stages, stages)
-        Row p - 1 holds the coefficients of ``indices[:p]`` after stage p, and zeros behind them.
+        Row p - 1 contains the coefficients of ``indices[:p]`` after stage p, followed by zeros.
     losses : ndarray of shape (stages + 1,)
         ``(y - f)' L (y - f)`` before the first stage and after each.
     """
@@ -163,7 +163,7 @@ class PursuitPath(StagePath):
         order = np.argsort(first)
         if len(order) == self.n_stages:
             return self.indices, self.coefficients
-        number = np.argsort(order)[place]  # of each stage's column among the distinct ones
+        number = np.argsort(order)[place]  # position of each stage's column among the distinct ones
         coefficients = np.zeros((self.n_stages, len(order)))
         np.add.at(coefficients.T, number, self.coefficients.T)
         return self.indices[first[order]], coefficients
@@ -171,14 +171,14 @@ class PursuitPath(StagePath):
 
 @dataclass(frozen=True, eq=False)
 class CoPursuitPath(StagePath):
-    """What a pursuit of M views took, stage by stage.
+    """The columns selected by a pursuit in M views, stage by stage.
 
     Attributes
     ----------
     indices : ndarray of shape (stages, M), intp
-        Column of each view that each stage took. A column that came before adds nothing of its own.
+        Column of each view selected at each stage; a repeated column adds nothing of its own.
     coefficients : ndarray of shape (stages, stages, M)
-        ``coefficients[p - 1, :p, v]`` belong to ``indices[:p, v]`` after stage p.
+        ``coefficients[p - 1, :p, v]`` are the coefficients of ``indices[:p, v]`` after stage p.
     losses : ndarray of shape (stages + 1,)
         Equation (3) before the first stage and after each.
     view_losses : ndarray of shape (stages + 1, M)
@@ -188,7 +188,7 @@ class CoPursuitPath(StagePath):
     view_losses: Array
 
     def view(self, number: int) -> PursuitPath:
-        """The path of one view."""
+        """The path of the given view."""
         return PursuitPath(
             np.ascontiguousarray(self.indices[:, number]),
             np.ascontiguousarray(self.coefficients[:, :, number]),
@@ -201,15 +201,15 @@ D = TypeVar("D")
 
 @dataclass(frozen=True, eq=False)
 class PathSolutions(Generic[D]):
-    """Functions of one problem for several values.
+    """Functions that solve one problem, for several values of its parameter.
 
     Attributes
     ----------
     coefficients : ndarray of shape (values, size, targets)
     read : callable
-        Makes a function of items, such as a Scorer, of coefficients (size, columns).
+        Function that converts coefficients (size, columns) to a function of items, such as a Scorer.
     details : sequence, optional
-        What the solver reports of each solution.
+        Results that the solver reports for each solution.
     """
 
     coefficients: Array
@@ -217,16 +217,16 @@ class PathSolutions(Generic[D]):
     details: Sequence[D] = ()
 
     def all_functions(self) -> Any:
-        """The functions of every value and target, value by value."""
+        """Functions for every value and target, value by value."""
         values, size, targets = self.coefficients.shape
         return self.read(self.coefficients.transpose(1, 0, 2).reshape(size, values * targets))
 
     def scores(self, X: Matrix) -> Array:
-        """Scores of rows X by every solution, (rows, values, targets), on the host."""
+        """Scores of the rows of X by every solution, (rows, values, targets), on the host."""
         values, _, targets = self.coefficients.shape
         scores = to_host(self.all_functions()(X))
         return scores.reshape(len(scores), values, targets)
 
     def __getitem__(self, k: int) -> Any:
-        """The solution of value number k, with a column for each target."""
+        """The solution for value number k, with one column per target."""
         return self.read(self.coefficients[k])

@@ -1,13 +1,13 @@
-r"""Matching pursuit in the inner product of a preference graph, of one view or several.
+r"""Matching pursuit in the inner product of a preference graph, in one view or several.
 
-Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3. With residual ``r = y - f`` a stage takes the
+Tsivtsivadze and Heskes, "Semi-supervised ranking pursuit", section 3. With residual ``r = y - f``, a stage selects the
 column k and step a that minimize ``(r - a k)' L (r - a k)``:
 
 .. math::
 
     a = \frac{k' L r}{k' L k} , \qquad \text{gain} = \frac{(k' L r)^2}{k' L k} ,
 
-and then fits the coefficients of all columns taken so far anew ("backfitting"). ``L = I`` is kernel matching pursuit
+and then refits the coefficients of all selected columns ("backfitting"). ``L = I`` is kernel matching pursuit
 (Vincent and Bengio 2002).
 
 The objective of M views is
@@ -16,7 +16,7 @@ The objective of M views is
 
     \sum_v (y - f_v)' L_v (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
 
-and all of it is least squares. With orthonormal rows H that do not see the vector of ones, of which there are M - 1,
+and this is a least-squares problem. With orthonormal rows H orthogonal to the vector of ones, of which there are M - 1,
 
 .. math::
 
@@ -24,8 +24,8 @@ and all of it is least squares. With orthonormal rows H that do not see the vect
     = \sum_j \Bigl\lVert \sqrt{2 \nu M} \sum_v H_{jv} g_v \Bigr\rVert^2 , \qquad g_v = \bar F \bar f_v ,
 
 so that a column of view v is its ``F k`` in the view's own block and ``sqrt(2 nu M) H_jv Fbar kbar`` in block j of the
-agreement. In these coordinates the columns are made orthonormal as they come, so that a new fit of all coefficients is
-one more projection, and never a refit.
+agreement. In these coordinates, columns are orthonormalized as they are selected, so that refitting all coefficients is
+one more projection.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from rankrls.learners.paths import CoPursuitPath, Dictionary, PathSolutions, Pur
 
 _EPS = float(np.finfo(np.float64).eps)
 _EQUAL = 1e-10
-"""Correlations that differ by less than this share count as equal: rounding alone would decide between them."""
+"""Relative difference below which correlations count as equal: rounding alone would decide between them."""
 
 
 def pursue(dictionary: Dictionary, target: Array, n_basis: int, *, backfit: bool = True) -> PursuitPath:
@@ -59,24 +59,24 @@ def pursue(dictionary: Dictionary, target: Array, n_basis: int, *, backfit: bool
     Parameters
     ----------
     dictionary : Dictionary
-        N columns, seen through F.
+        Dictionary of N columns, in the inner product of its graph.
     target : ndarray of shape (rows of F,)
         ``F y``, or the weighted strengths of the preferences.
     n_basis : int
-        Stages at most.
+        Maximum number of stages.
     backfit : bool
-        Whether all coefficients are fitted again at each stage; False is plain matching pursuit.
+        Whether all coefficients are refitted at each stage; False is plain matching pursuit.
 
     Returns
     -------
     PursuitPath
-        Shorter than ``n_basis`` where nothing improves any more: where no column's correlation with the residual
-        exceeds rounding, or all columns lie in the span of those taken.
+        Shorter than ``n_basis`` if no column's correlation with the residual exceeds rounding any more, or all columns
+        lie in the span of the selected ones.
 
     Notes
     -----
-    One product with the dictionary a stage, O(n N) for n rows, and O(n p) at stage p for the backfitting: O(P n N) for
-    P stages. Equal gains (correlations within 1e-10) go to the lowest index.
+    One product with the dictionary per stage, O(n N) for n rows, and O(n p) at stage p for the backfitting: O(P n N)
+    for P stages. Equal gains (correlations within a relative 1e-10) go to the lowest index.
     """
     return pursue_in_turn([View(dictionary, target)], n_basis, backfit=backfit).view(0)
 
@@ -89,21 +89,21 @@ def pursue_in_turn(
     backfit: bool = True,
     ids: Sequence[Index] | None = None,
 ) -> CoPursuitPath:
-    """Lower the objective of this module greedily, the views one after the other.
+    """Lower the objective of this module greedily, view by view.
 
-    A stage takes the column of the first view that lowers the objective most, then that of the second, and so on; all
-    coefficients are fitted anew at each.
+    A stage selects the column of the first view that lowers the objective most, then that of the second, and so on; all
+    coefficients are refitted after each.
 
     Parameters
     ----------
-    views, n_basis, nu, backfit : as of :func:`rankrls.learners.copursuit.co_pursue`
+    views, n_basis, nu, backfit : see :func:`rankrls.learners.copursuit.co_pursue`
     ids : sequence of M arrays of intp, optional
-        What the columns of each view are called. A column that one view has taken is closed to the others.
+        Identifiers of the columns of each view. A column selected by one view is closed to the others.
 
     Notes
     -----
-    O(M N (n + l)) a stage and O(p M^2 (n + l)) to backfit: linear in columns and rows. A view to which nothing is left
-    to gain repeats its last column, whose coefficient stays.
+    O(M N (n + l)) per stage and O(p M^2 (n + l)) for backfitting: linear in columns and rows. A view that cannot
+    improve repeats its last column, whose coefficient is unchanged.
     """
     problem = StackedViews(views, nu)
     walk = Walk(problem, n_basis, backfit=backfit)
@@ -117,7 +117,7 @@ def pursue_in_turn(
             gains = np.abs(b) * scale
             while (best := walk.best(gains)) is not None:
                 if backfit:
-                    scale[best] = gains[best] = 0.0  # taken, or in the span of those taken
+                    scale[best] = gains[best] = 0.0  # selected, or in the span of the selected columns
                     if not walk.project(v, best):
                         continue
                 else:
@@ -136,7 +136,7 @@ def pursue_in_turn(
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A view's columns, as the graph of its labelled rows and the graph of agreement see them.
+    """Columns of a view, in the graph of its labelled rows and in the graph of agreement.
 
     Attributes
     ----------
@@ -145,7 +145,7 @@ class View:
     target : ndarray of shape (rows of F_v,)
         ``F_v y``.
     agreement : Dictionary, optional
-        ``Fbar Kbar_v``, the same N columns; None for a view that agrees with no other.
+        ``Fbar Kbar_v``, the same N columns; None for a view without agreement.
     """
 
     labelled: Dictionary
@@ -154,18 +154,18 @@ class View:
 
 
 class OrthonormalColumns:
-    """An orthonormal basis of columns that come one by one, and the triangle that leads back to them.
+    """Orthonormal basis of columns that are added one by one, and the triangular factor that recovers them.
 
-    ``column_j = sum_i Q_i R[i, j]``. Gram-Schmidt twice: orthogonal to rounding, however dependent the
-    columns are (Daniel, Gragg, Kaufman and Stewart 1976).
+    ``column_j = sum_i Q_i R[i, j]``. Gram-Schmidt is applied twice, so the basis is orthogonal up to rounding, however
+    dependent the columns are (Daniel, Gragg, Kaufman and Stewart 1976).
 
     Parameters
     ----------
     n_rows : int
     most : int
-        Columns at most.
+        Maximum number of columns.
     tolerance : float
-        A column of whose energy no larger share is left lies in the span of the others.
+        Share of a column's energy up to which its remainder counts as 0, so that it is in the span of the others.
     """
 
     def __init__(self, n_rows: int, most: int, tolerance: float) -> None:
@@ -175,7 +175,7 @@ class OrthonormalColumns:
         self.rank = 0
 
     def add(self, column: Array) -> Array | None:
-        """The column's new direction, of length 1; None where it has none. O(rows x columns)."""
+        """New direction of a column, of length 1; None if the column is in the span. O(rows x columns)."""
         k = self.rank
         energy = column @ column
         if k == len(self._Q):
@@ -197,13 +197,13 @@ class OrthonormalColumns:
         return np.asarray(self._Q[k])
 
     def inverse(self) -> Array:
-        """``R^-1``, (rank, rank): column i holds the coefficients of direction i. O(rank^3 / 3)."""
+        """``R^-1``, (rank, rank): column i contains the coefficients of direction i. O(rank^3 / 3)."""
         k = self.rank
         return np.asarray(linalg.solve_triangular(self._R[:k, :k], np.eye(k), check_finite=False))
 
 
 class Walk:
-    """What is taken, step by step, and what is left of the target."""
+    """The selected columns and steps so far, and the residual of the target."""
 
     def __init__(self, problem: StackedViews, n_basis: int, *, backfit: bool) -> None:
         views = problem.views
@@ -228,12 +228,12 @@ class Walk:
         return len(self._indices)
 
     def best(self, gains: Array) -> int | None:
-        """The first of the largest gains; None if none is more than rounding."""
+        """Index of the first of the largest gains; None if none exceeds rounding."""
         best = first_of_best(gains, self._rounding * np.sqrt(self._losses[-1]))
         return best if gains[best] > self._least else None
 
     def project(self, v: int, j: int) -> bool:
-        """Fit all coefficients anew with a column of a view; False if it lies in the span of those taken."""
+        """Refit all coefficients with a further column of a view; False if it is in the span of the selected ones."""
         direction = self._columns.add(self._problem.column(v, j))
         if direction is None:
             return False
@@ -243,19 +243,19 @@ class Walk:
         return True
 
     def step(self, v: int, j: int, length: float) -> None:
-        """Step along a column of a view, whose coefficient alone changes."""
+        """Step along a column of a view, changing only its coefficient."""
         self._steps.append(length)
         self.u -= length * self._problem.column(v, j)
         self._places.append((self.n_stages, v))
 
     def end_stage(self, chosen: Sequence[int]) -> None:
-        """One stage more, with the last column that each view has taken."""
+        """End a stage, with the last selected column of each view."""
         self._indices.append(tuple(chosen))
         self._losses.append(float(self.u @ self.u))
         self._view_losses.append(self._problem.parts(self.u))
 
     def path(self) -> CoPursuitPath:
-        """All stages."""
+        """Path of all stages."""
         P = self.n_stages
         M = self._M
         coefficients = np.zeros((P, P, M))
@@ -270,7 +270,7 @@ class Walk:
 
 
 class StackedViews:
-    """Equation (3) as one least-squares problem: a block of rows a view, then M - 1 blocks of agreement."""
+    """Equation (3) as one least-squares problem: one block of rows per view, then M - 1 blocks of agreement."""
 
     def __init__(self, views: Sequence[View], nu: float) -> None:
         self.views = views
@@ -281,7 +281,7 @@ class StackedViews:
         agree = M > 1 and nu > 0.0
         self._agreements = [view.agreement for view in views if agree and view.agreement is not None]
         self._l = self._agreements[0].shape[0] if self._agreements else 0
-        # Rows of an orthogonal matrix below its row of ones, times what makes squares of differences of them.
+        # Rows of a Helmert matrix, scaled so that the squares of these contrasts add up to the disagreement.
         self._H = math.sqrt(2.0 * nu * M) * linalg.helmert(M) if self._l else np.zeros((0, M))
         self._coupling = self._H.T @ self._H  # 2 nu (M - 1) on the diagonal, -2 nu off it
         self.n_rows = self._labelled + self._l * len(self._H)
@@ -297,11 +297,11 @@ class StackedViews:
         return out
 
     def parts(self, u: Array) -> Array:
-        """The squares of each view's block, (M,)."""
+        """Squared length of each view's block, (M,)."""
         return np.array([u[own] @ u[own] for own in self._blocks])
 
     def product(self, v: int, u: Array) -> Array:
-        """The right side ``b_v`` for every column of one view."""
+        """Right sides ``b_v`` for all columns of one view."""
         out = self.views[v].labelled.correlations(u[self._blocks[v]])
         if self._l:
             pull = self._H[:, v] @ u[self._labelled :].reshape(-1, self._l)
@@ -309,14 +309,14 @@ class StackedViews:
         return out
 
     def energies(self) -> list[Array]:
-        """``A_vv`` of every column."""
+        """``A_vv`` for every column."""
         own = [view.labelled.energies for view in self.views]
         if not self._l:
             return own
         return [x + self._coupling[v, v] * self._agreements[v].energies for v, x in enumerate(own)]
 
     def systems(self, shared: bool) -> Array:
-        """A for every column, or every combination of columns, (..., M, M)."""
+        """A for every column, or for every combination of columns, (..., M, M)."""
         M = len(self.views)
         sizes = [view.labelled.shape[1] for view in self.views]
         A = np.zeros((*(sizes[:1] if shared else sizes), M, M))
@@ -330,17 +330,17 @@ class StackedViews:
         return A
 
     def right_sides(self, u: Array, shared: bool) -> Array:
-        """B for every column, or every combination of columns, (..., M)."""
+        """Right sides b for every column, or for every combination of columns, (..., M)."""
         b = [self.product(v, u) for v in range(len(self.views))]
         return np.stack(b if shared else np.broadcast_arrays(*(self._along(x, v) for v, x in enumerate(b))), axis=-1)
 
     def _along(self, values: Array, *axes: int) -> Array:
-        """Values of the columns of some views, with an axis for each view."""
+        """Values of the columns of some views, with one axis per view."""
         return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
 
 
 def first_of_best(values: Array, slack: float) -> int:
-    """The lowest index whose value is the largest, up to rounding."""
+    """Lowest index of the largest value, up to rounding."""
     top = values.max(initial=0.0)
     return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0
 
@@ -353,10 +353,10 @@ class PursuitCandidate(Candidate["PathSolutions[PursuitPath]"]):
     ----------
     setting : Setting
     of_features : bool
-        Whether the dictionary holds the features, and not the kernel's functions of items.
+        Whether the dictionary contains the features rather than the kernel functions of items.
     backfit : bool
     n_basis : int
-        The most stages.
+        Maximum number of stages.
     """
 
     setting: Setting
@@ -369,7 +369,7 @@ class PursuitCandidate(Candidate["PathSolutions[PursuitPath]"]):
 
 
 class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
-    """Lower ``||F (y - f)||^2`` by one column of a dictionary after the other.
+    """Lower ``||F (y - f)||^2`` by one column of a dictionary at a time.
 
     The parameter is the number of stages.
     """
@@ -382,7 +382,7 @@ class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
 
     @property
     def kernel(self) -> Kernel | None:
-        """The kernel of the dictionary; None for features."""
+        """Kernel of the dictionary; None for features."""
         return None if self.candidate.of_features else self.candidate.kernel
 
     @cached_property
@@ -394,7 +394,7 @@ class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
         return pursue(dictionary, graph.target[:, 0], self.candidate.n_basis, backfit=self.candidate.backfit)
 
     def path(self, values: Array) -> PathSolutions[PursuitPath]:
-        """The functions after some stages; a path that ended early stays there. Details are the paths up to there."""
+        """Functions after the given stages; a path that ended early is constant from there. Details are its parts."""
         taken, coefficients = self.walked.merged()
         every = np.vstack((np.zeros(len(taken)), coefficients))
         last = np.minimum(values.astype(np.intp), self.walked.n_stages)

@@ -1,6 +1,6 @@
 r"""RankBoost: threshold stumps, boosted on pairs (Freund, Iyer, Schapire and Singer 2003).
 
-With scores :math:`f`, the pair of an item i that should come before an item j weighs
+With scores :math:`f`, the weight of the pair of an item i that should precede an item j is
 
 .. math::
 
@@ -8,14 +8,14 @@ With scores :math:`f`, the pair of an item i that should come before an item j w
     \pi_i = \sum_{j} D_{ij} - \sum_{j} D_{ji} , \qquad
     r(h) = \sum_{ij} D_{ij} (h(x_i) - h(x_j)) = \sum_i \pi_i h(x_i) .
 
-A round takes the stump :math:`h(x) = [x_k > \theta]` with the largest :math:`|r|`, over every threshold of every
+A round selects the stump :math:`h(x) = [x_k > \theta]` with the largest :math:`|r|`, over every threshold of every
 feature, and adds it with the weight :math:`\tfrac12 \ln \frac{1 + r}{1 - r}` (figure 1, the third of the paper's
-methods of choosing the weight, and its weak learner of thresholds). Every round multiplies the loss by no more than
+methods of choosing the weight, and its weak learner of thresholds). Every round multiplies the loss by at most
 :math:`\sqrt{1 - r^2}`; the loss bounds the share of pairs ordered wrongly (theorem 1).
 
-All that a stump needs is the *potential* :math:`\pi`. Between items with labels
-:math:`c_{ij} = \rho_q w_i w_j` for :math:`y_i > y_j` inside a query, and the weights factorize over the labels (with
-two labels this is the paper's RankBoost.B):
+A stump depends only on the *potential* :math:`\pi`. For labelled items,
+:math:`c_{ij} = \rho_q w_i w_j` for :math:`y_i > y_j` inside a query, and the weights factorize over the labels (for
+two labels, this is the paper's RankBoost.B):
 
 .. math::
 
@@ -42,14 +42,14 @@ from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.runs import group_sums
 
 _TIE = 1e-11
-"""Two stumps whose r differ by less are equally good: r is a sum of m terms that the order of rows rounds."""
+"""Difference of r below which two stumps are equally good: r is a sum of m terms, rounded depending on row order."""
 _NEAR_ONE = 1.0 - 1e-10
 _WIDEST = 300.0
 _LEAST = 1e-280
 
 
 class ExpPairs:
-    """Pairs of items of a query with different labels, as a graph without ties weighs them; O(m) a round."""
+    """Pairs of items of a query with different labels, weighted by a graph without ties; O(m) per round."""
 
     def __init__(self, graph: LabelledGraph) -> None:
         self._graph = graph
@@ -61,9 +61,9 @@ class ExpPairs:
         self._rho = (graph.e2 / group_sums(graph.weights, graph.starts))[self._query]
 
     def potentials(self, f: Array) -> tuple[Array, float]:
-        """Potentials (m,) before they are divided by the sum of all pairs' weights, and that sum.
+        """Potentials (m,) before division by the total weight of all pairs, and this total.
 
-        The sum is 0 where the weights are beyond float64.
+        The total is 0 if the weights exceed the range of float64.
         """
         rows = self._graph.rows
         w = self._graph.weights
@@ -72,7 +72,7 @@ class ExpPairs:
         out = np.zeros(len(rows))
         own = np.empty(len(rows))
         middle = 0.5 * (np.maximum.reduceat(f, starts) + np.minimum.reduceat(f, starts))
-        f = f - middle[self._query]  # no pair sees it, and exponents stay small
+        f = f - middle[self._query]  # cancels in every pair, and keeps exponents small
         if np.abs(f).max() > _WIDEST:
             return out, 0.0
         total = _class_potentials(w * np.exp(-f), w * np.exp(f), self._rho, self._new_class, self._new_query, own)
@@ -82,7 +82,7 @@ class ExpPairs:
 
 @compiled
 def _class_potentials(down, up, rho, new_class, new_query, out):  # type: ignore[no-untyped-def]
-    """``rho [a_i (b of lower labels) - b_i (a of higher labels)]``, and the sum of all pairs' weights."""
+    """``rho [a_i (b of lower labels) - b_i (a of higher labels)]``, and the total weight of all pairs."""
     m = len(down)
     below = own = total = 0.0
     for i in range(m):
@@ -107,9 +107,9 @@ def _class_potentials(down, up, rho, new_class, new_query, out):  # type: ignore
 
 
 class PreferencePairs:
-    """Listed preferences; O(preferences) a round.
+    """Listed preferences; O(preferences) per round.
 
-    A negative strength turns its preference round, one of strength 0 orders nothing; otherwise strengths play no part.
+    A negative strength reverses its preference, and strength 0 orders nothing; otherwise strengths are ignored.
     """
 
     def __init__(self, graph: PreferenceGraph) -> None:
@@ -117,7 +117,7 @@ class PreferencePairs:
         self._sign = np.sign(graph.strength)
 
     def potentials(self, f: Array) -> tuple[Array, float]:
-        """As of ExpPairs."""
+        """Potentials and total weight, as for ExpPairs."""
         B = self._graph.incidence
         sign = self._sign
         with np.errstate(over="ignore", under="ignore"):
@@ -127,9 +127,9 @@ class PreferencePairs:
 
 
 class CodedColumns:
-    """Every feature's values that are not 0 as numbers of its distinct values.
+    """Nonzero values of every feature, coded as numbers of its distinct values.
 
-    O(values log m) once; eight bytes a value at most.
+    O(values log m) once; at most eight bytes per value.
     """
 
     def __init__(self, X: Matrix) -> None:
@@ -151,10 +151,10 @@ class CodedColumns:
         return np.asarray(distinct)
 
     def best(self, potential: Array) -> tuple[int, float, float, Mask] | None:
-        """The stump with the largest ``|r|``: feature, threshold, r, and which rows are above.
+        """The stump with the largest ``|r|``: feature, threshold, r, and a mask of the rows above.
 
-        Values that differ by rounding are equal: of equals the lowest feature, then the lowest threshold. None where
-        no r is larger than rounding.
+        Values that differ by rounding are equal; ties go to the lowest feature, then to the lowest threshold. None if
+        no ``|r|`` exceeds rounding.
         """
         largest = np.array(
             map_threads(lambda j: np.abs(self._tails(j, potential)).max(initial=0.0), range(len(self.distinct)))
@@ -173,7 +173,7 @@ class CodedColumns:
         return j, middle if low <= middle < high else low, float(tails[k]), above
 
     def _tails(self, j: int, potential: Array) -> Array:
-        """Sums of the potential over the rows above each distinct value but the last."""
+        """Sums of the potential over the rows above each distinct value except the last."""
         own = slice(*self._X.indptr[j : j + 2])
         sums = np.zeros(len(self.distinct[j]))
         _histogram(self._X.indices[own], self._codes[own], self._zeros[j], potential, sums)
@@ -182,7 +182,7 @@ class CodedColumns:
 
 @compiled
 def _histogram(rows, codes, zero, potential, sums):  # type: ignore[no-untyped-def]
-    """Add up the potential of the rows of each code; rows that are not stored have the code ``zero``."""
+    """Add up the potential by code; rows that are not stored have the code ``zero``."""
     stored = 0.0
     for k in range(len(rows)):
         value = potential[rows[k]]
@@ -201,7 +201,7 @@ class Stumps:
     features : ndarray of shape (rounds,), intp
     thresholds, weights : ndarray of shape (rounds,)
     losses : ndarray of shape (rounds,)
-        The mean of ``exp(-(f_i - f_j))`` over the pairs after each round.
+        Mean of ``exp(-(f_i - f_j))`` over the pairs after each round.
     """
 
     features: Index
@@ -210,7 +210,7 @@ class Stumps:
     losses: Array
 
     def first(self, rounds: int) -> Stumps:
-        """The stumps of the first rounds."""
+        """The stumps of the first ``rounds`` rounds."""
         return replace(self, **{name: values[:rounds] for name, values in vars(self).items()})
 
     def __call__(self, X: Matrix) -> Array:
@@ -227,25 +227,25 @@ class Stumps:
 
 
 def boost(pairs: ExpPairs | PreferencePairs, X: Matrix, rounds: int) -> tuple[Stumps, str]:
-    """Run RankBoost, and say why no further round was run.
+    """Run RankBoost, and return the reason why it stopped.
 
     Parameters
     ----------
     pairs : ExpPairs or PreferencePairs
     X : ndarray or sparse array of shape (m, n)
     rounds : int
-        At most.
+        Maximum number of rounds.
 
     Returns
     -------
     stumps : Stumps
     stopped : str
-        "n_estimators"; "no edge", no stump orders the pairs better than chance; "separated", one stump orders all that
-        have weight, and would be chosen for ever; "exhausted", weights beyond float64.
+        "n_estimators"; "no edge", no stump orders the pairs better than chance; "separated", one stump orders all pairs
+        with weight and would be selected forever; "exhausted", weights exceed the range of float64.
 
     Notes
     -----
-    A round is O(m) for the weights and one pass over the codes.
+    A round costs O(m) for the weights and one pass over the codes.
     """
     columns = CodedColumns(X)
     f = np.zeros(X.shape[0])
@@ -274,7 +274,7 @@ def boost(pairs: ExpPairs | PreferencePairs, X: Matrix, rounds: int) -> tuple[St
 
 
 def columns_of(X: Matrix) -> sparse.csc_array:
-    """X by columns, entries that stand twice added up and zeros left out."""
+    """X as a CSC array with duplicate entries summed and zeros removed."""
     out = sparse.csc_array(X, copy=True)
     out.sum_duplicates()
     out.eliminate_zeros()
@@ -288,7 +288,7 @@ def _column(X: Matrix, feature: int) -> Array:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankBoostCandidate(Candidate["StagedScores"]):
-    """RankBoost on labelled items, or on preferences."""
+    """RankBoost on labelled items or on preferences."""
 
     balance: str
     rounds: int
@@ -298,7 +298,7 @@ class RankBoostCandidate(Candidate["StagedScores"]):
 
 
 class RankBoostProblem(Problem["StagedScores"]):
-    """RankBoost is run once, and its parameter is the number of rounds."""
+    """RankBoost, run once; its parameter is the number of rounds."""
 
     parameter = "n_estimators"
 
@@ -308,24 +308,24 @@ class RankBoostProblem(Problem["StagedScores"]):
         self.stumps, self.stopped = boost(pairs, data.X, candidate.rounds)
 
     def axis(self) -> Array:
-        """All numbers of rounds; 0 where no stump orders anything."""
+        """All numbers of rounds; 0 if no stump orders anything."""
         n_rounds = len(self.stumps.features)
         return np.arange(min(1.0, n_rounds), n_rounds + 1.0)
 
     def path(self, values: Array) -> StagedScores:
-        """The models of some numbers of rounds."""
+        """Models with the given numbers of rounds."""
         return StagedScores(self.stumps, self.stopped, values.astype(np.intp))
 
 
 @dataclass(frozen=True, eq=False)
 class StagedScores:
-    """The models of some numbers of rounds."""
+    """Models with some numbers of rounds."""
 
     stumps: Stumps
     stopped: str
     rounds: Index
 
     def scores(self, X: Matrix) -> Array:
-        """Scores of rows X after each number of rounds, (rows, numbers, 1)."""
+        """Scores of the rows of X after each number of rounds, (rows, numbers, 1)."""
         stages = np.stack([np.zeros(X.shape[0]), *self.stumps.staged(X)])
         return stages[self.rounds].T[:, :, None]

@@ -1,10 +1,10 @@
 r"""RankSVM: the squared hinge of ordered pairs, minimized by truncated Newton steps.
 
-Minimized over w, with scores :math:`f = Xw` and pairs e of a winner i and a loser j,
+For scores :math:`f = Xw` and pairs e of a winner i and a loser j, RankSVM minimizes over w
 
 .. math:: P(w) = \tfrac12 \lVert w \rVert^2 + C \sum_e c_e \max(0, s_e - (f_i - f_j))^2 .
 
-A pair is *active* where its margin :math:`f_i - f_j` is below :math:`s_e`. The gradient and the product with the
+A pair is *active* if its margin :math:`f_i - f_j` is below :math:`s_e`. The gradient and the product with the
 Hessian :math:`I + 2 C X' L X`, L the Laplacian of the active pairs, need sums over the active partners of each item.
 For items with labels (:math:`s_e = 1`, :math:`c_e = \rho_q w_i w_j`) these are counted over sorted scores with a
 Fenwick tree over labels (Airola, Pahikkala and Salakoski 2011; Lee and Lin 2014).
@@ -42,30 +42,30 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import normal_equations
 
 _CLOSE = 0.125
-"""P is strongly convex: ``|w - w*|^2 / 2 <= gap``, so that w is within half of its length of the solution."""
+"""P is strongly convex: ``|w - w*|^2 / 2 <= gap``, so the distance of w to the solution is at most half its length."""
 _FORCING = 0.1
 _SHRINKS = 40
 _ROWS_OF_A_THREAD = 8192
 _FEW_FEATURES = 1024
-"""Up to here RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""
+"""Number of features up to which RankRLS's matrix costs less than the conjugate gradient iterations that it saves."""
 _GRID = 15
 _DECADES = 7.0
 
 
 @dataclass(frozen=True, eq=False)
 class ActivePairs:
-    """The active pairs of some scores.
+    """The active pairs for given scores.
 
     Attributes
     ----------
     loss : float
         Sum of the squared hinge over the pairs.
     gradient : ndarray of shape (m,)
-        Of the loss by the scores.
+        Gradient of the loss with respect to the scores.
     degree : ndarray of shape (m,)
-        Weight of each item's active pairs; an item with none does not matter to the solution.
+        Weight of the active pairs of each item; an item with none does not affect the solution.
     state : object
-        What ``product`` needs again.
+        Values that ``product`` reuses.
     """
 
     loss: float
@@ -75,9 +75,9 @@ class ActivePairs:
 
 
 class HingePairs:
-    """Every pair of items of a query with different labels, with strength 1 and the weight that a graph gives it.
+    """Pairs of items of a query with different labels, with strength 1 and the weight assigned by a graph.
 
-    O(m log m) for each call, threaded over blocks of whole queries.
+    O(m log m) per call, threaded over blocks of whole queries.
     """
 
     def __init__(self, graph: LabelledGraph) -> None:
@@ -87,13 +87,13 @@ class HingePairs:
         query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
         step = (np.diff(graph.y[:, 0]) != 0) & (np.diff(query) == 0)
         number = np.concatenate(([0], np.cumsum(step)))
-        self._levels = number - number[graph.starts[:-1]][query]  # label's rank in its query
+        self._levels = number - number[graph.starts[:-1]][query]  # rank of the label in its query
         self._weights = graph.weights
         self._factor = graph.weights * (graph.e2 / group_sums(graph.weights, graph.starts))[query]
         self._blocks = balanced_blocks(self._starts, min(n_threads(), 1 + self.n_items // _ROWS_OF_A_THREAD))
 
     def active(self, f: Array) -> ActivePairs:
-        """The pairs that are active at scores f."""
+        """The active pairs at scores f."""
         w = self._weights
         factor = self._factor
         own = f[self._order]
@@ -108,7 +108,7 @@ class HingePairs:
         return ActivePairs(max(loss, 0.0), self._given(2.0 * pull), self._given(degree), (own, ranking, degree))
 
     def product(self, active: ActivePairs, v: Array) -> Array:
-        """``L v``, L the Laplacian of the active pairs."""
+        """``L v``, with L the Laplacian of the active pairs."""
         own, ranking, degree = active.state
         v = v[self._order]
         below, above = self._partner_sums(own, ranking, self._weights * v, rank=False)
@@ -135,7 +135,7 @@ class HingePairs:
 def _sum_partners(f, levels, values, ranking, rank, starts, below, above):  # type: ignore[no-untyped-def]
     """Sums of ``values`` over each item's active losers (``below``) and winners (``above``), query by query.
 
-    A complex value is two sums at once.
+    A complex value represents two sums at once.
     """
     for q in range(len(starts) - 1):
         order = ranking[starts[q] : starts[q + 1]]
@@ -146,15 +146,15 @@ def _sum_partners(f, levels, values, ranking, rank, starts, below, above):  # ty
         level = levels[order]
         value = values[order]
         below[order] = _losers(score, level, value, n_levels)
-        # turned round, winners are losers
+        # with signs reversed, winners are losers
         above[order[::-1]] = _losers(-score[::-1], n_levels - 1 - level[::-1], value[::-1], n_levels)
 
 
 @compiled
 def _losers(score, level, value, n_levels):  # type: ignore[no-untyped-def]
-    """Sums over the items of lower levels within a margin of 1, of items in the order of their scores.
+    """Sums over the items of lower levels within a margin of 1, for items sorted on their scores.
 
-    Down the scores, items enter a Fenwick tree over levels as they come within the margin.
+    In order of decreasing score, items enter a Fenwick tree over levels when they come within the margin.
     """
     tree = np.zeros(n_levels + 1, value.dtype)
     out = np.empty_like(value)
@@ -176,14 +176,14 @@ def _losers(score, level, value, n_levels):  # type: ignore[no-untyped-def]
 
 
 class PreferencePairs:
-    """Listed preferences, item by item ahead by their strengths; O(preferences) for each call."""
+    """Listed preferences, whose strengths are the required margins; O(preferences) per call."""
 
     def __init__(self, graph: PreferenceGraph) -> None:
         self._graph = graph
         self.n_items = graph.n_items
 
     def active(self, f: Array) -> ActivePairs:
-        """The pairs that are active at scores f."""
+        """The active pairs at scores f."""
         B = self._graph.incidence
         c = self._graph.weights
         x = np.maximum(self._graph.strength - B @ f, 0.0)
@@ -191,7 +191,7 @@ class PreferencePairs:
         return ActivePairs(float((c * x) @ x), B.T @ (-2.0 * c * x), abs(B).T @ active, active)
 
     def product(self, active: ActivePairs, v: Array) -> Array:
-        """``L v``, L the Laplacian of the active pairs."""
+        """``L v``, with L the Laplacian of the active pairs."""
         B = self._graph.incidence
         return np.asarray(B.T @ (active.state * (B @ v)))
 
@@ -203,8 +203,8 @@ Pairs = HingePairs | PreferencePairs
 class Spectrum:
     """``X'LX`` over all pairs, divided by their total weight, as ``vectors diag(values) vectors'``.
 
-    Newton systems are preconditioned by what they would be if every pair had the same share of the curvature. What is
-    left to conjugate gradients is how the active pairs differ from all, and not how features are scaled and correlated.
+    It preconditions Newton systems: it would be exact if every pair had the same share of the curvature. Conjugate
+    gradients then only handle how active pairs differ from all pairs, not the scales and correlations of features.
     """
 
     values: Array
@@ -212,9 +212,9 @@ class Spectrum:
 
     @classmethod
     def of(cls, graph: Graph, X: Matrix) -> Spectrum:
-        """Of a graph's pairs and features X, (m, n); O(m n^2 + n^3)."""
+        """From the pairs of a graph and features X, (m, n); O(m n^2 + n^3)."""
         weight = float(graph.weights.sum())
-        if isinstance(graph, LabelledGraph):  # each item's pairs weigh w e1, which counts every pair twice
+        if isinstance(graph, LabelledGraph):  # the pairs of each item weigh w e1, which counts every pair twice
             weight = 0.5 * float(graph.weights @ np.repeat(graph.e1, np.diff(graph.class_starts)))
         values, vectors = linalg.eigh(normal_equations(graph, X).gram / weight, driver="evd", check_finite=False)
         return cls(np.maximum(values, 0.0), vectors)
@@ -226,7 +226,7 @@ class Spectrum:
 
 @dataclass(frozen=True, eq=False)
 class Minimum:
-    """Where a minimisation ended.
+    """Result of a minimization.
 
     Attributes
     ----------
@@ -236,11 +236,11 @@ class Minimum:
     gap : float
         Upper bound on P(w) minus the minimum.
     n_iter : int
-        Newton steps.
+        Number of Newton steps.
     status : {"converged", "max_iter", "rounding"}
-        "rounding": no step lowers P any more in double precision, though the gap is above the tolerance.
+        "rounding": no step lowers P any more in double precision, although the gap exceeds the tolerance.
     degree : ndarray of shape (m,)
-        Weight of each item's active pairs.
+        Weight of the active pairs of each item.
     """
 
     w: Array
@@ -261,28 +261,28 @@ def minimize(
     start: Array | None = None,
     spectrum: Spectrum | None = None,
 ) -> Minimum:
-    """Minimize ``P(w)``; see the module.
+    """Minimize ``P(w)``, defined in the module's docstring.
 
     Parameters
     ----------
     X : ndarray (float64) or sparse array of shape (m, n)
     pairs : HingePairs or PreferencePairs
     C : float
-        Positive.
+        Positive weight of the loss.
     tol : float
-        Ends at ``gap <= tol * P(w)``, once w is within half of its length of the solution: where C is small, P is
-        nearly all loss, and w = 0 is close to optimal in value but ranks nothing.
+        Stops at ``gap <= tol * P(w)``, once the distance of w to the solution is at most half its length: for small C,
+        P is nearly all loss, and w = 0 has a nearly optimal value but ranks nothing.
     max_iter : int
-        Newton steps.
+        Maximum number of Newton steps.
     start : ndarray of shape (n,), optional
-        Where to start; zero by default.
+        Starting point; zero by default.
     spectrum : Spectrum, optional
-        Preconditions the Newton systems.
+        Preconditioner of the Newton systems.
 
     Notes
     -----
-    A step takes two products with X and O(m log m) for each iteration of conjugate gradients. Its length is halved
-    until P is lower by a share of what the gradient promises, which costs no product with X.
+    A step costs two products with X and O(m log m) per iteration of conjugate gradients. Its length is halved until P
+    decreases by a share of what the gradient predicts, which needs no product with X.
     """
     w = np.zeros(X.shape[1]) if start is None else start
     first = 0.0
@@ -319,7 +319,7 @@ def _newton_direction(
     M = None
     hessian = LinearOperator((n, n), lambda v: v + 2.0 * C * (X.T @ pairs.product(active, X @ v)), dtype=np.float64)
     if spectrum is not None:
-        curvature = C * float(active.degree.sum())  # 2 C times the weight of the pairs, which the degrees have twice
+        curvature = C * float(active.degree.sum())  # 2 C times the weight of the pairs, which degrees count twice
         M = LinearOperator((n, n), lambda r: spectrum.solve(r, curvature), dtype=np.float64)
     return np.asarray(cg(hessian, -g, rtol=forcing, maxiter=2 * n + 10, M=M)[0])
 
@@ -327,7 +327,7 @@ def _newton_direction(
 def _step_length(
     pairs: Pairs, active: ActivePairs, C: float, line: tuple[Array, Array, Array, Array], slope: float
 ) -> float:
-    """The longest of 1, 1/2, 1/4, ... at which P is lower by a hundredth of what the slope promises; 0 if none."""
+    """Longest of 1, 1/2, 1/4, ... for which P decreases by at least 1 % of what the slope predicts; 0 if none does."""
     w, d, f, Xd = line
     wd = float(w @ d)
     dd = float(d @ d)
@@ -347,11 +347,11 @@ class RankSVMCandidate(Candidate["PathSolutions[Minimum]"]):
     Attributes
     ----------
     balance : str
-        Of the pairs of labelled items.
+        Balance of the pairs of labelled items.
     tol, max_iter
-        As of :func:`minimize`.
+        Parameters of :func:`minimize`.
     basis : Basis, optional
-        Functions over items in the place of the features of X: orthonormal features, (m, rank), are held.
+        Functions over items that replace the features of X; their orthonormal features, (m, rank), are stored.
     """
 
     balance: str
@@ -373,7 +373,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
         self.graph = data.numeric_graphs(Setting("exclude", candidate.balance))[0]
         X = data.X
         basis = candidate.basis
-        if basis is not None:  # Newton steps read the features some dozens of times, so they are held
+        if basis is not None:  # Newton steps read the features dozens of times, so they are stored
             columns = basis.features(X)[:]
             X = columns if basis.whitening is None else columns @ basis.whitening
         self._X = centred(X)
@@ -385,8 +385,8 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
         return Spectrum.of(self.graph, self._X) if self._X.shape[1] <= _FEW_FEATURES else None
 
     def path(self, values: Array) -> PathSolutions[Minimum]:
-        """The solutions of some values of C, whose minima are the details: from the smallest up, each starts at the
-        one before.
+        """Solutions for several values of C, with their minima as details. Values are solved in ascending order, and
+        each solution starts at the previous one.
         """
         minima: dict[int, Minimum] = {}
         w: Array | None = None
@@ -411,7 +411,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
         return PathSolutions(W[:, :, None], read, found)
 
     def axis(self) -> Array:
-        """Values of C, ascending, around the one for which loss and penalty weigh the same."""
+        """Values of C, ascending, around the one for which loss and penalty have equal weight."""
         product = LaplacianProduct(self._X, self.graph)
         top = largest_eigenvalue(FeatureSystem(product), product.right_side(self.graph.target[:, 0]))
         return np.asarray(0.05 / top * np.geomspace(1.0, 10.0**_DECADES, _GRID)) if top > 0.0 else np.full(1, 0.5)

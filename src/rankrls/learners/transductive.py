@@ -1,6 +1,6 @@
-r"""Labels for queries that have none: those under which cross-validation goes best.
+r"""Labels for queries that have none: those with the lowest cross-validation error.
 
-Let V be the rows of the queries without labels, S all others. Whole folds U of queries are held out in their turn, and
+Let V be the rows of the queries without labels and S all others. Whole folds U of queries are held out in turn, and
 the labels of V minimize
 
 .. math::
@@ -14,8 +14,8 @@ are linear in the labels: with H the smoother of :math:`F y` and :math:`Q` block
 
 .. math:: ( R_V' R_V + \gamma I ) \, y_V = \gamma f_V - R_V' R_S y_S
 
-(theorem 2 there). It is solved by conjugate gradients: the eigenvalues of ``R_V'R_V`` are those of the graph's
-Laplacian but for as many as there are features. The graph must not look at labels: tied pairs are included.
+(theorem 2 there). It is solved by conjugate gradients: the eigenvalues of ``R_V'R_V`` equal those of the graph's
+Laplacian, except for as many as there are features. The graph must not depend on labels: tied pairs are included.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ from rankrls.numerics.smoother import DualSmoother, Smoother
 _GOAL = 1e-14
 _STEPS = 5000
 _EVERY = 3
-"""Of an automatic grid every third value is tried: each is a solution of its own in each fold."""
+"""Step through an automatic grid, of which every third value is tried: each requires a solution in each fold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Transduction:
-    """Labels found, and the model of all rows with them.
+    """Estimated labels, and the model of all rows with them.
 
     Attributes
     ----------
     rows : ndarray of intp
         Rows of X without labels.
     labels, supervised : ndarray of shape (rows, targets)
-        The labels found, and ``f_V``: the scores by the model of the other rows.
+        Estimated labels, and ``f_V``: the scores by the model of the other rows.
     coefficients : ndarray
-        As of the smoother's path.
+        Coefficients in the format of the smoother's path.
     """
 
     rows: Index
@@ -68,26 +68,26 @@ class Transduction:
 def transduce(
     smoother: Smoother, graph: LabelledGraph, X: Matrix, alpha: float, penalty: float, n_hidden: int, folds: list[Index]
 ) -> Transduction:
-    """Find the labels of the first queries of a graph.
+    """Estimate the labels of the first queries of a graph.
 
     Parameters
     ----------
     smoother : Smoother
-        Of the graph and X, with any labels in the hidden queries.
+        Smoother of the graph and X, with any labels for the hidden queries.
     graph : LabelledGraph
-        Tied pairs are included.
+        Graph that includes tied pairs.
     X : as for ``hold_out``
     alpha, penalty : float
-        Positive; ``penalty`` is gamma.
+        Positive regularization parameters; ``penalty`` is gamma.
     n_hidden : int
-        The first so many queries have no labels.
+        Number of queries without labels, which come first.
     folds : list of ndarray of intp
-        Rows of the graph that are held out together: whole queries, each row in one fold.
+        Rows of the graph that are held out together: whole queries, with each row in one fold.
 
     Notes
     -----
-    O(m k) for each step of conjugate gradients with k eigenvectors, and O(u k min(u, k)) once for a fold of u rows; m k
-    numbers are held.
+    O(m k) per step of conjugate gradients with k eigenvectors, and O(u k min(u, k)) once for a fold of u rows; m k
+    numbers are stored.
     """
     m = graph.n_rows
     cut = int(graph.starts[n_hidden])
@@ -118,7 +118,7 @@ def transduce(
 
 
 def _conjugate_gradients(product: Callable[[Array], Array], right: Array, start: Array) -> Array:
-    """Solve for each column of the right side."""
+    """Solution for each column of the right side."""
     m = len(right)
     A = LinearOperator((m, m), matvec=lambda v: product(v.reshape(m, 1))[:, 0], dtype=np.float64)
     columns = [cg(A, b, x, rtol=_GOAL, maxiter=_STEPS)[0] for b, x in zip(right.T, start.T, strict=True)]
@@ -129,7 +129,7 @@ def _conjugate_gradients(product: Callable[[Array], Array], right: Array, start:
 class _Rest:
     """``I - H`` and Q for one alpha; ``rest @ z`` and ``held_out(e)``.
 
-    ``I - H`` is ``I - W W'``, or in the dual ``W W'`` (base 0), where nothing cancels.
+    ``I - H`` is ``I - W W'``, or in the dual ``W W'`` (base 0), where no cancellation occurs.
     """
 
     Z: Array
@@ -164,7 +164,7 @@ class _Rest:
         return z - product if self.base else product
 
     def held_out(self, e: Array) -> Array:
-        """``Q e``: each fold's errors by the model of the others."""
+        """``Q e``: errors of each fold by the model of the others."""
         out = np.empty_like(e)
         for rows, inverse, small in self.folds:
             own = e[rows]
@@ -177,7 +177,7 @@ class _Rest:
 
 
 class WholeModel(Protocol):
-    """What is solved on all rows: RankRLS as a candidate of a search."""
+    """Model to solve on all rows: RankRLS as a candidate of a search."""
 
     @property
     def square(self) -> bool: ...
@@ -190,13 +190,13 @@ class WholeModel(Protocol):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TransductiveCandidate(Candidate["TransductiveSolutions"]):
-    """RankRLS on all rows, with those labels for the unlabelled ones under which cross-validation goes best.
+    """RankRLS on all rows, with the labels for unlabelled rows that minimize the cross-validation error.
 
     Attributes
     ----------
     model : WholeModel
     folds : sequence of row numbers
-        What is held out together in the error that is minimized.
+        Rows that are held out together in the error that is minimized.
     penalty : float
     """
 
@@ -206,7 +206,7 @@ class TransductiveCandidate(Candidate["TransductiveSolutions"]):
 
     @property
     def square(self) -> bool:
-        return False  # items are numbers of rows
+        return False  # items are row numbers
 
     @property
     def basis(self) -> Basis | None:
@@ -218,9 +218,9 @@ class TransductiveCandidate(Candidate["TransductiveSolutions"]):
 
 
 class TransductiveProblem(Problem["TransductiveSolutions"]):
-    """A candidate's problem for some rows with labels; the parameter is alpha.
+    """Problem of a candidate for some rows with labels; the parameter is alpha.
 
-    Rows without labels of queries that have some are left out: they cannot be labelled by themselves.
+    Unlabelled rows of partly labelled queries are left out: they cannot be labelled by themselves.
     """
 
     parameter = "alpha"
@@ -252,11 +252,11 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
         return np.asarray(self._problem.unresolved(values))
 
     def axis(self) -> Array:
-        """An automatic grid, the largest alpha first."""
+        """An automatic grid with the largest alpha first."""
         return np.asarray(self._solver.smoother.grid()[::_EVERY])
 
     def path(self, values: Array) -> TransductiveSolutions:
-        """The functions of several alphas; the details are all rows' labels, given or found, and the functions."""
+        """Functions for several alphas; details are the given or estimated labels of all rows, and the functions."""
         solver = self._solver
         if not self._hidden.any():
             found = [(self._labels, solver.read(c)) for c in solver.path(values)]
@@ -275,7 +275,7 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
 
     @cached_property
     def _hidden_first(self) -> tuple[Smoother, LabelledGraph, int]:
-        """The smoother and the graph with the hidden queries first, and how many they are."""
+        """The smoother and the graph with the hidden queries first, and the number of hidden queries."""
         graph = self._solver.graph
         of_query = self._hidden[graph.rows[graph.starts[:-1]]]
         order = np.argsort(~of_query, kind="stable")
@@ -285,9 +285,9 @@ class TransductiveProblem(Problem["TransductiveSolutions"]):
 
 @dataclass(frozen=True, eq=False)
 class TransductiveSolutions:
-    """Labels and functions of several values of alpha, for items that are numbers of rows of X.
+    """Labels and functions for several values of alpha; items are row numbers of X.
 
-    Functions weigh some columns of a kernel matrix X; all for None.
+    Functions weigh some columns of a kernel matrix X; None means all columns.
     """
 
     details: Sequence[tuple[Array, Scorer]]
