@@ -87,8 +87,8 @@ def works(rankrls):
 def refused(rankrls, monkeypatch):
     """``refused("fit", ..., Refusal(...))``: the command must end with status 2 and one line, about these facts."""
     errors = []
-    described = _program._described
-    monkeypatch.setattr(_program, "_described", lambda error: errors.append(error) or described(error))
+    described = _program._status_and_text
+    monkeypatch.setattr(_program, "_status_and_text", lambda error: errors.append(error) or described(error))
 
     def run(*argv):
         *words, refusal = argv

@@ -9,7 +9,7 @@ import pytest
 from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
-from rankrls.cli._files import scored
+from rankrls.cli._files import score_rows
 
 
 @pytest.fixture
@@ -63,10 +63,10 @@ def test_an_evaluation_keeps_no_features(shards, works, monkeypatch):
     def scored_and_watched(stored, chunk, report):
         assert not any(each() is not None for each in features)
         features.append(weakref.ref(chunk.X if chunk.X.base is None else chunk.X.base))
-        return scored(stored, chunk, report)
+        return score_rows(stored, chunk, report)
 
     works("fit", "train_shards", "-m", "m.rankrls")
-    monkeypatch.setattr("rankrls.cli._files.scored", scored_and_watched)
+    monkeypatch.setattr("rankrls.cli._files.score_rows", scored_and_watched)
     works("evaluate", "m.rankrls", "test_shards")
     assert len(features) > 1
 
@@ -74,7 +74,7 @@ def test_an_evaluation_keeps_no_features(shards, works, monkeypatch):
 @pytest.mark.parametrize(
     ("words", "parameter"),
     [
-        (("--global",), "everything"),
+        (("--global",), "all_rows"),
         (("--pairs", "pairs.csv"), "pairs"),
         (("--columns", "auto"), None),
         (("--method", "ranksvm"), "data"),

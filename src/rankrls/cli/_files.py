@@ -28,7 +28,7 @@ from rankrls.survival import survival_pairs
 Columns: TypeAlias = Mapping[str, Any]
 """Arrays of one length by the names of columns; None for a column that is not there."""
 _IN_MEMORY = (
-    *("everything", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
+    *("all_rows", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
     *("position", "impressions", "device"),
 )
 
@@ -66,7 +66,7 @@ def chunks(options: Options, reading: ReadOptions, report: Report, model: Stored
         yield part.read()
 
 
-def joined(tables: Sequence[Rows], path: Path) -> Rows:
+def concatenated(tables: Sequence[Rows], path: Path) -> Rows:
     """Chunks of one data set as one table without features."""
     if len(tables) == 1:
         return tables[0]
@@ -84,13 +84,13 @@ def load_model(path: Path, report: Report) -> StoredModel:
         return stored_model(path)
 
 
-def scored(stored: StoredModel, table: Rows, report: Report) -> NDArray[np.float64]:
+def score_rows(stored: StoredModel, table: Rows, report: Report) -> NDArray[np.float64]:
     """A model's scores of rows."""
     with report.working("scoring", stored.path):
         return stored.scores(table)
 
 
-def scores_of(
+def read_and_score(
     options: Options, models: Sequence[StoredModel], files: Sequence[Path], reading: ReadOptions, report: Report
 ) -> tuple[Any, dict[Path, NDArray[np.float64]]]:
     """The rows of DATA without their features, and their scores by models of one target and from files of scores.
@@ -108,13 +108,13 @@ def scores_of(
         seen = []
         values = []
         for chunk in chunks(options, reading, report, stored):
-            found_here = scored(stored, chunk, report)
+            found_here = score_rows(stored, chunk, report)
             if found_here.size != chunk.n_rows:
                 problem = f"the model gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
                 raise InputError(problem, file=str(stored.path))
             values.append(found_here.reshape(-1))
             seen.append(replace(chunk, X=chunk.X[:, :0].copy()))  # a view would keep the features
-        table = joined(seen, options.data) if table is None else table
+        table = concatenated(seen, options.data) if table is None else table
         scores[stored.path] = np.concatenate(values)
     if table is None:
         table = read(options.data, reading, report)
@@ -168,7 +168,7 @@ def comparable_pairs(table: Rows) -> PairTable:
     return PairTable(winners, losers, None, None, None, table.path, table.sha256)
 
 
-def written(
+def write_columns(
     output: str, report: Report, parts: Iterable[Columns], lines: Callable[[Columns], str], *, head: str = ""
 ) -> Result:
     """Write columns as lines, or as a table if the file's name is that of a table; "-" is standard output."""

@@ -1,4 +1,4 @@
-"""Options: how they are written, grouped and read."""
+"""Options: their syntax, groups and values."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Options(SimpleNamespace):
     @property
     def of_items(self) -> bool:
         """Whether all items form one ranking, evaluated by its pairs."""
-        one = self.given("event", "everything") or self.cv == "leave_pair_out"
+        one = self.given("event", "all_rows") or self.cv == "leave_pair_out"
         return bool(one) and self.pairs is None and not self.votes
 
     @property
@@ -137,7 +137,7 @@ def literal(text: str) -> Any:
 
 def flag(name: str) -> str:
     """The option whose value has a name."""
-    return "--global" if name == "everything" else f"--{name.replace('_', '-')}"
+    return "--global" if name == "all_rows" else f"--{name.replace('_', '-')}"
 
 
 def given(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def option(group: str, metavar: Any, flag: str, help: str, *names: str, **attrib
     return click.option(flag, *names, cls=GroupedOption, group=group, help=help, **how | attributes)
 
 
-def together(*options: Callable[[F], F]) -> Callable[[F], F]:
+def several(*options: Callable[[F], F]) -> Callable[[F], F]:
     """Several options that more than one command has."""
 
     def add(function: F) -> F:
@@ -178,7 +178,7 @@ def together(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 data, model, choice, output = (partial(option, group) for group in GROUPS)
-QUERIES = together(
+QUERIES = several(
     data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
     data(
         "FILE|COLUMN",
@@ -186,15 +186,15 @@ QUERIES = together(
         "File with the number of rows of each query, if rows have no query ids. Votes: column of groups to hold out.",
     ),
 )
-COLUMNS = together(
+COLUMNS = several(
     data("COLUMN", "--label", "Column of the labels, where higher is better; 'label' by default."),
     data("COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
     data("NAME,...", "--features", "Feature columns, by names or patterns such as price*. LETOR text: their number."),
     data("NAME,...", "--ignore", "Columns that are not features, by names or patterns."),
     QUERIES,
 )
-MODEL_AND_DATA = together(click.argument("model", type=FILE), click.argument("data", type=FILE), COLUMNS)
-GLOBAL = data("", "--global", "Rank all rows together, without query ids.", "everything")
+MODEL_AND_DATA = several(click.argument("model", type=FILE), click.argument("data", type=FILE), COLUMNS)
+GLOBAL = data("", "--global", "Rank all rows together, without query ids.", "all_rows")
 JSON = output("", "--json", "Print one JSON object.", "as_json")
 THREADS = GroupedOption(
     ["--threads"], group="output", metavar="N", type=click.IntRange(1), help="Threads; all processors by default."
@@ -211,14 +211,14 @@ CONVENTION = choice(
 QRELS = data("FILE", "--qrels", "TREC judgements; the other files are then TREC runs.")
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
 EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, 0 if censored. Labels are then times.")
-MEASURES = together(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)
+MEASURES = several(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)
 PAIRS = data(
     "FILE", "--pairs", "Table of preferences between rows: winner, loser and optionally strength, weight, group."
 )
 TARGET = data("K", "--target", "Number of the target, from 0, if the model has several.")
 NAMES = model("FILE", "--names", "Text file with the feature names, one per line, in the order of the columns.")
 FORCE = output("", "--force", "Replace a folder of files that this command wrote.")
-SIDES = together(
+SIDES = several(
     data("COLUMN", "--left", "Votes: column of one side, a name or a text."),
     data("COLUMN", "--right", "Votes: column of the other side."),
 )
@@ -239,7 +239,7 @@ METHODS = {
 UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
 """Those that use rows without labels."""
 SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all", "log-all"]
-LEARNING = together(
+LEARNING = several(
     data("FILE", "--vali", "Validation data that select the model; held-out queries do by default."),
     data("FILE", "--test", "Test data to evaluate the model on."),
     data("FILE", "--unlabelled", f"Rows without labels, used by the methods {', '.join(UNLABELLED)}."),

@@ -20,7 +20,7 @@ from rankrls import __version__
 from rankrls._errors import Located, MissingPackageError, format_setting
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, output
-from rankrls.cli._report import Report, Result, closed_output, flush_output, say
+from rankrls.cli._report import Report, Result, closed_output, flush_output, print_line
 
 DEBUG = "RANKRLS_DEBUG"
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -303,7 +303,7 @@ def run(argv: list[str]) -> int:
             for category in _IGNORED:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
-            warnings.showwarning = lambda message, *_, **__: say(f"note: {_with_options(message)}")
+            warnings.showwarning = lambda message, *_, **__: print_line(f"note: {_with_options(message)}")
             root(argv, prog_name="rankrls", standalone_mode=False)
         return 0
     except SystemExit:  # raised by click when the reader of the help, such as head, has closed the pipe
@@ -313,8 +313,8 @@ def run(argv: list[str]) -> int:
     except Exception as error:
         if os.environ.get(DEBUG, "") not in ("", "0"):
             traceback.print_exception(error)
-        status, text = _described(error)
-        say(f"error: {text}")
+        status, text = _status_and_text(error)
+        print_line(f"error: {text}")
         flush_output()
         return status
 
@@ -339,7 +339,7 @@ def _with_options(message: Warning | Exception | str) -> str:
     return text if flag is None or flag in text or isinstance(message, Warning) else f"{text} ({flag})"
 
 
-def _described(error: Exception) -> tuple[int, str]:
+def _status_and_text(error: Exception) -> tuple[int, str]:
     """The exit status and the message of an error: 2 for bad input, 1 for anything else."""
     text = str(error)
     if isinstance(error, click.UsageError):

@@ -40,7 +40,7 @@ _TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
 _MOST_GRADES = 10
 
 
-def with_call(error: InputError, options: Options) -> InputError:
+def with_proposal(error: InputError, options: Options) -> InputError:
     """An error about columns that no option named, with the call that names those that look right."""
     unnamed = error.parameter in ("label", "qid") and not options.given(error.parameter)
     if not (unnamed or "ignore" in error.settings):
@@ -69,7 +69,7 @@ def _missing_options(options: Options) -> list[str]:
         return []
     numbers, others = _first_cells(path)
     cells = numbers | others
-    wanted = ["label"] if options.everything else ["label", "qid"]
+    wanted = ["label"] if options.all_rows else ["label", "qid"]
     suits: dict[str, Callable[[str], bool]] = {
         "label": lambda name: name in numbers,
         "qid": lambda name: len(set(cells[name])) < len(cells[name]),
@@ -77,9 +77,10 @@ def _missing_options(options: Options) -> list[str]:
     }
     added: list[str] = []
     roles = options.given(*_NAMES)
-    if not roles and not any(_called([*cells], _NAMES[role]) for role in ("label", "qid")):
-        time = _called([*numbers], _TIMES)
-        event = _called([name for name in cells if {str(cell).lower() for cell in cells[name]} <= _TRUTHS], _EVENTS)
+    if not roles and not any(_column_named([*cells], _NAMES[role]) for role in ("label", "qid")):
+        time = _column_named([*numbers], _TIMES)
+        binary = [name for name in cells if {str(cell).lower() for cell in cells[name]} <= _TRUTHS]
+        event = _column_named(binary, _EVENTS)
         if time is not None and event is not None:
             roles = {"label": time, "event": event}
             added = ["--label", time, "--event", event]
@@ -90,7 +91,7 @@ def _missing_options(options: Options) -> list[str]:
             roles.setdefault(role, usual[role])
             continue
         free = [name for name in cells if name not in roles.values() and suits[role](name)]
-        found = _called(free, _NAMES[role])
+        found = _column_named(free, _NAMES[role])
         if found is None and role == "label":
             found = _only_grades({name: numbers[name] for name in free})
         if found is not None:
@@ -120,7 +121,7 @@ def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]
     return numbers, others
 
 
-def _called(columns: Sequence[str], names: Sequence[str]) -> str | None:
+def _column_named(columns: Sequence[str], names: Sequence[str]) -> str | None:
     """The column that has the first of some names, or else has it as one of its words."""
     words = {column: re.split("[^a-z0-9]+", column.lower()) for column in columns}
     whole = [column for name in names for column in columns if column.lower() == name]

@@ -76,7 +76,7 @@ class Report:
             def tell() -> None:
                 pause = 3.0
                 while not ended.wait(pause):
-                    say(f"{self.doing}: {perf_counter() - start:.0f} s")
+                    print_line(f"{self.doing}: {perf_counter() - start:.0f} s")
                     pause = 5.0
 
             thread = Thread(target=tell, daemon=True)
@@ -92,14 +92,14 @@ class Report:
         """Show which part of a command is running, and add up its seconds; an estimator shows its own bars."""
         start = perf_counter()
         before = self.doing
-        self._do(f"{part} {what}".strip(), spins=not bars)
+        self._set_task(f"{part} {what}".strip(), spins=not bars)
         try:
             yield
         finally:
-            self._do(before)
+            self._set_task(before)
         self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - start
 
-    def _do(self, what: str, *, spins: bool = True) -> None:
+    def _set_task(self, what: str, *, spins: bool = True) -> None:
         self.doing = what
         if self.display is not None:
             self.spinner.update(text=printable(what))
@@ -110,7 +110,7 @@ class Report:
         if text not in self.notes:
             self.notes.append(text)
             if not self.quiet:
-                say(f"note: {text}")
+                print_line(f"note: {text}")
 
     def show(self, result: Result) -> None:
         """Print a result."""
@@ -179,7 +179,7 @@ def flush_output() -> None:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
-def say(text: str) -> None:
+def print_line(text: str) -> None:
     """Print a line on standard error, if it is open."""
     if sys.stderr is not None:
         with suppress(OSError, ValueError):
@@ -200,13 +200,13 @@ def plain_json(value: Any) -> Any:
     return json.loads(json.dumps(value, default=plain), parse_constant=lambda name: None)
 
 
-def show(value: float | None, error: float | None = None) -> str:
+def measure_text(value: float | None, error: float | None = None) -> str:
     """A measure and its standard error; a dash if there is none."""
     if value is None or value != value:
         return "-"
     return f"{value:.4f}" + ("" if error is None or error != error else f" ± {error:.4f}")
 
 
-def cell(value: Any, digits: int = 4, none: str = "") -> str:
+def cell_text(value: Any, digits: int = 4, none: str = "") -> str:
     """A value in a table."""
     return none if value is None else f"{value:.{digits}g}" if isinstance(value, float) else str(value)

@@ -18,9 +18,9 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError, did_you_mean
-from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, joined, read, read_votes
+from rankrls.cli._files import check_streamed, comparable_pairs, concatenated, is_dataset, read, read_votes
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
-from rankrls.cli._proposal import with_call
+from rankrls.cli._proposal import with_proposal
 from rankrls.cli._report import Report
 from rankrls.clicks import corrected_clicks
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
@@ -51,7 +51,7 @@ _ROLES = {"train": "train", "unlabelled": "unlabelled", "vali": "validation", "t
 """The roles of the files that options name."""
 _EXCLUSIVE = {
     "preferred": (
-        *("label", "qid", "id", "features", "ignore", "everything"),
+        *("label", "qid", "id", "features", "ignore", "all_rows"),
         *("unlabelled", "vali", "pairs", "event"),
     ),
     "pairs": ("event",),
@@ -124,7 +124,7 @@ def study(options: Options, report: Report) -> Study:
         else:
             _read(found)
     except InputError as error:
-        raise (with_call(error, options) if "train" not in found.tables else error) from error
+        raise (with_proposal(error, options) if "train" not in found.tables else error) from error
     if options.cv == "leave_pair_out" and "train" in found.pairs:
         solved = f"{found.pairs['train'].n_pairs} pairs for each kernel and alpha"
         report.note(f"leave_pair_out solves {solved}; folds of items, the default, are much faster.")
@@ -139,7 +139,7 @@ def study(options: Options, report: Report) -> Study:
         (found.scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
     with report.working("evaluating"):
         roles = {"held out": "train", "validation": "validation", "test": "test"}
-        found.judged = {name: judged for name, role in roles.items() if (judged := _judged(role, found)) is not None}
+        found.judged = {name: judged for name, role in roles.items() if (judged := _evaluated(role, found)) is not None}
     return found
 
 
@@ -216,7 +216,7 @@ def _read(found: Study) -> None:
     options = found.options
     encoder = found.encoder
     report = found.report
-    queries: Any = "ignored" if options.everything else "optional" if options.by_pairs else "required"
+    queries: Any = "ignored" if options.all_rows else "optional" if options.by_pairs else "required"
     missing = None if encoder is None else encoder.missing_words()
     known = Schema(dense=None if found.scaler is None else True)  # scaling fills zeros
     reading = options.reading(queries=queries, missing=missing, known=known)
@@ -332,7 +332,7 @@ def _fit(found: Study) -> None:
                     extra |= {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
                 estimator.fit(put(X), y, **extra)
     except InputError as error:
-        raise _placed(error, found.tables) from error
+        raise _with_file(error, found.tables) from error
     for name, value in found.attributes.items():
         if on_device(value):  # the fit is done: what follows is numpy's
             setattr(estimator, name, to_host(value))
@@ -368,7 +368,7 @@ def _put(device: str | None) -> Callable[[Any], Any]:
     return put
 
 
-def _placed(error: InputError, tables: dict[str, Any]) -> InputError:
+def _with_file(error: InputError, tables: dict[str, Any]) -> InputError:
     """An error about the rows of a file, with its name, and the line of a row."""
     parameter = error.parameter or ""
     known = ("X", "y", "qid", "clicks", "position", "impressions")
@@ -401,7 +401,7 @@ def _open(found: Study) -> None:
     found.about = {"columns": options.given("label", "qid", "id"), "parts": len(found.training.parts)}
 
 
-def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
+def _evaluated(role: str, found: Study) -> dict[str, Judgement] | None:
     """Measures on held-out training queries, validation data or test data."""
     estimator = found.estimator
     options = found.options
@@ -421,7 +421,7 @@ def _judged(role: str, found: Study) -> dict[str, Judgement] | None:
     elif is_dataset(options.train):
         chunks = [part.read() for part in table.parts]
         scores = np.concatenate([predict_by_query(estimator, chunk.X, chunk.qid) for chunk in chunks])
-        table = joined(chunks, found.files[role])
+        table = concatenated(chunks, found.files[role])
     else:
         scores = predict_by_query(estimator, table.X, table.qid)
     if role in found.pairs:

@@ -11,9 +11,9 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.cli._files import comparable_pairs, load_model, scores_of
+from rankrls.cli._files import comparable_pairs, load_model, read_and_score
 from rankrls.cli._options import Options, flag
-from rankrls.cli._report import Report, Result, Table, printable, show
+from rankrls.cli._report import Report, Result, Table, measure_text, printable
 from rankrls.comparison import compare_rankings, compare_runs
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, judgement_of, suitable_measures
 from rankrls.io import load_qrels, load_run
@@ -21,7 +21,7 @@ from rankrls.io.preferences import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
-_OF_DATA = ("scores", "pairs", "event", "everything", "label", "id", "features", "ignore", "qid", "group")
+_OF_DATA = ("scores", "pairs", "event", "all_rows", "label", "id", "features", "ignore", "qid", "group")
 _GAPS = {
     "queries_without_results": "queries of the judgements without results, each counted as an empty list",
     "queries_without_judgements": "queries without judgements, left out",
@@ -44,11 +44,11 @@ def evaluate(options: Options, report: Report) -> Result:
     if len(models) != (options.scores is None):
         raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores (scores).", parameter="scores")
     stored = [load_model(path, report) for path in models]
-    whole = options.everything and not options.scores  # else ids still say which row a score is of
-    queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.everything else "required"
+    whole = options.all_rows and not options.scores  # else ids still say which row a score is of
+    queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.all_rows else "required"
     reading = options.reading(queries=queries, labels="ignored" if options.pairs else "required")
-    data, found = scores_of(options, stored, [options.scores] if options.scores else [], reading, report)
-    data = replace(data, qid=None) if options.everything else data
+    data, found = read_and_score(options, stored, [options.scores] if options.scores else [], reading, report)
+    data = replace(data, qid=None) if options.all_rows else data
     ((path, scores),) = found.items()
     about: dict[str, Any] = {"scores_of": str(path), "data": data.summary()}
     with report.working("evaluating"):
@@ -115,13 +115,13 @@ def _measures(found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any
         interval = each.interval()
         measures[name] = {**each.as_dict(), "interval": interval, "confidence": 0.95}
         shown = "-" if interval is None else f"{interval[0]:.4f} to {interval[1]:.4f}"
-        rows.append([name, show(each.value), shown, each.judged])
+        rows.append([name, measure_text(each.value), shown, each.judged])
     unit = next(iter(judged.values())).unit
     tables = [Table(title, ["", "mean" if unit == "queries" else "share", "95 % interval", unit], rows)]
     found = {"command": "evaluate", **found, "measures": measures}
     if ids is not None:
         found["per_query"] = {"qid": ids, **{name: each.per_query for name, each in judged.items()}}
-        rows = [[qid, *(show(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
+        rows = [[qid, *(measure_text(each.per_query[k]) for each in judged.values())] for k, qid in enumerate(ids)]
         tables = [Table("Queries", ["qid", *judged], rows), *tables]
     return Result(found, tables)
 
@@ -150,7 +150,8 @@ def compare(options: Options, report: Report) -> Result:
         source = options.data
         models = [load_model(path, report) for path in paths if _is_model(path)]
         files = [path for path in paths if path not in [stored.path for stored in models]]
-        data, scores = scores_of(options, models, files, options.reading(queries="required", labels="required"), report)
+        reading = options.reading(queries="required", labels="required")
+        data, scores = read_and_score(options, models, files, reading, report)
         digest = data.sha256
         found["data"] = data.summary()
         comparison = partial(

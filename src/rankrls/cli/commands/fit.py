@@ -12,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
 from rankrls.cli._proposal import call_to_copy
-from rankrls.cli._report import Report, Result, Table, cell, plain_json, show
+from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json
 from rankrls.cli._study import Study, study
 from rankrls.comparison.judgement import Judgement
 from rankrls.inspection import leaderboard, selected_features
@@ -186,7 +186,7 @@ def _tables(found: Study, result: dict[str, Any], *middle: Table) -> list[Table]
     out = [Table("Data", ["", "file", "labels", "rows", "queries", "features"], rows, left=3)]
     if found.pairs:
         names = ("path", "preferences", "ties", "items", "groups")
-        rows = [[role, *(cell(part[name], none="-") for name in names)] for role, part in result["pairs"].items()]
+        rows = [[role, *(cell_text(part[name], none="-") for name in names)] for role, part in result["pairs"].items()]
         out.append(Table("Preferences", ["", "file", "number", "ties", "items compared", "groups"], rows, left=2))
     if uses := result.get("columns_used"):
         rows = [[use[name] for name in ("name", "kind", "reason", "n_missing", "n_features")] for use in uses]
@@ -208,19 +208,20 @@ def _measure_table(judged: Mapping[str, Mapping[str, Judgement]]) -> list[Table]
     rows = []
     for name in dict.fromkeys(name for measures in judged.values() for name in measures):
         found = [measures.get(name) for measures in judged.values()]
-        rows.append([name, *("" if each is None else show(each.value, each.standard_error) for each in found)])
+        rows.append([name, *("" if each is None else measure_text(each.value, each.standard_error) for each in found)])
     title = f"Measures, ± standard error over {' or '.join(units)}"
     return [Table(title, ["", *judged], rows)] if judged else []
 
 
 def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
     """Scores of the models that AutoRankRLS compared."""
+    rows = []
+    for model in models:
+        score = measure_text(model["mean_score"], model["standard_error"])
+        behind = measure_text(model["behind"], model["behind_error"])
+        row = ["chosen" if model["chosen"] else "", model["model"], model["scale"], score, behind]
+        rows.append([*row, f"{model['seconds']:.1f}", model["export"]])
     names = ["", "model", "scale", found.measure, "behind", "seconds", "export"]
-    rows = [
-        ["chosen" if of["chosen"] else "", of["model"], of["scale"], show(of["mean_score"], of["standard_error"])]
-        + [show(of["behind"], of["behind_error"]), f"{of['seconds']:.1f}", of["export"]]
-        for of in models
-    ]
     return Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)
 
 
@@ -229,14 +230,14 @@ def _choice_table(found: Study) -> Table:
     scale = found.options.scale
     names = found.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
-    rows += [[name.replace("_", " "), cell(value, 6)] for name, value in _chosen(found.attributes).items()]
+    rows += [[name.replace("_", " "), cell_text(value, 6)] for name, value in _chosen(found.attributes).items()]
     if scale != "none":
         where = "over all training rows" if scale.endswith("-all") else "in each query"
         rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
     score = _held_out(found)[0]
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([f"held-out {found.measure}", show(score, found.attributes.get("best_score_error_"))])
+    rows.append([f"held-out {found.measure}", measure_text(score, found.attributes.get("best_score_error_"))])
     title = f"Chosen by {found.protocol}, from {len(found.attributes['cv_results_']['mean_score'])} candidates"
     return Table(title, ["", ""], rows, left=2)
 
@@ -247,10 +248,10 @@ def _curve_table(found: Study, curve: list[dict[str, Any]], best: int) -> Table:
     several = [name for name in names if len({str(entry[name]) for entry in curve}) > 1 or name == "alpha"]
     rows = []
     for k, entry in enumerate(curve):
-        row = ["chosen" if k == best else "", *(cell(entry[name]) for name in several)]
-        row += [show(entry["mean_score"]), show(entry["standard_error"])]
+        row = ["chosen" if k == best else "", *(cell_text(entry[name]) for name in several)]
+        row += [measure_text(entry["mean_score"]), measure_text(entry["standard_error"])]
         rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
-    fixed = ", ".join(f"{name} {cell(curve[0][name])}" for name in names if name not in several)
+    fixed = ", ".join(f"{name} {cell_text(curve[0][name])}" for name in names if name not in several)
     interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
     title = f"{found.measure} by {found.protocol}" + (f" ({fixed})" if fixed else "")
     return Table(title, ["", *several, found.measure, "std. error", *interval], rows)

@@ -11,7 +11,7 @@ from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
-from rankrls.cli._report import Report, Result, Table, cell
+from rankrls.cli._report import Report, Result, Table, cell_text
 from rankrls.io._rows import few
 from rankrls.io.files import read_names
 from rankrls.io.rows import row_of
@@ -93,7 +93,7 @@ def info(options: Options, report: Report) -> Result:
     values["feature_names"] = few(values["feature_names"] or [], _NAMES)
     tables = [_table(str(options.about), values)]
     if chosen:
-        rows = [[str(k), *(cell(one[name]) for name in _SELECTED)] for k, one in enumerate(chosen, 1)]
+        rows = [[str(k), *(cell_text(one[name]) for name in _SELECTED)] for k, one in enumerate(chosen, 1)]
         head = ["", "feature", "weight", "held out", "gain"]
         tables.append(Table("Features, in the order of selection", head, rows, left=2))
     tables += [_table(name.replace("_", " ").capitalize(), part) for name, part in parts.items() if part]

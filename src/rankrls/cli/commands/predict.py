@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from rankrls._errors import InputError
-from rankrls.cli._files import Columns, chunks, load_model, read, scored, written
+from rankrls.cli._files import Columns, chunks, load_model, read, score_rows, write_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._rows import objects
@@ -28,7 +28,7 @@ def predict(options: Options, report: Report) -> Result:
         scores = [*part.values()][2:]  # ids come first
         return tab_lines(scores, len(scores[0]))
 
-    return written(options.output, report, _scores(options, report), lines)
+    return write_columns(options.output, report, _scores(options, report), lines)
 
 
 def _probabilities(options: Options, report: Report) -> Result:
@@ -56,7 +56,7 @@ def _probabilities(options: Options, report: Report) -> Result:
         if missing := [item for item in items.tolist() if item not in row_of]:
             problem = f"{missing[0]!r} is the id of no row of {options.data}, or of several rows."
             raise InputError(f"{problem} Each item needs an id of its own.", parameter="pairs", file=str(path))
-        scores = scored(stored, table, report)[[row_of[item] for item in items.tolist()]]
+        scores = score_rows(stored, table, report)[[row_of[item] for item in items.tolist()]]
     first, second = scores[rows.reshape(2, -1)]
     found = {"left": sides[0], "right": sides[1], "difference": first - second}
     found["probability"] = expit(slope * found["difference"])
@@ -64,14 +64,14 @@ def _probabilities(options: Options, report: Report) -> Result:
     def lines(part: Columns) -> str:
         return tab_lines([part["probability"]], len(first))
 
-    return written(options.output, report, [found], lines)
+    return write_columns(options.output, report, [found], lines)
 
 
 def _scores(options: Options, report: Report) -> Iterator[Columns]:
     """Ids of rows and a column of scores for each target, chunk by chunk."""
     stored = load_model(options.model, report)
     for table in chunks(options, options.reading(), report, stored):
-        columns = scored(stored, table, report).reshape(table.n_rows, -1).T
+        columns = score_rows(stored, table, report).reshape(table.n_rows, -1).T
         names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
         ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
         yield ids | dict(zip(names, columns, strict=True))
@@ -88,21 +88,21 @@ def rank(options: Options, report: Report) -> Result:
             ranking = Ranking(part["row"], part["rank"], part["score"], part["query"])
             return trec_rows(ranking, part["item"], options.run)
 
-        return written(options.output, report, parts, trec_lines)
+        return write_columns(options.output, report, parts, trec_lines)
 
     def lines(part: Columns) -> str:
         return tab_lines(part.values(), len(part["row"]))
 
-    return written(options.output, report, parts, lines, head="query\trank\titem\tscore\trow\n")
+    return write_columns(options.output, report, parts, lines, head="query\trank\titem\tscore\trow\n")
 
 
 def _rankings(options: Options, report: Report) -> Iterator[Columns]:
     """The ranking of each chunk of rows, with the ids of its items."""
     stored = load_model(options.model, report)
-    reading = options.reading(queries="ignored" if options.everything else "optional")
+    reading = options.reading(queries="ignored" if options.all_rows else "optional")
     first = 0
     for table in chunks(options, reading, report, stored):
-        scores = scored(stored, table, report).reshape(table.n_rows, -1)
+        scores = score_rows(stored, table, report).reshape(table.n_rows, -1)
         scores = scores[:, check_target(options.target, scores.shape[1])]
         names: Any = [str(first + row) for row in range(table.n_rows)] if table.docids is None else table.docids
         if options.layout == "trec":
