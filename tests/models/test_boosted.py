@@ -48,12 +48,12 @@ def test_trees_and_blends_stand_behind_the_others_and_say_how_they_were_judged()
     model = _fitted(families="all")
     assert list(model.results_["model"]) == ["linear"] * 2 + ["degree 2"] * 2 + ["gaussian"] * 2 + ["trees", "blend"]
     assert model.best_params_["model"] in ("trees", "blend")
-    assert model.selection_ == "5 folds of 40 queries, the choice of 8 models"
+    assert model.selection_ == "5 folds of 40 queries, the choice of 17 models"
     assert list(model.results_["export"][-2:]) == ["no", "no"]
     assert model.best_score_ < model.results_["mean_score"].max() + 1e-12
     for name, value in model.best_params_.items():
         assert model.cv_results_[name][model.best_index_] == value
-    assert _fitted(families="all", cv=3).selection_ == "3 folds of 40 queries, the choice of 8 models"
+    assert _fitted(families="all", cv=3).selection_ == "3 folds of 40 queries, the choice of 17 models"
     linear = _fitted(families=("linear",))
     assert linear.selection_ == "leave-query-out over 40 queries, the choice of 2 models"
 

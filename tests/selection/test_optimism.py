@@ -6,7 +6,7 @@ import pytest
 from rankrls import AutoRankRLS, RankRLS, RankRLSCV, survival_pairs
 from rankrls._curves import Curve
 from rankrls.metrics import Measure
-from rankrls.selection.optimism import bias_of_choice, search_bias
+from rankrls.selection.optimism import Dropped, Entries, bias_of_choice, search_bias
 from rankrls.selection.search import SearchState
 
 
@@ -26,6 +26,30 @@ def test_the_estimate_is_the_bias_of_choosing_among_equals(rule, greater):
         estimates.append(search_bias(results))
     assert np.mean(estimates) == pytest.approx(np.mean(biases), abs=0.006)
     assert np.mean(biases) > (0.015 if rule == "best" else -0.01)
+
+
+def _of_one_entry(values):
+    results = SearchState(True, "best")
+    error = values.std(ddof=1) / np.sqrt(len(values))
+    results.add({}, np.array([1.0]), Curve(np.array([values.mean()]), np.array([error]), values[:, None]))
+    return results
+
+
+def test_models_that_were_dropped_after_a_screening_are_part_of_the_choice():
+    """Ten models of equal worth: the two best in a cheaper form are fitted, which adds 0.2, and the best is chosen."""
+    rng = np.random.default_rng(0)
+    biases, estimates, alone = [], [], []
+    for _ in range(150):
+        cheap = 0.5 + 0.1 * rng.normal(size=(40, 10))
+        order = np.argsort(cheap.mean(axis=0))
+        fitted = [_of_one_entry(cheap[:, k] + 0.2 + 0.02 * rng.normal(size=40)) for k in order[-2:]]
+        dropped = [Dropped(2, _of_one_entry(cheap[:, k]), 0.2) for k in order[:-2]]
+        entries = Entries.of(fitted, "best", dropped)
+        biases.append(fitted[entries.chosen()].best_score - 0.7)
+        estimates.append(entries.optimism())
+        alone.append(Entries.of(fitted, "best").optimism())
+    assert np.mean(estimates) == pytest.approx(np.mean(biases), abs=0.006)
+    assert np.mean(alone) < 0.5 * np.mean(biases)
 
 
 def test_there_is_none_without_values_of_queries():

@@ -19,8 +19,8 @@ from rankrls.metrics._values import mean_of_judged
 from rankrls.numerics.runs import lengths_to_starts, runs_of
 
 LOSSES = ("rankrls", "lambdarank")
-SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
-"""Leaves and learning rate."""
+SETTINGS = ((15, 0.07), (7, 0.1), (31, 0.07))
+"""Leaves and learning rate. Losses are compared with the first."""
 LEAST_QUERIES = 10
 _WATCHED = 5
 """One of so many queries chooses the number of trees."""
@@ -94,7 +94,7 @@ class Boosting:
     loss : str
     leaves : int
     rate : float
-    data : Labelled
+    data : QueryRows
     folds : list of ndarray
         Of queries.
     measure : Measure
@@ -111,14 +111,13 @@ class Boosting:
     seed: int
 
     @cached_property
-    def numbers(self) -> list[int]:
-        """How many trees to grow without each fold.
+    def screened(self) -> list[tuple[int, Array]]:
+        """The number of trees without each fold, and what the trees that it was chosen with score the fold's rows.
 
-        The number is the best for every fifth of the other queries, by trees that were grown without it; and larger
-        by a quarter, as the data are with these.
+        The number is the best for every fifth of the other queries, by trees that were grown without it.
         """
 
-        def without(k: int) -> int:
+        def without(k: int) -> tuple[int, Array]:
             rest = self._without(k)
             fifth = np.arange(len(rest.starts) - 1) % _WATCHED == 0
             grown, watched = (rest.take(np.flatnonzero(some)) for some in (~fifth, fifth))
@@ -129,22 +128,39 @@ class Boosting:
 
             stop = lightgbm().early_stopping(_PATIENCE, verbose=False)
             how = {"valid_sets": [watched.dataset()], "feval": judged, "callbacks": [stop]}
-            number = int(self._grown(grown, _MOST_TREES, k, **how).best_iteration)
-            return round(number * _WATCHED / (_WATCHED - 1))
+            booster = self._grown(grown, _MOST_TREES, k, **how)
+            return int(booster.best_iteration), self._scores(booster, k)
 
         # LightGBM's own threads wait busily for each other at every tree: folds side by side take a tenth of the time.
         return map_threads(without, range(len(self.folds)))
 
+    @property
+    def numbers(self) -> list[int]:
+        """How many trees to grow without each fold: more by a quarter, as the data are with the fifth."""
+        return [round(number * _WATCHED / (_WATCHED - 1)) for number, _ in self.screened]
+
+    def screened_scores(self) -> Array:
+        """Scores of each query by the trees that :attr:`screened` has grown without its fold, (m,)."""
+        return self._of_folds([scores for _, scores in self.screened])
+
     def held_out(self, repetition: int) -> Array:
         """Scores of each query by trees that were grown without its fold, (m,)."""
 
-        def without(k: int) -> Any:
-            grown = self._grown(self._without(k), self.numbers[k], len(self.folds) * repetition + k)
-            return grown.predict(for_lightgbm(self.data.X[self.data.rows(self.folds[k])]), num_threads=1)
+        def without(k: int) -> Array:
+            return self._scores(self._grown(self._without(k), self.numbers[k], len(self.folds) * repetition + k), k)
 
+        return self._of_folds(map_threads(without, range(len(self.folds))))
+
+    def _scores(self, booster: Any, k: int) -> Array:
+        """Scores of the rows of a fold."""
+        items = for_lightgbm(self.data.X[self.data.rows(self.folds[k])])
+        return np.asarray(booster.predict(items, num_threads=1))
+
+    def _of_folds(self, found: list[Array]) -> Array:
+        """Scores of all rows from those of the folds."""
         scores = np.empty(len(self.data.y))
-        for fold, found in zip(self.folds, map_threads(without, range(len(self.folds))), strict=True):
-            scores[self.data.rows(fold)] = found
+        for fold, own in zip(self.folds, found, strict=True):
+            scores[self.data.rows(fold)] = own
         return scores
 
     def fitted(self, models: int) -> Trees:

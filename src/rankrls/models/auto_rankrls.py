@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from itertools import product
 from time import perf_counter
 from typing import Any, NamedTuple, Self
 
@@ -54,19 +57,32 @@ from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.models.spec import Accepts, Spec
 from rankrls.preprocessing import LogScaler
 from rankrls.selection.folds import FEW_FOLDS
-from rankrls.selection.optimism import ALLOWED, Entries
+from rankrls.selection.optimism import ALLOWED, Dropped, Entries
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
 """Gaussian widths to try: gamma times the mean squared distance of two items. With n standardized features, where that
 is 2 n, gamma goes from 0.016 / n to 4 / n."""
+_TIMES_SMALLER = 3
+"""Kernels are screened over a basis that is so many times smaller than the one that they are fitted with."""
+_FINALISTS = 2
+"""Kernels of each family that are fitted after the screening."""
+_DIGITS = 9
+"""Values of kernels that differ only by rounding are equal."""
+_QUANTILES = 200
+"""More of them take 20 times as long to find."""
 
 
-def _gamma_of_products(X: Matrix, weights: Array | None) -> float:
+def _no_gamma(X: Matrix, weights: Array | None) -> tuple[None]:
+    """The only value of a model without a kernel."""
+    return (None,)
+
+
+def _gamma_of_products(X: Matrix, weights: Array | None) -> tuple[float, ...]:
     """One over the mean squared norm of a row."""
     squares = X.multiply(X).sum(axis=1) if sparse.issparse(X) else np.einsum("ij,ij->i", X, X, dtype=np.float64)
-    return 1.0 / (float(np.average(squares, weights=weights)) or 1.0)
+    return (1.0 / (float(np.average(squares, weights=weights)) or 1.0),)
 
 
 def _gammas_of_distances(X: Matrix, weights: Array | None) -> tuple[float, ...]:
@@ -82,23 +98,23 @@ class _Family(NamedTuple):
     ----------
     kernel : dict
         Parameters of the ranker.
-    gamma : callable, optional
-        Its gamma, or several to choose from, for given features and weights of rows.
+    gammas : callable
+        Values of gamma to try, for given features and weights of rows.
     exports : str
         To what its models can be exported.
     """
 
     kernel: Values
-    gamma: Callable[[Matrix, Array | None], float | tuple[float, ...]] | None
+    gammas: Callable[[Matrix, Array | None], tuple[float | None, ...]]
     exports: str
 
 
 _FAMILIES = {
-    "linear": _Family({}, None, "all"),
+    "linear": _Family({}, _no_gamma, "all"),
     "degree 2": _Family({"kernel": "polynomial", "degree": 2}, _gamma_of_products, "onnx"),
     "gaussian": _Family({"kernel": "rbf"}, _gammas_of_distances, "onnx"),
-    "trees": _Family({}, None, "no"),
-    "blend": _Family({}, None, "no"),
+    "trees": _Family({}, _no_gamma, "no"),
+    "blend": _Family({}, _no_gamma, "no"),
 }
 """By growing complexity."""
 _BOOSTED = ("trees", "blend")
@@ -108,7 +124,7 @@ _SCALES: dict[str, Callable[[Matrix], BaseEstimator | None]] = {
     "raw": lambda X: None,
     "standard": lambda X: StandardScaler(with_mean=not sparse.issparse(X)),
     "log": lambda X: LogScaler(),
-    "ranks": lambda X: QuantileTransformer(n_quantiles=min(1000, X.shape[0]), subsample=None),
+    "ranks": lambda X: QuantileTransformer(n_quantiles=min(_QUANTILES, X.shape[0]), subsample=None),
 }
 """Scalers for given features."""
 
@@ -122,14 +138,50 @@ def _exports(tried: _Tried) -> str:
 
 
 @dataclass(frozen=True, eq=False)
+class _Scaled:
+    """Items with features of one scale, and the scaler that made them, which is fitted."""
+
+    scale: str
+    scaler: BaseEstimator | None
+    data: LabelledItems
+
+    @classmethod
+    def of(cls, scale: str, data: LabelledItems) -> _Scaled:
+        check_finite_features(data.X, data.features.names, products=True)
+        X = data.X
+        scaler = _SCALES[scale](X)
+        if scaler is not None:
+            weights = {} if scale == "ranks" else {"sample_weight": data.weights}
+            X = scaler.fit(X, **weights).transform(X)
+        X = sparse.csr_array(X) if sparse.issparse(X) else X
+        return cls(scale, scaler, replace(data, X=X, features=Features(X.shape[1])))
+
+
+@dataclass(frozen=True, eq=False)
 class _Tried:
-    """A family on features of one scale, fitted: an estimator or a pipeline, and what its search found."""
+    """One model, fitted: an estimator or a pipeline, and what its search found.
+
+    Attributes
+    ----------
+    family, scale : str
+    estimator : BaseEstimator
+    results : SearchState
+    seconds : float
+    n_basis : int or None
+        The items of its basis; None if it has none.
+    """
 
     family: str
     scale: str
     estimator: BaseEstimator
     results: SearchState[Solutions]
     seconds: float
+    n_basis: int | None = None
+
+    @property
+    def goodness(self) -> float:
+        """The value of its choice, greater is better."""
+        return self.results.best_score if self.results.greater_is_better else -self.results.best_score
 
     def described(self, choices: Values, alpha: float) -> Values:
         """One of its models."""
@@ -139,21 +191,72 @@ class _Tried:
         return known | {name: choices[name] for name in more if name in choices}
 
 
+@dataclass(eq=False)
+class _Trials:
+    """Models that were tried, those of one family together, the simplest first.
+
+    Attributes
+    ----------
+    fitted : list of _Tried
+        One of them is chosen.
+    dropped : list of _Tried
+        They were evaluated in a cheaper form, in which others of their family were better.
+    gains : dict of str to float
+        By how much the best of a family became better than its cheaper form.
+    skipped : dict of str to str
+        The reason why a model could not be fitted, by its name.
+    """
+
+    fitted: list[_Tried] = field(default_factory=list)
+    dropped: list[_Tried] = field(default_factory=list)
+    gains: dict[str, float] = field(default_factory=dict)
+    skipped: dict[str, str] = field(default_factory=dict)
+    failure: ValueError | None = None
+
+    @contextmanager
+    def skipping(self, *name: str) -> Iterator[None]:
+        """Note a model that cannot be fitted, and go on."""
+        try:
+            yield
+        except ValueError as error:
+            self.skipped[", ".join(name)] = str(error).rstrip(".")
+            self.failure = self.failure or error
+
+    def add(self, finalists: list[_Tried], dropped: list[_Tried], best_cheap: float) -> None:
+        """Add the models of a family; ``best_cheap`` is what the best of them reached in its cheaper form."""
+        self.fitted += finalists
+        self.dropped += dropped
+        if finalists:
+            self.gains[finalists[0].family] = max(one.goodness for one in finalists) - best_cheap
+
+    def entries(self, rule: str) -> Entries:
+        """Their values, for the choice."""
+        place = {one.family: k for k, one in enumerate(self.fitted, 1)}
+        dropped = [
+            Dropped(place[one.family], one.results, self.gains[one.family])
+            for one in self.dropped
+            if one.family in place
+        ]
+        return Entries.of([one.results for one in self.fitted], rule, dropped)
+
+
 class AutoRankRLS(ChosenAttributes, Ranker):
     r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and a blend.
 
     The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
     2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
-    on raw and on scaled features. The models are ordered by complexity: linear before degree 2 before Gaussian before
-    trees before the blend, and within each raw before scaled. The choice is the first one that is not worse than the
-    best by more than half a standard error of their difference over queries.
+    on raw and on scaled features. All kernels are first evaluated over a basis of a third of ``n_basis``, and the best
+    two of each family are fitted over all of it. The models are ordered by complexity: linear before degree 2 before
+    Gaussian before trees before the blend, and within each raw before scaled. The choice is the first one that is not
+    worse than the best by more than half a standard error of their difference over queries.
 
-    Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS and with lambdarank, with 7, 15 or
-    31 leaves. They are refitted without each fold of queries, so that with trees all models are evaluated on the same 5
-    folds. The number of trees is chosen on a fifth of the other queries, by trees that were fitted without these. The
-    model is the mean of three that are fitted on all queries; the chosen loss and leaves are evaluated with the mean of
-    three too. The blend is a weighted mean of the scores of trees and of the best other model, each centred in queries
-    and divided by its spread; the weight has the best measure of the held-out scores.
+    Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS or lambdarank, which are compared
+    with 15 leaves; then with 7 or 31 leaves. They are refitted without each fold of queries, so that with trees all
+    models are evaluated on the same 5 folds. The number of trees is chosen on a fifth of the other queries, by trees
+    that were fitted without these; losses and leaves are compared by the same trees. The model is the mean of three
+    that are fitted on all queries, and is evaluated with the mean of three too. The blend is a weighted mean of the
+    scores of trees and of the best other model, each centred in queries and divided by its spread; the weight has the
+    best measure of the held-out scores.
 
     Parameters
     ----------
@@ -168,7 +271,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         "one_se" allows a whole standard error, "best" takes the best model of any complexity.
     n_basis : int, default=500
         Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
-        those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
+        those of :class:`RankRLSCV` with the kernel itself, which takes no longer; and at most two thirds as many are
+        not evaluated over a smaller basis first.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
@@ -192,16 +296,18 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     optimism_ : float
         An estimate of the selection bias of the chosen model's held-out value, from 200 repetitions: the whole choice
         is made on queries drawn with replacement, and evaluated on the queries that were not drawn (Tsamardinos et al.
-        2018). NaN if only an average is known (leave-pair-out), which is then not corrected.
+        2018). Models that were only evaluated in a cheaper form are part of it, better by what the best of their family
+        gained. NaN if only an average is known (leave-pair-out), which is then not corrected.
     results_ : dict of ndarray
-        A row for each model that was tried, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
+        A row for each model that was fitted, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
         ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
         ``behind_error`` (the mean difference to the best one over queries), ``seconds``, ``export`` ("all" engines,
         "onnx" or "no"), ``chosen``. With trees also ``loss``, ``leaves``, ``blended`` and ``weight``.
     skipped_ : dict
         The reason why a model was not tried, by its name.
     cv_results_ : dict of ndarray
-        Every model, gamma and alpha: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score``, ``standard_error``.
+        Every model, gamma and alpha: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score``, ``standard_error``;
+        ``screened`` if it was evaluated in its cheaper form only.
     best_index_ : int
         Row of ``cv_results_``.
     selection_ : str
@@ -228,7 +334,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
     Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target, ten
     queries with different labels and folds that hold out each query; lambdarank whole labels from 0 to 30. They cannot
-    be exported or explained. SearchState are the same for any number of threads.
+    be exported or explained. Results are the same for any number of threads.
 
     References
     ----------
@@ -244,7 +350,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     >>> y = np.digitize(X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=600), [0.3, 1.0])
     >>> model = AutoRankRLS(n_basis=100).fit(X, y, qid=qid)
     >>> model.best_params_["model"], len(model.results_["model"]), model.skipped_
-    ('degree 2', 12, {})
+    ('degree 2', 8, {})
     >>> bool(model.best_score_ < model.results_["mean_score"].max())
     True
     """
@@ -357,81 +463,100 @@ class AutoSpec(Spec):
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert isinstance(data, LabelledItems)
         assert plan is not None
-        tried, skipped = self._try_all(data, plan)
-        selection = described(f"{plan.description}, the choice of {len(tried)} models", data)
-        known = self._chosen(tried, plan)
-        fitted = Fitted.of(data, selection_=selection, skipped_=skipped, **known)
+        trials = self._try_all(data, plan)
+        n_tried = len(trials.fitted) + len(trials.dropped)
+        selection = described(f"{plan.description}, the choice of {n_tried} models", data)
+        skipped = trials.skipped
+        fitted = Fitted.of(data, selection_=selection, skipped_=skipped, **self._chosen(trials))
         if not skipped:
             return fitted
         reasons = "; ".join(f"{name} ({reason})" for name, reason in skipped.items())
-        problem = f"{len(skipped)} of {len(skipped) + len(tried)} models were skipped: {reasons}."
-        return fitted.with_warnings(InputWarning(problem))
+        return fitted.with_warnings(InputWarning(f"{len(skipped)} models were skipped: {reasons}."))
 
-    def _try_all(self, data: LabelledItems, plan: Plan) -> tuple[list[_Tried], dict[str, str]]:
-        """Every family on every scale, the simplest first; and why some could not be fitted."""
+    def _try_all(self, data: LabelledItems, plan: Plan) -> _Trials:
+        """Every family on every scale."""
+        trials = _Trials()
+        functions = [family for family in self.families if family not in _BOOSTED]
+        screened: dict[str, list[_Tried]] = {family: [] for family in functions}
         scales = [scale for scale in self.scales if not (scale == "ranks" and sparse.issparse(data.X))]
-        wanted = [(family, scale) for family in self.families for scale in (("raw",) if family in _BOOSTED else scales)]
-        tried: list[_Tried] = []
-        skipped: dict[str, str] = {}
-        failure: ValueError | None = None
-        for family, scale in progress(wanted, self.verbose, "models"):
-            start = perf_counter()
-            try:
+        scaled = lru_cache(maxsize=1)(partial(_Scaled.of, data=data))
+        for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
+            with trials.skipping(family, scale):
+                for gamma in _FAMILIES[family].gammas(scaled(scale).data.X, data.weights):
+                    screened[family].append(self._try(family, gamma, self._n_screened, scaled(scale), plan))
+        for family in progress(self.families, self.verbose, "families"):
+            with trials.skipping(family, "raw"):
                 if family == "trees":
-                    found = fitted_trees(data, plan, self.random_state)
+                    self._try_trees(trials, data, plan)
                 elif family == "blend":
-                    found, scale = self._blend(tried, data, plan)
+                    self._try_blend(trials, data, plan)
                 else:
-                    found = self._try(family, scale, data, plan)
-            except ValueError as error:
-                skipped[f"{family}, {scale}"] = str(error).rstrip(".")
-                failure = failure or error
-            else:
-                tried.append(_Tried(family, scale, *found, perf_counter() - start))
-        if failure is not None and not tried:
-            raise failure
-        return tried, skipped
+                    self._finish(trials, screened[family], data, plan)
+        if trials.failure is not None and not trials.fitted:
+            raise trials.failure
+        return trials
 
-    def _blend(
-        self, tried: list[_Tried], data: LabelledItems, plan: Plan
-    ) -> tuple[tuple[BaseEstimator, SearchState[Solutions]], str]:
-        """The best linear or kernel model with the trees, and its scale."""
-        if len(tried) < 2 or tried[-1].family != "trees":
+    @property
+    def _n_screened(self) -> int:
+        return max(self.n_basis // _TIMES_SMALLER, 1)
+
+    def _finish(self, trials: _Trials, screened: list[_Tried], data: LabelledItems, plan: Plan) -> None:
+        """Add the models of a family: those that did best over the small basis, over the whole one."""
+        if not screened or screened[0].n_basis is None:
+            trials.add(screened, [], 0.0)
+            return
+        best = sorted(range(len(screened)), key=lambda k: -round(screened[k].goodness, _DIGITS))[:_FINALISTS]
+        finalists = [screened[k] for k in sorted(best)]
+        dropped = [one for one in screened if one not in finalists]
+        cheap = max(one.goodness for one in finalists)
+        if data.n_rows > 2 * self._n_screened:
+            finalists = [
+                self._try(
+                    one.family, one.results.best_choices["gamma"], self.n_basis, _Scaled.of(one.scale, data), plan
+                )
+                for one in finalists
+            ]
+        trials.add(finalists, dropped, cheap)
+
+    def _try_trees(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
+        """The trees of the best setting; those of the others are dropped."""
+        start = perf_counter()
+        ranker, results, screened = fitted_trees(data, plan, self.random_state)
+        finalist = _Tried("trees", "raw", ranker, results, perf_counter() - start)
+        cheap = [replace(finalist, results=found) for found in screened]
+        best = max(cheap, key=lambda one: one.goodness)
+        trials.add([finalist], [one for one in cheap if one is not best], best.goodness)
+
+    def _try_blend(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
+        """The best linear or kernel model with the trees."""
+        start = perf_counter()
+        if len(trials.fitted) < 2 or trials.fitted[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
-        *others, trees = tried
-        sign = 1.0 if plan.greater_is_better else -1.0
-        other = max(others, key=lambda one: sign * one.results.best_score)
-        return fitted_blend(data, plan, other, trees), other.scale
+        *others, trees = trials.fitted
+        other = max(others, key=lambda one: one.goodness)
+        found = fitted_blend(data, plan, other, trees)
+        trials.add([_Tried("blend", other.scale, *found, perf_counter() - start)], [], 0.0)
 
-    def _try(
-        self, family: str, scale: str, data: LabelledItems, plan: Plan
-    ) -> tuple[BaseEstimator, SearchState[Solutions]]:
-        """Fit a scaler and then a ranker."""
-        check_finite_features(data.X, data.features.names, products=True)
-        X = data.X
-        scaler = _SCALES[scale](X)
-        if scaler is not None:
-            weights = {} if scale == "ranks" else {"sample_weight": data.weights}
-            X = scaler.fit(X, **weights).transform(X)
-        X = sparse.csr_array(X) if sparse.issparse(X) else X
-        kernel, gamma, _ = _FAMILIES[family]
-        given: Values = {"scoring": self.scoring, **kernel}
-        if gamma is not None:
-            given["gamma"] = gamma(X, data.weights)
+    def _try(self, family: str, gamma: float | None, n_basis: int, scaled: _Scaled, plan: Plan) -> _Tried:
+        """Fit a ranker; if it has a kernel, over so many items."""
+        start = perf_counter()
+        kernel = _FAMILIES[family].kernel
+        given: Values = {"scoring": self.scoring, "gamma": gamma, **kernel}
         ranker: RankRLSCV | SparseRankRLSCV = RankRLSCV(**given)
-        if kernel and data.n_rows > 2 * self.n_basis:
-            ranker = SparseRankRLSCV(**given, n_basis=self.n_basis, random_state=self.random_state)
-        scaled = replace(data, X=X, features=Features(X.shape[1]))
-        results = ranker._search(scaled, plan)
-        estimator = ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
-        return estimator, results
+        if kernel and scaled.data.n_rows > 2 * n_basis:
+            ranker = SparseRankRLSCV(**given, n_basis=n_basis, random_state=self.random_state)
+        results = ranker._search(scaled.data, plan)
+        steps = [] if scaled.scaler is None else [("scale", scaled.scaler)]
+        estimator = Pipeline([*steps, ("rank", ranker)]) if steps else ranker
+        n_items = n_basis if kernel else None
+        return _Tried(family, scaled.scale, estimator, results, perf_counter() - start, n_items)
 
-    def _chosen(self, tried: list[_Tried], plan: Plan) -> Values:
+    def _chosen(self, trials: _Trials) -> Values:
         """The attributes of the choice, and of all that was tried."""
-        found = [one.results for one in tried]
-        entries = Entries.of(found, plan.greater_is_better, self.rule)
+        tried = trials.fitted
+        entries = trials.entries(self.rule)
         k = entries.chosen()
-        results = found[k]
+        results = tried[k].results
         chosen = tried[k].described(results.best_choices, results.best_value)
         optimism = entries.optimism()
         bias = np.nan_to_num(optimism)
@@ -444,18 +569,19 @@ class AutoSpec(Spec):
         ]
         every = [
             one.described(choices, value) | {"mean_score": mean, "standard_error": error}
-            for one in tried
+            for one in [*tried, *trials.dropped]
             for choices, (value, mean, error, *_) in one.results.rows
         ]
+        n_fitted = sum(len(one.results.rows) for one in tried)
         return {
             "best_estimator_": tried[k].estimator,
             "best_params_": {name: value for name, value in chosen.items() if value == value},  # no gamma, no NaN
-            "best_index_": sum(len(r.rows) for r in found[:k]) + results.best_index,
+            "best_index_": sum(len(one.results.rows) for one in tried[:k]) + results.best_index,
             "optimism_": optimism,
-            "best_score_": float(results.best_score - (bias if plan.greater_is_better else -bias)),
+            "best_score_": float(results.best_score - (bias if results.greater_is_better else -bias)),
             "best_score_error_": results.best_error,
             "results_": _columns(rows) | {"chosen": np.arange(len(tried)) == k},
-            "cv_results_": _columns(every),
+            "cv_results_": _columns(every) | {"screened": np.arange(len(every)) >= n_fitted},
         }
 
 

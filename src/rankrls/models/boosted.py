@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import product
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Features, LabelledItems
-from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._problems import Solutions
 from rankrls._typing import Array, ItemsLike, LabelsLike, RandomState
@@ -66,12 +64,19 @@ class BlendRanker(_Assembled):
         return scores
 
 
-def fitted_trees(
-    data: LabelledItems, plan: Plan, random_state: RandomState
-) -> tuple[TreeRanker, SearchState[Solutions]]:
+class FittedTrees(NamedTuple):
+    """The model of the best setting; its search; and those of the single models that all settings were compared by."""
+
+    ranker: TreeRanker
+    results: SearchState[Solutions]
+    screened: list[SearchState[Solutions]]
+
+
+def fitted_trees(data: LabelledItems, plan: Plan, random_state: RandomState) -> FittedTrees:
     """The trees of the best loss and setting, evaluated on the folds that trees were grown without.
 
-    The model is the mean of several, and the best setting is evaluated with as many.
+    Losses are compared with the first setting, and settings with the best loss; each by one model without a fifth of
+    the other queries. The fitted model is the mean of several of all queries, and is evaluated with as many.
     """
     layout = data.layout
     y = data.Y[:, 0]
@@ -87,26 +92,33 @@ def fitted_trees(
     number = np.argsort(layout.by_id)
     folds = [np.sort(number[fold]) for fold in held_out]  # the watched fifth then follows from the ids
     seed = int(generator(random_state).integers(2**30))
-    tried = [Boosting(loss, *setting, items, folds, plan.measure, seed) for loss, setting in product(losses, SETTINGS)]
+    tried: list[tuple[Boosting, SearchState[Solutions]]] = []
 
-    def of_mean(scores: list[Array]) -> Curve:
+    def evaluated(each: Boosting, scores: list[Array]) -> SearchState[Solutions]:
         mean = np.empty((len(y), 1, 1))
         mean[rows, 0, 0] = np.mean(scores, axis=0)
-        return replace(data.evaluate(plan.measure, mean), scores=lambda _: mean[:, 0])
-
-    held = [[each.held_out(0)] for each in tried]
-    curves = [of_mean(scores) for scores in held]
-    while True:
+        curve = replace(data.evaluate(plan.measure, mean), scores=lambda _: mean[:, 0])
         results: SearchState[Solutions] = SearchState(plan.greater_is_better, "best", mutual=plan.mutual)
-        for each, curve in zip(tried, curves, strict=True):
-            results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
-        best = results.best_index
-        if len(held[best]) == _N_MODELS:
-            break
-        held[best] += [tried[best].held_out(k) for k in range(1, _N_MODELS)]
-        curves[best] = of_mean(held[best])
-    trees = tried[best].fitted(_N_MODELS)
-    return TreeRanker()._set_fitted(Fitted.of(_numbered(data), trees_=trees)), results
+        results.add({"loss": each.loss, "leaves": each.leaves}, np.array([np.nan]), curve)
+        return results
+
+    def screen(loss: str, leaves: int, rate: float) -> None:
+        each = Boosting(loss, leaves, rate, items, folds, plan.measure, seed)
+        tried.append((each, evaluated(each, [each.screened_scores()])))
+
+    def best() -> Boosting:
+        sign = 1.0 if plan.greater_is_better else -1.0
+        return max(tried, key=lambda one: sign * one[1].best_score)[0]
+
+    for loss in losses:
+        screen(loss, *SETTINGS[0])
+    better_loss = best().loss
+    for setting in SETTINGS[1:]:
+        screen(better_loss, *setting)
+    results = evaluated(best(), [best().held_out(k) for k in range(_N_MODELS)])
+    trees = best().fitted(_N_MODELS)
+    ranker = TreeRanker()._set_fitted(Fitted.of(_numbered(data), trees_=trees))
+    return FittedTrees(ranker, results, [found for _, found in tried])
 
 
 def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, SearchState[Solutions]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -114,19 +115,37 @@ def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array | None:
     return everything
 
 
+class Dropped(NamedTuple):
+    """A model that was evaluated in a cheaper form, and not fitted.
+
+    Attributes
+    ----------
+    place : int
+        The number of fitted models that are simpler, or of its family.
+    results : SearchState
+    gain : float
+        By how much the fitted models of its family became better than their cheaper forms.
+    """
+
+    place: int
+    results: SearchState[Solutions]
+    gain: float
+
+
 @dataclass(frozen=True, eq=False)
 class Entries:
     """What several searches on the same data found, the simplest model first.
 
     Attributes
     ----------
-    means, errors : ndarray of shape (models,)
+    means, errors : ndarray of shape (fitted models,)
         The value of each model's choice, greater is better, and its standard error.
     values : ndarray of shape (blocks, entries), or None
-        The value of every entry of every model on each query or block; None if only averages are known.
+        The value of every entry of every model on each query or block; None if only averages are known. Those of
+        dropped models are greater by their gain.
     ends : ndarray of shape (models + 1,)
-        The entries of model k are ``ends[k]`` to ``ends[k + 1]``.
-    own : ndarray of shape (models,)
+        The entries of model k are ``ends[k]`` to ``ends[k + 1]``; dropped models are among them.
+    own : ndarray of shape (fitted models,)
         The entry that is each model's choice.
     rule : str
         Of :data:`ALLOWED`.
@@ -143,18 +162,24 @@ class Entries:
     mutual: bool
 
     @classmethod
-    def of(cls, found: Sequence[SearchState[Solutions]], greater_is_better: bool, rule: str) -> Entries:
+    def of(cls, fitted: Sequence[SearchState[Solutions]], rule: str, dropped: Sequence[Dropped] = ()) -> Entries:
         """From the results of searches with the same plan."""
-        means = np.array([results.best_score for results in found])
-        ends = np.cumsum([0, *(len(results.rows) for results in found)])
+        pieces = [*(Dropped(k, results, 0.0) for k, results in enumerate(fitted, 1)), *dropped]
+        order = np.argsort([piece.place for piece in pieces], kind="stable")
+        sizes = np.array([len(piece.results.rows) for piece in pieces])[order]
+        ends = np.cumsum([0, *sizes])
+        values = _values_of_blocks([pieces[k].results for k in order])
+        if values is not None:
+            values += np.repeat([pieces[k].gain for k in order], sizes)
+        means = np.array([results.best_score for results in fitted])
         return cls(
-            means if greater_is_better else -means,
-            np.array([results.best_error for results in found]),
-            _values_of_blocks(found),
+            means if fitted[0].greater_is_better else -means,
+            np.array([results.best_error for results in fitted]),
+            values,
             ends,
-            ends[:-1] + [results.best_index for results in found],
+            ends[np.argsort(order)[: len(fitted)]] + [results.best_index for results in fitted],
             rule,
-            found[0].mutual,
+            fitted[0].mutual,
         )
 
     def chosen(self) -> int:
