@@ -61,6 +61,7 @@ def test_trees_are_a_family_of_auto(files, works, monkeypatch):
     given = ("--method", "auto", "--set", "families=all", "--set", "n_basis=20")
     found = works("fit", "train.txt", "-m", "m.rankrls", "--test", "test.txt", *given, "--json").json
     assert [model["model"] for model in found["models"]][-2:] == ["trees", "blend"]
+    assert "query" in [model["scale"] for model in found["models"]]  # which Python does not try without being asked
     shown = works("fit", "train.txt", "-m", "m.rankrls", *given).out
     assert "blend" in shown.split("Models")[1]
     works("fit", "train.txt", "-m", "t.rankrls", "--method", "auto", "--set", "families=trees")

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.preprocessing import StandardScaler
 
 from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
 from rankrls.export import to_onnx, to_solr
+from rankrls.model_selection import nested_estimate
 from rankrls.models import auto_rankrls
 from rankrls.models._pipelines import names_of_features
 
@@ -49,15 +51,16 @@ def _scaled(X: np.ndarray) -> dict[str, np.ndarray]:
 def _expected(model: str, gamma: float, n_basis: int) -> Any:
     if model == "linear":
         return RankRLSCV(scoring="ndcg@10")
-    kernel = {"kernel": "polynomial", "degree": 2} if model == "degree 2" else {"kernel": "rbf"}
+    known = {"degree 2": {"kernel": "polynomial", "degree": 2}, "gaussian": {"kernel": "rbf"}}
+    kernel = known.get(model, {"kernel": "laplacian"})
     return SparseRankRLSCV(scoring="ndcg@10", gamma=gamma, n_basis=n_basis, **kernel)
 
 
 def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
     X, y, qid = _data()
-    model = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
+    model = AutoRankRLS(n_basis=60, families=(*NAMES, "laplacian")).fit(X, y, qid=qid)
     features = _scaled(X)
-    for row in range(8):
+    for row in range(10):
         own = {name: column[row] for name, column in model.results_.items()}
         expected = _expected(own["model"], own["gamma"], 60).fit(features[own["scale"]], y, qid=qid)
         assert own["mean_score"] == pytest.approx(expected.best_score_, abs=1e-9)
@@ -66,12 +69,13 @@ def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
 
 def test_the_kernels_that_are_best_over_a_third_of_the_basis_are_fitted_over_all_of_it() -> None:
     X, y, qid = _data()
-    model = AutoRankRLS(n_basis=60).fit(X, y, qid=qid)
-    reached: dict[str, dict[tuple[str, float], float]] = {"degree 2": {}, "gaussian": {}}
+    model = AutoRankRLS(n_basis=60, families=(*NAMES, "laplacian")).fit(X, y, qid=qid)
+    reached: dict[str, dict[tuple[str, float], float]] = {"degree 2": {}, "gaussian": {}, "laplacian": {}}
     for scale, Z in _scaled(X).items():
         apart = ((Z[:, None] - Z[None]) ** 2).sum(axis=2).mean()
         gammas = {"degree 2": [1.0 / (Z**2).sum(axis=1).mean()]}
         gammas["gaussian"] = [width / apart for width in (0.03125, 0.125, 0.5, 2.0, 8.0)]
+        gammas["laplacian"] = [width / Z.std(axis=0).sum() for width in (0.1, 0.4, 1.6)]
         for family, values in gammas.items():
             for gamma in values:
                 search = _expected(family, gamma, 20).fit(Z, y, qid=qid)
@@ -283,3 +287,65 @@ def test_a_scale_is_that_of_the_weighted_rows() -> None:
     scaled = StandardScaler().fit(X, sample_weight=weight).transform(X)
     expected = RankRLSCV().fit(scaled, y, qid=qid, sample_weight=weight)
     np.testing.assert_allclose(model.predict(X), expected.predict(scaled), rtol=1e-7, atol=1e-9)
+
+
+def _relative(seed: int = 0, size: int = 6) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Offers that are chosen if they are cheap for their query, of which each has a level and a spread of its own."""
+    rng = np.random.default_rng(seed)
+    qid = np.repeat(np.arange(40), size)
+    apart = rng.normal(size=len(qid))
+    price = 50.0 * rng.normal(size=40)[qid] + np.exp(2.0 * rng.normal(size=40))[qid] * apart
+    y = np.digitize(-apart + 0.3 * rng.normal(size=len(qid)), [0.5, 1.5]).astype(float)
+    return np.column_stack([price, rng.normal(size=len(qid))]), y, qid
+
+
+def test_features_are_compared_inside_queries_where_that_is_asked_for() -> None:
+    X, y, qid = _relative()
+    model = AutoRankRLS(families="linear", scales="all").fit(X, y, qid=qid)
+    assert list(model.results_["scale"]) == ["raw", "standard", "log", "ranks", "query"]
+    assert model.best_params_["scale"] == "query"
+    assert list(model.results_["export"]) == ["all", "all", "onnx", "no", "no"]
+    groups = qid[:, None] == np.arange(40)
+    inside = [(column - m) / s for column in X.T for m, s in [_moments(column, groups)]]
+    Z = StandardScaler().fit_transform(np.column_stack([X, *inside]))
+    expected = RankRLSCV(scoring="ndcg@10").fit(Z, y, qid=qid)
+    assert model.results_["mean_score"][-1] == pytest.approx(expected.best_score_, abs=1e-9)
+    np.testing.assert_allclose(model.predict(X, qid=qid), expected.predict(Z), atol=1e-8)
+    order = np.random.default_rng(0).permutation(len(X))
+    np.testing.assert_allclose(model.predict(X[order], qid=qid[order]), model.predict(X, qid=qid)[order], atol=1e-9)
+    assert model.score(X, y, qid=qid) == pytest.approx(expected.score(Z, y, qid=qid))
+    assert (model.rank(X, qid=qid) == expected.rank(Z, qid=qid)).all()
+
+
+def _moments(column: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and spread of a column in each row's query."""
+    mean = (groups.T @ column) / groups.sum(axis=0)
+    spread = np.sqrt((groups.T @ (column - groups @ mean) ** 2) / groups.sum(axis=0))
+    return groups @ mean, groups @ spread
+
+
+@pytest.mark.parametrize("kind", ["relative", "line", "pairs"])
+def test_whether_predict_needs_qid_depends_on_what_is_asked_for_and_never_on_the_data(kind: str) -> None:
+    X, y, qid = {"relative": _relative(), "line": _data("line"), "pairs": _relative(size=2)}[kind]
+    model = AutoRankRLS(families="linear", scales=("raw", "query")).fit(X, y, qid=qid)
+    assert list(model.results_["scale"]) == (["raw"] if kind == "pairs" else ["raw", "query"])
+    with pytest.raises(InputError, match="Predict with qid") as refused:
+        model.predict(X)
+    assert refused.value.parameter == "qid"
+    default = AutoRankRLS(families="linear").fit(X, y, qid=qid)
+    np.testing.assert_array_equal(default.predict(X, qid=qid), default.predict(X))
+    one = AutoRankRLS(families="linear", scales="all", cv=3).fit(X, y)
+    assert "query" not in one.results_["scale"]
+    assert one.predict(X).shape == y.shape
+
+
+def test_models_of_queries_are_saved_and_evaluated_in_new_queries_and_not_exported(tmp_path: Path) -> None:
+    X, y, qid = _relative()
+    model = AutoRankRLS(families="linear", scales="query").fit(X, y, qid=qid)
+    save(model, tmp_path / "m.rankrls")
+    np.testing.assert_array_equal(load(tmp_path / "m.rankrls").predict(X, qid=qid), model.predict(X, qid=qid))
+    for export in (lambda: to_solr(model, feature_names=["price", "rating"]), lambda: to_onnx(model, "m")):
+        with pytest.raises(ValueError, match=r"quer"):
+            export()
+    found = nested_estimate(AutoRankRLS(families="linear", scales="query"), X, y, qid=qid, cv=4)
+    assert found.score == pytest.approx(model.best_score_, abs=0.05)

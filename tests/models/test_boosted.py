@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,14 +47,17 @@ def _fitted(**given: Any) -> AutoRankRLS:
 
 def test_trees_and_blends_stand_behind_the_others_and_say_how_they_were_judged() -> None:
     model = _fitted(families="all")
-    assert list(model.results_["model"]) == ["linear"] * 2 + ["degree 2"] * 2 + ["gaussian"] * 2 + ["trees", "blend"]
+    assert list(model.results_["model"]) == ["linear"] * 2 + ["degree 2"] * 2 + ["gaussian"] * 2 + ["laplacian"] * 2 + [
+        "trees",
+        "blend",
+    ]
     assert model.best_params_["model"] in ("trees", "blend")
-    assert model.selection_ == "5 folds of 40 queries, the choice of 17 models"
+    assert model.selection_ == "5 folds of 40 queries, the choice of 23 models"
     assert list(model.results_["export"][-2:]) == ["no", "no"]
     assert model.best_score_ < model.results_["mean_score"].max() + 1e-12
     for name, value in model.best_params_.items():
         assert model.cv_results_[name][model.best_index_] == value
-    assert _fitted(families="all", cv=3).selection_ == "3 folds of 40 queries, the choice of 17 models"
+    assert _fitted(families="all", cv=3).selection_ == "3 folds of 40 queries, the choice of 23 models"
     linear = _fitted(families=("linear",))
     assert linear.selection_ == "leave-query-out over 40 queries, the choice of 2 models"
 
@@ -100,6 +104,50 @@ def test_a_blend_is_the_best_mean_of_the_held_out_scores_of_both(monkeypatch: py
     assert model.results_["mean_score"][-1] == pytest.approx(values[best], abs=1e-9)
     expected = np.column_stack((linear.predict(Z), alone.predict(X))) @ mixes[best]
     np.testing.assert_allclose(model.predict(X), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_a_blend_with_a_model_of_whole_queries_is_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, _, qid = _data()
+    monkeypatch.setattr(Entries, "chosen", lambda entries: len(entries.means) - 1)
+    model = _fitted(scales="query")
+    assert (model.best_params_["model"], model.best_params_["scale"]) == ("blend", "query")
+    linear, grown = model.best_estimator_.models_
+    Z = np.hstack([X, linear.steps[0][1].fit_transform(X, qid=qid)[:, 3:]])
+    parts = np.column_stack([linear[-1].predict(linear.steps[1][1].transform(Z)), grown.predict(X)])
+    expected = parts @ model.best_estimator_.weights_
+    np.testing.assert_allclose(model.predict(X, qid=qid), expected, atol=1e-9)
+    whole = qid < 20
+    np.testing.assert_allclose(model.predict(X[whole], qid=qid[whole]), expected[whole], atol=1e-9)
+    with pytest.raises(InputError, match="Predict with qid"):
+        model.predict(X)
+
+
+def test_leaves_are_compared_with_the_better_loss_by_trees_that_did_not_see_the_query(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(boosted, "SETTINGS", ((4, 0.3), (2, 0.3), (6, 0.3)))
+    model = _fitted(families="trees")
+    found = model.cv_results_
+    tried = set(zip(found["loss"], found["leaves"], strict=True))
+    assert {("rankrls", 4), ("lambdarank", 4)} <= tried
+    (better,) = {loss for loss, leaves in tried if leaves != 4}
+    assert tried == {("rankrls", 4), ("lambdarank", 4), (better, 2), (better, 6)}
+    values = {}
+    _, y, qid = _data()
+    for loss in trees.LOSSES:
+        boosting = _boosting(loss)
+        scores = boosting.screened_scores()
+        values[loss] = Measure("ndcg", k=10)(y, scores, qid=qid)
+        other = y.copy()
+        other[np.isin(qid, boosting.folds[1])] = 0.0
+        changed = replace(boosting, data=replace(boosting.data, y=other)).screened_scores()
+        held = np.isin(qid, boosting.folds[1])
+        np.testing.assert_array_equal(changed[held], scores[held])
+        assert not np.array_equal(changed, scores)
+    assert better == max(values, key=lambda loss: values[loss])
+    cheap = found["screened"] & (found["leaves"] == 4)
+    for loss, value in zip(found["loss"][cheap], found["mean_score"][cheap], strict=True):
+        assert value == pytest.approx(values[loss])
 
 
 def test_a_seed_makes_it_deterministic_on_any_number_of_threads() -> None:

@@ -160,6 +160,7 @@ FAULTS = [
         "selection/test_optimism.py",
         ("left = counts == 0.0", "left = counts > 0.0"),
         ("return _TAUGHT * bias if mutual else bias", "return bias"),
+        ("pieces[k].gain for k in order", "0.0 for k in order"),
     ),
     *_planted(
         "selection/optimism.py",
@@ -170,7 +171,7 @@ FAULTS = [
         "selection/optimism.py",
         "selection/test_optimism.py",
         ("everything *= 1.0 if found[0].greater_is_better else -1.0", "everything *= 1.0"),
-        ("means if greater_is_better else -means,", "means,"),
+        ("means if fitted[0].greater_is_better else -means,", "means,"),
     ),
     *_planted(
         "_curves.py",
@@ -555,8 +556,10 @@ FAULTS = [
         "models/auto_rankrls.py",
         "models/test_auto_rankrls.py",
         ('weights = {} if scale == "ranks" else {"sample_weight": data.weights}', "weights = {}"),
-        ("results.best_score - (bias if plan.greater_is_better else -bias)", "results.best_score - bias"),
-        ("sum(len(r.rows) for r in found[:k]) + results.best_index", "results.best_index"),
+        ("results.best_score - (bias if results.greater_is_better else -bias)", "results.best_score - bias"),
+        ("sum(len(one.results.rows) for one in tried[:k]) + results.best_index", "results.best_index"),
+        ("-round(screened[k].goodness, _DIGITS)", "k"),
+        ('if scale == "query" and not', 'if scale == "raw" and not'),
     ),
     *_planted(
         "models/boosted.py",

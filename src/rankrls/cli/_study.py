@@ -190,6 +190,8 @@ def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
             raise InputError(problem + near, parameter=name)
     if options.method in ("pursuit", "co-pursuit") and "kernel" not in parameters:
         parameters.setdefault("dictionary", "features")  # a command selects features, unless a kernel is given
+    if options.method == "auto" and parameters.get("families") == "all" and not options.by_pairs:
+        parameters.setdefault("scales", "all")  # predict has the queries
     if "scoring" in known:
         parameters["scoring"] = scoring
     estimator = cls(**parameters)

@@ -98,12 +98,12 @@ def make_ranking_scorer(measure: Any, *, convention: str | None = None) -> Ranki
 
 
 def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
-    """``predict`` with qid passed to each step of a pipeline that scales by query, also inside a search.
+    """``predict`` with qid passed to each step of a pipeline that scales by query, also inside a search or a blend.
 
     ``Pipeline.predict`` passes qid to its steps only if metadata routing is enabled.
     """
     final, X = final_step_inputs(model, X, qid)
-    return final.predict(X)
+    return final.predict(X, qid=qid) if getattr(final, "passes_qid_on", False) else final.predict(X)
 
 
 def scales_by_query(model: Any) -> bool:

@@ -16,6 +16,7 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown
 from rankrls._typing import Array, Index
 from rankrls.metrics import Measure, preference_accuracy
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.metrics._values import mean_and_error
 from rankrls.models.parameters import number
 from rankrls.survival import survival_pairs
@@ -148,7 +149,8 @@ def nested_estimate(
         else:
             winners, losers = survival_pairs(y_train, event[train], qid=own)
             model.fit_pairs(X_train, winners, losers, item_id=items[train])
-        scores[test] = model.predict(_safe_split(model, X, y, test, train)[0])
+        held_out = _safe_split(model, X, y, test, train)[0]
+        scores[test] = predict_by_query(model, held_out, None if ids is None else ids[test])
         choices.append(dict(model.best_params_))
         if event is not None:
             values[each] = _concordance(scores[test], y[test], event[test], None if ids is None else ids[test])

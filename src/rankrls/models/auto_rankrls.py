@@ -38,6 +38,7 @@ from rankrls._typing import (
 from rankrls.clicks import PropensitiesLike
 from rankrls.learners.trees import LEAST_QUERIES, lightgbm
 from rankrls.metrics import resolve_measure
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.boosted import fitted_blend, fitted_trees
 from rankrls.models.fitted import ChosenAttributes, Fitted, described
 from rankrls.models.intake import Clicks, check_matrix, labelled_items
@@ -55,7 +56,7 @@ from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.models.spec import Accepts, Spec
-from rankrls.preprocessing import LogScaler
+from rankrls.preprocessing import LogScaler, QueryStandardScaler
 from rankrls.selection.folds import FEW_FOLDS
 from rankrls.selection.optimism import ALLOWED, Dropped, Entries
 from rankrls.selection.plans import Plan
@@ -64,6 +65,8 @@ from rankrls.selection.search import SearchState, progress
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
 """Gaussian widths to try: gamma times the mean squared distance of two items. With n standardized features, where that
 is 2 n, gamma goes from 0.016 / n to 4 / n."""
+_ABSOLUTE_WIDTHS = (0.1, 0.4, 1.6)
+"""Laplacian widths to try: gamma times the sum of the columns' standard deviations."""
 _TIMES_SMALLER = 3
 """Kernels are screened over a basis that is so many times smaller than the one that they are fitted with."""
 _FINALISTS = 2
@@ -87,8 +90,16 @@ def _gamma_of_products(X: Matrix, weights: Array | None) -> tuple[float, ...]:
 
 def _gammas_of_distances(X: Matrix, weights: Array | None) -> tuple[float, ...]:
     """Widths over the mean squared distance of two rows, which is twice the sum of the columns' variances."""
-    variances = StandardScaler(with_mean=False).fit(X, sample_weight=weights).var_
-    return tuple(width / (2.0 * float(variances.sum()) or 1.0) for width in _WIDTHS)
+    return tuple(width / (2.0 * float(_variances(X, weights).sum()) or 1.0) for width in _WIDTHS)
+
+
+def _gammas_of_deviations(X: Matrix, weights: Array | None) -> tuple[float, ...]:
+    """Widths over the sum of the columns' standard deviations."""
+    return tuple(width / (float(np.sqrt(_variances(X, weights)).sum()) or 1.0) for width in _ABSOLUTE_WIDTHS)
+
+
+def _variances(X: Matrix, weights: Array | None) -> Array:
+    return np.asarray(StandardScaler(with_mean=False).fit(X, sample_weight=weights).var_)
 
 
 class _Family(NamedTuple):
@@ -113,6 +124,7 @@ _FAMILIES = {
     "linear": _Family({}, _no_gamma, "all"),
     "degree 2": _Family({"kernel": "polynomial", "degree": 2}, _gamma_of_products, "onnx"),
     "gaussian": _Family({"kernel": "rbf"}, _gammas_of_distances, "onnx"),
+    "laplacian": _Family({"kernel": "laplacian"}, _gammas_of_deviations, "onnx"),
     "trees": _Family({}, _no_gamma, "no"),
     "blend": _Family({}, _no_gamma, "no"),
 }
@@ -120,41 +132,55 @@ _FAMILIES = {
 _BOOSTED = ("trees", "blend")
 
 
-_SCALES: dict[str, Callable[[Matrix], BaseEstimator | None]] = {
-    "raw": lambda X: None,
-    "standard": lambda X: StandardScaler(with_mean=not sparse.issparse(X)),
-    "log": lambda X: LogScaler(),
-    "ranks": lambda X: QuantileTransformer(n_quantiles=min(_QUANTILES, X.shape[0]), subsample=None),
+_SCALES: dict[str, Callable[[Matrix], list[BaseEstimator]]] = {
+    "raw": lambda X: [],
+    "standard": lambda X: [StandardScaler(with_mean=not sparse.issparse(X))],
+    "log": lambda X: [LogScaler()],
+    "ranks": lambda X: [QuantileTransformer(n_quantiles=min(_QUANTILES, X.shape[0]), subsample=None)],
+    "query": lambda X: [QueryStandardScaler(beside=True), StandardScaler()],
 }
-"""Scalers for given features."""
+"""Scalers for given features, one after the other."""
+_OF_ROWS = ("raw", "standard", "log", "ranks")
+"""Scales by which an item has the same score in every query."""
+
+
+def _suits(scale: str, data: LabelledItems) -> bool:
+    """Whether data have such features: sparse ones have no ranks, and in queries of two rows all differences are 1."""
+    if scale == "query" and not (data.has_qid and np.median(data.layout.counts) > 2):
+        return False
+    return scale in ("raw", "standard", "log") or not sparse.issparse(data.X)
 
 
 def _exports(tried: _Tried) -> str:
-    """To what a candidate can be exported: search engines have no logarithms, and nothing has ranks."""
+    """To what a candidate can be exported: search engines have no logarithms, and nothing has ranks or queries."""
     found = _FAMILIES[tried.family].exports
-    if tried.scale == "ranks":
+    if tried.scale in ("ranks", "query"):
         return "no"
     return "onnx" if tried.scale == "log" and found == "all" else found
 
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """Items with features of one scale, and the scaler that made them, which is fitted."""
+    """Items with features of one scale, and the steps that made them, which are fitted."""
 
     scale: str
-    scaler: BaseEstimator | None
+    steps: list[tuple[str, BaseEstimator]]
     data: LabelledItems
 
     @classmethod
     def of(cls, scale: str, data: LabelledItems) -> _Scaled:
         check_finite_features(data.X, data.features.names, products=True)
         X = data.X
-        scaler = _SCALES[scale](X)
-        if scaler is not None:
-            weights = {} if scale == "ranks" else {"sample_weight": data.weights}
-            X = scaler.fit(X, **weights).transform(X)
+        steps: list[tuple[str, BaseEstimator]] = []
+        for scaler in _SCALES[scale](X):
+            if isinstance(scaler, QueryStandardScaler):
+                X = scaler.fit_transform(X, qid=data.layout.codes)
+            else:
+                weights = {} if scale == "ranks" else {"sample_weight": data.weights}
+                X = scaler.fit(X, **weights).transform(X)
+            steps.append((f"scale{len(steps)}", scaler))
         X = sparse.csr_array(X) if sparse.issparse(X) else X
-        return cls(scale, scaler, replace(data, X=X, features=Features(X.shape[1])))
+        return cls(scale, steps, replace(data, X=X, features=Features(X.shape[1])))
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,14 +267,15 @@ class _Trials:
 
 
 class AutoRankRLS(ChosenAttributes, Ranker):
-    r"""Chooses among linear, degree-2 and Gaussian RankRLS, and optionally boosted trees and a blend.
+    r"""Chooses among linear, degree-2 and Gaussian RankRLS; optionally Laplacian RankRLS, boosted trees and a blend.
 
-    The first three are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree
-    2, and Gaussians of five widths, over one basis of items), whose regularization is chosen by exact leave-query-out,
-    on raw and on scaled features. All kernels are first evaluated over a basis of a third of ``n_basis``, and the best
-    two of each family are fitted over all of it. The models are ordered by complexity: linear before degree 2 before
-    Gaussian before trees before the blend, and within each raw before scaled. The choice is the first one that is not
-    worse than the best by more than half a standard error of their difference over queries.
+    Functions are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2,
+    Gaussians of five widths and Laplacian kernels of three, over one basis of items), whose regularization is chosen by
+    exact leave-query-out, on raw and on scaled features. All kernels are first evaluated over a basis of a third of
+    ``n_basis``, and the best two of each family are fitted over all of it. The models are ordered by complexity: linear
+    before degree 2 before Gaussian before Laplacian before trees before the blend, and within each raw before scaled.
+    The choice is the first one that is not worse than the best by more than half a standard error of their difference
+    over queries.
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS or lambdarank, which are compared
     with 15 leaves; then with 7 or 31 leaves. They are refitted without each fold of queries, so that with trees all
@@ -263,14 +290,15 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     scoring : str, Measure or callable, default="ndcg@10"
         The measure to choose by; see :func:`rankrls.metrics.resolve_measure`.
     families : str or sequence of str, default=("linear", "degree 2", "gaussian")
-        The models to try; "all" adds "trees" and "blend", which needs the trees.
-    scales : str or sequence of str, default="all"
-        The scales to try: "raw", "standard", "log", "ranks". Trees take the features as they are. Ranks of sparse
-        features are not tried.
+        The models to try; "all" adds "laplacian", "trees", and "blend", which needs the trees.
+    scales : str or sequence of str, default=("raw", "standard", "log", "ranks")
+        The scales to try; "all" adds "query": the features beside their z-scores inside each query, for queries that
+        mostly have more than two rows. With "query", and if ``fit`` has qid, ``predict`` needs qid and whole queries,
+        whatever is chosen. Trees take the features as they are. Of sparse features "ranks" and "query" are not tried.
     rule : {"half_se", "one_se", "best"}, default="half_se"
         "one_se" allows a whole standard error, "best" takes the best model of any complexity.
     n_basis : int, default=500
-        Items in the basis of degree 2 and of the Gaussians. If there are at most twice as many items, these models are
+        Items in the basis of a kernel. If there are at most twice as many items, these models are
         those of :class:`RankRLSCV` with the kernel itself, which takes no longer; and at most two thirds as many are
         not evaluated over a smaller basis first.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
@@ -334,7 +362,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
     Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target, ten
     queries with different labels and folds that hold out each query; lambdarank whole labels from 0 to 30. They cannot
-    be exported or explained. Results are the same for any number of threads.
+    be exported or explained, and models of the scale "query" cannot be exported. Results are the same for any number of
+    threads.
 
     References
     ----------
@@ -357,6 +386,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
     _checks = SELECTION | {"rule": word(ALLOWED), "n_basis": count, "random_state": check_seed}
 
+    __metadata_request__predict = {"qid": True}  # noqa: RUF012
+
     best_estimator_: BaseEstimator
     results_: dict[str, NDArray[Any]]
     skipped_: dict[str, str]
@@ -366,7 +397,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         *,
         scoring: Scoring = "ndcg@10",
         families: Several[str] = ("linear", "degree 2", "gaussian"),
-        scales: Several[str] = "all",
+        scales: Several[str] = _OF_ROWS,
         rule: str = "half_se",
         n_basis: int = 500,
         cv: FoldsLike = None,
@@ -428,10 +459,31 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
         return self._set_fitted(spec.fit(data, spec.plan(data)))
 
-    def predict(self, X: ItemsLike) -> Array:
-        """Score items by the chosen model; as :meth:`RankRLS.predict`."""
+    def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
+        """Score items by the chosen model.
+
+        Parameters
+        ----------
+        X : as in :meth:`RankRLS.predict`
+        qid : array-like of shape (m,), optional
+            Query of each row; required, with all rows of each query, if ``scales`` include "query" and the model was
+            fitted with qid, and otherwise not used.
+
+        Returns
+        -------
+        ndarray of shape (m,) or (m, targets)
+        """
         check_is_fitted(self)
-        return np.asarray(self.best_estimator_.predict(check_matrix(self, X, self._fitted_accepts)))
+        X = check_matrix(self, X, self._fitted_accepts)
+        if self.fitted_with_qid_ and "query" in _to_try("scales", self.scales, _SCALES):
+            if qid is None:
+                problem = "This AutoRankRLS was fitted with the scale 'query', by which scores depend on the other rows"
+                raise InputError(f"{problem} of a query. Predict with qid.", parameter="qid")
+            return np.asarray(predict_by_query(self.best_estimator_, X, qid))
+        return np.asarray(self.best_estimator_.predict(X))
+
+    def _predict_queries(self, X: ItemsLike, qid: IdsLike | None) -> Array:
+        return self.predict(X, qid=qid)
 
     @property
     def _fitted_accepts(self) -> Accepts:
@@ -478,7 +530,7 @@ class AutoSpec(Spec):
         trials = _Trials()
         functions = [family for family in self.families if family not in _BOOSTED]
         screened: dict[str, list[_Tried]] = {family: [] for family in functions}
-        scales = [scale for scale in self.scales if not (scale == "ranks" and sparse.issparse(data.X))]
+        scales = [scale for scale in self.scales if _suits(scale, data)]
         scaled = lru_cache(maxsize=1)(partial(_Scaled.of, data=data))
         for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
             with trials.skipping(family, scale):
@@ -546,8 +598,7 @@ class AutoSpec(Spec):
         if kernel and scaled.data.n_rows > 2 * n_basis:
             ranker = SparseRankRLSCV(**given, n_basis=n_basis, random_state=self.random_state)
         results = ranker._search(scaled.data, plan)
-        steps = [] if scaled.scaler is None else [("scale", scaled.scaler)]
-        estimator = Pipeline([*steps, ("rank", ranker)]) if steps else ranker
+        estimator = Pipeline([*scaled.steps, ("rank", ranker)]) if scaled.steps else ranker
         n_items = n_basis if kernel else None
         return _Tried(family, scaled.scale, estimator, results, perf_counter() - start, n_items)
 

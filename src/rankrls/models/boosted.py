@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._comparisons import Features, LabelledItems
 from rankrls._errors import InputError
 from rankrls._problems import Solutions
-from rankrls._typing import Array, ItemsLike, LabelsLike, RandomState
+from rankrls._typing import Array, IdsLike, ItemsLike, LabelsLike, RandomState
 from rankrls.learners.forest import Trees
 from rankrls.learners.trees import LOSSES, SETTINGS, Boosting, QueryRows, unsupported_reason
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.ranker import Ranker
@@ -54,13 +55,14 @@ class TreeRanker(_Assembled):
 class BlendRanker(_Assembled):
     """The sum of the scores of two models, ``models_``, with ``weights_``."""
 
+    passes_qid_on = True
     models_: list[BaseEstimator]
     weights_: Array
 
-    def predict(self, X: ItemsLike) -> Array:
-        """Score items."""
+    def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
+        """Score items; of whole queries, if one of the models scales by query."""
         check_is_fitted(self)
-        scores: Array = np.column_stack([model.predict(X) for model in self.models_]) @ self.weights_
+        scores: Array = np.column_stack([predict_by_query(model, X, qid) for model in self.models_]) @ self.weights_
         return scores
 
 

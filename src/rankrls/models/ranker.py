@@ -137,6 +137,10 @@ class Ranker(RegressorMixin, FittedAttributes):
         scores = scorer(X) if here is X else to_device_of(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target_ else scores
 
+    def _predict_queries(self, X: ItemsLike, qid: IdsLike | None) -> Array:
+        """Scores of the items of whole queries, which some models need."""
+        return self.predict(X)
+
     def rank(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Index:
         """Rank items within their queries.
 
@@ -153,7 +157,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         """
         check_is_fitted(self)
         check_qid_given(self.fitted_with_qid_, qid, "rank")
-        return rank_positions(to_host(self.predict(X)), qid=qid)
+        return rank_positions(to_host(self._predict_queries(X, qid)), qid=qid)
 
     def score(
         self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
@@ -176,7 +180,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         """
         check_is_fitted(self)
         check_qid_given(self.fitted_with_qid_, qid, "score")
-        scores = to_host(self.predict(X))
+        scores = to_host(self._predict_queries(X, qid))
         if self._accepts.missing_labels:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
         labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))

@@ -186,6 +186,11 @@ class QueryStandardScaler(_QueryScaler):
     rows) of the feature over the row's query. A feature that is constant within a query becomes 0 there. So do all
     features of a query with a single row.
 
+    Parameters
+    ----------
+    beside : bool, default=False
+        Whether the features are kept as they are, with the scaled ones behind them: 2 n columns.
+
     Attributes
     ----------
     fitted_with_qid_ : bool
@@ -215,9 +220,25 @@ class QueryStandardScaler(_QueryScaler):
            [ 1.,  0.],
            [-1., -1.],
            [ 1.,  1.]])
+    >>> QueryStandardScaler(beside=True).fit_transform([[1.0], [3.0]], qid=["a", "a"])
+    array([[ 1., -1.],
+           [ 3.,  1.]])
     """
 
     _of_all_rows = StandardScaler
+
+    def __init__(self, *, beside: bool = False) -> None:
+        self.beside = beside
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
+        """Names of the columns of the result."""
+        names = super().get_feature_names_out(input_features)
+        scaled = [f"{name} in its query" for name in names]
+        return np.asarray([*names, *scaled] if self.beside else names, dtype=object)
+
+    def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
+        scaled = super()._transform(X, qid)
+        return np.hstack([X, scaled]) if self.beside else scaled
 
     def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
         counts = np.diff(starts)[:, None].astype(np.float64)
