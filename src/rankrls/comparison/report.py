@@ -21,7 +21,8 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls.comparison.significance import COLUMNS, Comparison, Interval, bootstrap_interval, compare_per_query
 from rankrls.io import atomic_write
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
+from rankrls.metrics._measure import named_measures
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
@@ -384,11 +385,8 @@ def _compared(
     resampling: Resampling,
 ) -> tuple[MeasureReport, ...]:
     """Each measure's values of each ranking, by query, and their comparison."""
-    given = [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures
     reports = []
-    for each in given:
-        measure = resolve_measure(each, convention)
-        name = each if isinstance(each, str) else str(measure)
+    for name, measure in named_measures(measures, convention).items():
         values = {}
         for who in names:
             try:

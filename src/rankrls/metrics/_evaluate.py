@@ -10,7 +10,7 @@ import numpy as np
 from rankrls._errors import InputError
 from rankrls._preferences import check_preferences
 from rankrls._typing import Array
-from rankrls.metrics._measure import resolve_measure
+from rankrls.metrics._measure import named_measures
 from rankrls.metrics._values import check_scores
 
 
@@ -69,14 +69,8 @@ def evaluate(
     >>> evaluate([1, 0, 2, 0], [0.9, 0.7, 0.5, 0.3], measures=["mrr", "p@2", "disagreement"])
     {'mrr': 1.0, 'p@2': 0.5, 'disagreement': 0.4}
     """
-    if isinstance(measures, str) or not isinstance(measures, Sequence):
-        measures = [measures]
-    resolved = [resolve_measure(measure, convention) for measure in measures]
     data: dict[str, Any] = {"qid": qid, "sample_weight": sample_weight, "docno": docno, "per_query": per_query}
-    return {
-        name if isinstance(name, str) else str(measure): measure(y_true, y_score, **data)
-        for name, measure in zip(measures, resolved, strict=True)
-    }
+    return {name: measure(y_true, y_score, **data) for name, measure in named_measures(measures, convention).items()}
 
 
 def preference_accuracy(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from difflib import get_close_matches
 from itertools import pairwise
@@ -419,6 +420,15 @@ def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
         return Measure(measure)
     expected = "a name such as 'ndcg@10', a rankrls.metrics.Measure or a function of (y_true, y_score)"
     raise InputError(f"a measure is {expected}; got {measure!r}.", parameter="measure")
+
+
+def named_measures(measures: Any, convention: str | None) -> dict[str, Measure]:
+    """Measures under the names they were given by; a single one counts as a list of one."""
+    found = {}
+    for each in [measures] if isinstance(measures, str) or not isinstance(measures, Sequence) else measures:
+        measure = resolve_measure(each, convention)
+        found[each if isinstance(each, str) else str(measure)] = measure
+    return found
 
 
 def needs_gains(measure: Any) -> bool:

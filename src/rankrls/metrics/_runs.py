@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import Array
-from rankrls.metrics._measure import Measure, resolve_measure
+from rankrls.metrics._measure import Measure, named_measures
 from rankrls.metrics._values import mean_of_judged
 
 ByDocument = Mapping[str, Mapping[str, float]]
@@ -155,13 +155,9 @@ def evaluate_run(
     >>> evaluate_run(qrels, run, measures=["map", "bpref"], per_query=True)
     {'map': array([0.16666667, 0.        ]), 'bpref': array([0., 0.])}
     """
-    if isinstance(measures, str) or not isinstance(measures, Sequence):
-        measures = [measures]
     joined = join_run(qrels, run)
     found: dict[str, Any] = {}
-    for each in measures:
-        measure = resolve_measure(each, convention)
+    for name, measure in named_measures(measures, convention).items():
         values = joined.per_query(measure)
-        name = each if isinstance(each, str) else str(measure)
         found[name] = values if per_query else float(mean_of_judged(values))
     return found

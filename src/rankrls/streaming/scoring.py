@@ -14,7 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
+from rankrls.metrics._measure import named_measures
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.streaming.executors import map_parts
 from rankrls.streaming.fitting import query_numbers
@@ -125,13 +126,13 @@ def evaluate(
     InputError
         As :func:`query_values`, and if a measure has no value for any query.
     """
-    resolved = [resolve_measure(measure, convention) for measure in measures]
-    values = query_values([model], data, resolved, executor=executor).values[:, 0]
+    named = named_measures(measures, convention)
+    values = query_values([model], data, list(named.values()), executor=executor).values[:, 0]
     out = {}
-    for name, measure, column in zip(measures, resolved, values.T, strict=True):
+    for (name, measure), column in zip(named.items(), values.T, strict=True):
         if np.isnan(column).all():
             raise InputError(f"{measure} is not defined for these data: {measure.not_judged}.", parameter="measures")
-        out[name if isinstance(name, str) else str(measure)] = float(np.nanmean(column))
+        out[name] = float(np.nanmean(column))
     return out
 
 
