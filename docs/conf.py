@@ -15,6 +15,8 @@ version = release = installed_version("rankrls")
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "commands",
+    "inherited",
     "mathml",
     "no_mail",
     "numpydoc",
