@@ -37,17 +37,25 @@ class Part:
         return self.table
 
 
+@dataclass(frozen=True)
 class ArrayDataset:
-    """Rows whose queries follow one another, cut before some rows; twice the same row is an empty part."""
+    """Parts of whole queries."""
 
-    def __init__(self, X, y, qid, weight=None, cuts=(), feature_names=None, killed_by=None):
-        edges, parts = [0, *cuts, len(y)], []
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
-            w = None if weight is None else weight[a:b]
-            parts.append(Part(Table(X[a:b], y[a:b], qid[a:b], w), a, b - a, killed_by))
-        self.parts = tuple(parts)
-        self.n_rows, self.n_features = X.shape
-        self.n_queries, self.feature_names = len(set(qid.tolist())), feature_names
+    parts: tuple[Part, ...]
+    n_rows: int
+    n_features: int
+    n_queries: int
+    feature_names: Any
+
+
+def array_dataset(X, y, qid, weight=None, cuts=(), feature_names=None, killed_by=None):
+    """Rows whose queries follow one another, cut before some rows; twice the same row is an empty part."""
+    edges = [0, *cuts, len(y)]
+    parts = []
+    for a, b in zip(edges[:-1], edges[1:], strict=True):
+        w = None if weight is None else weight[a:b]
+        parts.append(Part(Table(X[a:b], y[a:b], qid[a:b], w), a, b - a, killed_by))
+    return ArrayDataset(tuple(parts), *X.shape, len(set(qid.tolist())), feature_names)
 
 
 def starts_of(qid):

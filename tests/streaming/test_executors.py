@@ -16,7 +16,7 @@ from rankrls.io import save_table, write_shards
 from rankrls.streaming.executors import map_parts
 from tests.processes import FORKED, processes
 from tests.refusals import Refusal
-from tests.streaming.arrays import ArrayDataset, example, starts_of
+from tests.streaming.arrays import array_dataset, example, starts_of
 from tests.streaming.test_fit_dataset import assert_same_choice
 
 X, y, qid, w = example(3, queries=40, rows=(2, 20), n=6, weights=True)
@@ -34,7 +34,7 @@ of_clusters = [
 
 
 def data(**given):
-    return ArrayDataset(X, y, qid, w, CUTS, **given)
+    return array_dataset(X, y, qid, w, CUTS, **given)
 
 
 def bits(model):

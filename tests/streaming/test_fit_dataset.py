@@ -13,7 +13,7 @@ from rankrls.preprocessing import QueryStandardScaler
 from rankrls.streaming.fitting import fit_scaler, scaled
 from tests.oracles import explicit_laplacian, ridge
 from tests.refusals import Refusal
-from tests.streaming.arrays import ArrayDataset, example, starts_of
+from tests.streaming.arrays import array_dataset, example, starts_of
 
 CUTS = {
     "one part": lambda qid: (),
@@ -50,7 +50,7 @@ def test_the_choice_is_that_of_all_rows(graph, cuts):
     X, y, qid, w = example(0, weights=weights, labels=labels)
     model = RankRLSCV(**graph, scoring="map" if labels else "disagreement")
     fitted = model.fit(X, y, qid=qid, sample_weight=w)
-    streamed = RankRLSCV(**model.get_params()).fit_dataset(ArrayDataset(X, y, qid, w, CUTS[cuts](qid)))
+    streamed = RankRLSCV(**model.get_params()).fit_dataset(array_dataset(X, y, qid, w, CUTS[cuts](qid)))
     assert_same_choice(streamed, fitted, X, qid)
 
 
@@ -60,14 +60,14 @@ def test_other_features(kind):
     offset = 1e6 if kind == "offset" else 0.0
     X, y, qid, w = example(3, **given, offset=offset, weights=True)
     fitted = RankRLSCV().fit(X - offset if offset else X, y, qid=qid, sample_weight=w)
-    streamed = RankRLSCV().fit_dataset(ArrayDataset(X, y, qid, w, CUTS["a query each"](qid)))
+    streamed = RankRLSCV().fit_dataset(array_dataset(X, y, qid, w, CUTS["a query each"](qid)))
     assert_same_choice(streamed, fitted, X.toarray() if kind == "sparse" else X, qid, offset)
 
 
 @pytest.mark.parametrize("cuts", CUTS)
 def test_one_alpha_is_the_dense_solution(cuts):
     X, y, qid, w = example(5, weights=True)
-    data = ArrayDataset(X, y, qid, w, CUTS[cuts](qid), feature_names=("a", "b", "c", "d"))
+    data = array_dataset(X, y, qid, w, CUTS[cuts](qid), feature_names=("a", "b", "c", "d"))
     for graph in GRAPHS:
         model = RankRLS(alpha=0.7, **graph).fit_dataset(data)
         kept = w > 0
@@ -81,7 +81,7 @@ def test_one_alpha_is_the_dense_solution(cuts):
 def test_signs_of_weights():
     X, y, qid, w = example(5, weights=True)
     fitted = RankRLS(positive=True).fit(X, -y, qid=qid, sample_weight=w)
-    streamed = RankRLS(positive=True).fit_dataset(ArrayDataset(X, -y, qid, w, CUTS["a query each"](qid)))
+    streamed = RankRLS(positive=True).fit_dataset(array_dataset(X, -y, qid, w, CUTS["a query each"](qid)))
     assert (fitted.coef_ == 0).any()
     np.testing.assert_allclose(streamed.coef_, fitted.coef_, rtol=1e-8, atol=1e-12)
 
@@ -89,12 +89,12 @@ def test_signs_of_weights():
 def test_several_graphs_and_validation_data():
     X, y, qid, _ = example(2, queries=20)
     model = RankRLSCV(ties=("include", "exclude"), balance=("pairs", "queries"), rule="one_se")
-    data, cut = ArrayDataset(X, y, qid, cuts=CUTS["a query each"](qid)), starts_of(qid)[10]
+    data, cut = array_dataset(X, y, qid, cuts=CUTS["a query each"](qid)), starts_of(qid)[10]
     fitted = model.fit(X, y, qid=qid)
     streamed = RankRLSCV(**model.get_params()).fit_dataset(data)
     assert_same_choice(streamed, fitted, X, qid)
     assert streamed.best_params_["ties"] == fitted.best_params_["ties"]
-    train, rest = (ArrayDataset(X[rows], y[rows], qid[rows]) for rows in (slice(cut), slice(cut, None)))
+    train, rest = (array_dataset(X[rows], y[rows], qid[rows]) for rows in (slice(cut), slice(cut, None)))
     fitted.fit(X[:cut], y[:cut], qid=qid[:cut], X_val=X[cut:], y_val=y[cut:], qid_val=qid[cut:])
     assert_same_choice(streamed.fit_dataset(train, validation=rest), fitted, X, qid)
 
@@ -104,7 +104,7 @@ def test_large_queries_beside_small_ones():
     qid = np.repeat([1, 2, 3], [5, 5, 300])
     X, y = rng.normal(size=(310, 3)), rng.integers(0, 3, 310).astype(float)
     fitted = RankRLSCV().fit(X, y, qid=qid)
-    assert_same_choice(RankRLSCV().fit_dataset(ArrayDataset(X, y, qid, cuts=(5, 10))), fitted, X, qid)
+    assert_same_choice(RankRLSCV().fit_dataset(array_dataset(X, y, qid, cuts=(5, 10))), fitted, X, qid)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -112,7 +112,7 @@ def test_large_queries_beside_small_ones():
 def test_a_basis_is_that_of_all_rows_of_positive_weight(cuts, weighted):
     X, y, qid, _ = example(4, queries=20)
     w = np.where(np.arange(len(y)) % 3, 1.0, 0.0) if weighted else None
-    data = ArrayDataset(X, y, qid, w, cuts=CUTS[cuts](qid))
+    data = array_dataset(X, y, qid, w, cuts=CUTS[cuts](qid))
     for model in (
         SparseRankRLS(n_basis=12, alpha=0.3, gamma=0.2, random_state=1),
         SparseRankRLSCV(n_basis=10, kernel=("rbf", "linear"), gamma=(0.05, 0.5), scoring="map", random_state=1),
@@ -143,7 +143,7 @@ def test_a_basis_is_that_of_all_rows_of_positive_weight(cuts, weighted):
 def test_what_needs_all_rows_is_refused(model, parameter):
     X, y, qid, _ = example(0)
     with Refusal(parameter=parameter):
-        model.fit_dataset(ArrayDataset(X, y, qid))
+        model.fit_dataset(array_dataset(X, y, qid))
 
 
 def test_bad_rows_are_named():
@@ -153,15 +153,15 @@ def test_bad_rows_are_named():
         bad[40] = np.nan
         given = {"y": y, "sample_weight": w, parameter: bad}
         with Refusal("row 40", parameter=parameter, row=40):
-            RankRLS().fit_dataset(ArrayDataset(X, given["y"], qid, given["sample_weight"], (23, 24)))
+            RankRLS().fit_dataset(array_dataset(X, given["y"], qid, given["sample_weight"], (23, 24)))
     holes = X.copy()
     holes[40, 2] = np.inf
     with Refusal("row 40", parameter="X", row=40):
-        RankRLS().fit_dataset(ArrayDataset(holes, y, qid, None, (23, 24)))
+        RankRLS().fit_dataset(array_dataset(holes, y, qid, None, (23, 24)))
     with Refusal("Nothing to compare", parameter="y"):
-        RankRLS().fit_dataset(ArrayDataset(X, 0 * y, qid))
+        RankRLS().fit_dataset(array_dataset(X, 0 * y, qid))
     with Refusal("two queries", parameter="cv"):
-        RankRLSCV().fit_dataset(ArrayDataset(X[:23], y[:23], qid[:23]))
+        RankRLSCV().fit_dataset(array_dataset(X[:23], y[:23], qid[:23]))
 
 
 SCALERS = [StandardScaler(), StandardScaler(with_std=False), MinMaxScaler(), MaxAbsScaler(), QueryStandardScaler()]
@@ -170,7 +170,7 @@ SCALERS = [StandardScaler(), StandardScaler(with_std=False), MinMaxScaler(), Max
 @pytest.mark.parametrize("scaler", SCALERS, ids=str)
 def test_scalers_are_those_of_all_rows(scaler):
     X, y, qid, _ = example(3, offset=1e3)
-    data = ArrayDataset(X, y, qid, cuts=(23, 24, 30))
+    data = array_dataset(X, y, qid, cuts=(23, 24, 30))
     fit_scaler(scaler, data)
     found = scaled(data, scaler)
     queries = {"qid": qid} if isinstance(scaler, QueryStandardScaler) else {}

@@ -6,8 +6,7 @@ Both do to a part what a fit in memory does to all rows; the sum goes from left 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import copy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
 from typing import Any, Protocol, Self, TypeVar
@@ -16,16 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_magnitude
-from rankrls._comparisons import ComparedInMemory, ComparedItems, Data, Features, Judge, Setting, Settings
+from rankrls._comparisons import ComparedItems, Data, Features, Judge, LabelledItems, Setting, Settings
 from rankrls._curves import Curve, QueryEvaluator
 from rankrls._errors import InputError
+from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, Mask
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.chunks import left_fold
-from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations, Smoother
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
@@ -35,13 +34,26 @@ from rankrls.selection.plans import AnyCandidate, AnyProblem, Plan, UnitsPlan
 from rankrls.streaming.executors import Executor, map_parts
 
 R = TypeVar("R")
+QUERY_SCALERS = (QueryMinMaxScaler, QueryStandardScaler)
+
+
+class StreamedPart(Protocol):
+    """Rows of whole queries that are read when they are asked for; ``first_row`` is counted in the data set."""
+
+    @property
+    def first_row(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int: ...
+
+    def read(self) -> Any: ...
 
 
 class Streamable(Protocol):
     """Rows in parts of whole queries: a Dataset, or the same of a Dask collection."""
 
     @property
-    def parts(self) -> Sequence[Any]: ...
+    def parts(self) -> Sequence[StreamedPart]: ...
 
     @property
     def feature_names(self) -> Sequence[str] | None: ...
@@ -56,58 +68,28 @@ class Streamable(Protocol):
     def n_queries(self) -> int: ...
 
 
-@dataclass(frozen=True, eq=False)
-class LabelledRows:
-    """Rows of whole queries with finite values; those of weight zero are left out.
+def labelled_part(part: StreamedPart) -> LabelledItems:
+    """The rows of a part with finite values, without those of weight zero.
 
-    Attributes
-    ----------
-    X : ndarray or csr_array of shape (m, n)
-    y : ndarray of shape (m,)
-    queries : ndarray of shape (m,)
-        The number of each row's query, ascending from 0.
-    weights : ndarray of shape (m,), or None
+    Raises
+    ------
+    InputError
+        For labels, weights and features that are not finite; ``row`` is the running number in the data set.
     """
-
-    X: Any
-    y: Array
-    queries: Index
-    weights: Array | None
-
-    @classmethod
-    def read(cls, part: Any) -> LabelledRows:
-        """The rows of a part.
-
-        Raises
-        ------
-        InputError
-            For labels, weights and features that are not finite; ``row`` is the running number in the data set.
-        """
-        table = part.read()
-        y = np.asarray(table.y, dtype=np.float64)
-        weights = table.sample_weight
-        _check(part, np.isfinite(y), y, "y", "every row needs a finite label")
-        check_magnitude("y", y)
-        check_finite_features(table.X, None, products=True, first_row=part.first_row)
-        queries = query_numbers(table.qid)
-        if weights is None:
-            return cls(table.X, y, queries, None)
+    table = part.read()
+    y = np.asarray(table.y, dtype=np.float64)
+    _check(part, np.isfinite(y), y, "y", "every row needs a finite label")
+    check_magnitude("y", y)
+    check_finite_features(table.X, None, products=True, first_row=part.first_row)
+    weights = table.sample_weight
+    if weights is not None:
         weights = np.asarray(weights, dtype=np.float64)
         good = np.isfinite(weights) & (weights >= 0.0)
         _check(part, good, weights, "sample_weight", "weights must be finite and not negative")
         check_magnitude("sample_weight", weights)
-        kept = np.flatnonzero(weights)
-        X = table.X if len(kept) == len(y) else table.X[kept]
-        return cls(X, y[kept], query_numbers(queries[kept]), weights[kept])
-
-    @property
-    def starts(self) -> Index:
-        """Where each query begins, and the number of rows."""
-        return np.searchsorted(self.queries, np.arange(self.queries[-1] + 2)) if len(self.y) else np.zeros(1, np.intp)
-
-    def graph(self, setting: Setting) -> LabelledGraph:
-        """The comparisons of the rows."""
-        return LabelledGraph.build(self.y, self.queries, weights=self.weights, **asdict(setting))
+    layout = query_layout(query_numbers(table.qid), len(y))
+    items = LabelledItems(table.X, None, True, True, y[:, None], layout, weights)
+    return items.of_positive_weight(square=False)
 
 
 def query_numbers(qid: NDArray[Any]) -> Index:
@@ -116,7 +98,7 @@ def query_numbers(qid: NDArray[Any]) -> Index:
     return np.cumsum(new, dtype=np.intp)
 
 
-def _check(part: Any, good: NDArray[np.bool_], values: Array, name: str, rule: str) -> None:
+def _check(part: StreamedPart, good: Mask, values: Array, name: str, rule: str) -> None:
     if not good.all():
         at = int(np.argmin(good))
         row = part.first_row + at
@@ -127,26 +109,28 @@ def _check(part: Any, good: NDArray[np.bool_], values: Array, name: str, rule: s
 class ScaledPart:
     """A part whose features are scaled when it is read."""
 
-    part: Any
+    part: StreamedPart
     scaler: Any
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or name == "part":
-            raise AttributeError(name)
-        return getattr(self.part, name)
+    @property
+    def first_row(self) -> int:
+        return self.part.first_row
+
+    @property
+    def n_rows(self) -> int:
+        return self.part.n_rows
 
     def read(self) -> Any:
         """The rows, scaled."""
         table = self.part.read()
-        queries = {"qid": table.qid} if getattr(self.scaler, "fitted_with_qid_", False) else {}
+        by_query = isinstance(self.scaler, QUERY_SCALERS) and self.scaler.fitted_with_qid_
+        queries = {"qid": table.qid} if by_query else {}
         return replace(table, X=self.scaler.transform(table.X, **queries))
 
 
 def scaled(data: Any, scaler: Any) -> Any:
     """A data set whose features are scaled by a fitted scaler of rows, or of whole queries."""
-    out = copy(data)
-    object.__setattr__(out, "parts", tuple(ScaledPart(part, scaler) for part in data.parts))
-    return out
+    return replace(data, parts=tuple(ScaledPart(part, scaler) for part in data.parts))
 
 
 def fit_scaler(scaler: Any, data: Any) -> None:
@@ -158,7 +142,7 @@ def fit_scaler(scaler: Any, data: Any) -> None:
         Scalers of queries keep nothing of the rows: they are fitted to the first part.
     data : Dataset
     """
-    if isinstance(scaler, QueryMinMaxScaler | QueryStandardScaler):
+    if isinstance(scaler, QUERY_SCALERS):
         table = data.parts[0].read()
         scaler.fit(table.X, qid=table.qid)
         return
@@ -188,50 +172,47 @@ class Summed:
         return self
 
 
-def _equations(settings: Sequence[Setting], basis: Basis | None, part: Any) -> Summed:
+def _equations(settings: Sequence[Setting], basis: Basis | None, part: StreamedPart) -> Summed:
     """The equations of a part."""
-    rows = LabelledRows.read(part)
-    if not len(rows.y):
+    data = labelled_part(part)
+    if not data.n_rows:
         return Summed([], np.zeros(3, dtype=np.int64))
-    graphs = [rows.graph(setting) for setting in settings]
-    starts = graphs[0].starts
-    labels = graphs[0].y[:, 0]  # sorted inside queries
-    varied = np.count_nonzero(labels[starts[:-1]] != labels[starts[1:] - 1])
-    counts = np.array([len(rows.y), len(starts) - 1, varied])
-    return Summed([ComparedInMemory(rows.X, graph).equations(basis) for graph in graphs], counts)
+    counts = np.array([data.n_rows, data.n_queries, label_varies(data.Y, data.layout).sum()])
+    compared = [data.compared(setting)[0] for setting in settings]
+    return Summed([items.equations(basis) for items in compared], counts)
 
 
 def _held_out(
-    setting: Setting,
-    basis: Basis | None,
-    smoother: Smoother,
-    values: Array,
-    judge: Judge[R],
-    part: Any,
+    setting: Setting, basis: Basis | None, smoother: Smoother, alphas: Array, judge: Judge[R], part: StreamedPart
 ) -> list[R]:
     """``judge`` of the chunks of a part, by the models of all other queries."""
-    rows = LabelledRows.read(part)
-    if not len(rows.y):
+    data = labelled_part(part)
+    if not data.n_rows:
         return []
-    return ComparedInMemory(rows.X, rows.graph(setting)).hold_out(smoother, basis, values, judge, None, means=False)
+    return data.compared(setting)[0].hold_out(smoother, basis, alphas, judge, None, means=False)
 
 
-def _validated(scorer: Scorer, measure: Measure, part: Any) -> Array:
+def _validated(scorer: Scorer, measure: Measure, part: StreamedPart) -> Array:
     """The measure of each query of a part under models that have not seen it."""
-    rows = LabelledRows.read(part)
-    return measure.values(np.ascontiguousarray(scorer(rows.X).T), rows.y, rows.starts, weights=rows.weights)
+    data = labelled_part(part)
+    scores = scorer(data.X)
+    if not data.n_rows:
+        return scores
+    per_query = data.evaluate(measure, scores[:, :, None]).per_block
+    assert per_query is not None
+    return per_query
 
 
-def _has_weights(part: Any) -> bool:
+def _has_weights(part: StreamedPart) -> bool:
     return part.read().sample_weight is not None
 
 
-def _count_weighted(part: Any) -> int:
+def _count_weighted(part: StreamedPart) -> int:
     """Rows of positive weight."""
     return int(np.count_nonzero(part.read().sample_weight))
 
 
-def _rows_of(wanted: dict[int, Index], part: Any) -> tuple[Index, Any]:
+def _rows_of(wanted: dict[int, Index], part: StreamedPart) -> tuple[Index, Any]:
     """Numbers in the data set and features of some rows of a part, which are counted among those of positive weight."""
     table = part.read()
     rows = wanted[part.first_row]
@@ -391,7 +372,7 @@ class ComparedInParts(ComparedItems):
         self,
         smoother: Smoother,
         basis: Basis | None,
-        values: Array,
+        alphas: Array,
         judge: Judge[R],
         folds: Sequence[Index] | None,
         *,
@@ -399,7 +380,7 @@ class ComparedInParts(ComparedItems):
     ) -> list[R]:
         _, queries, varied = self.data.summed(self.together, basis).counts.tolist()
         check_two_vary(varied, queries, "Give validation data (validation).")
-        task = partial(_held_out, self.setting, basis, smoother, values, judge)
+        task = partial(_held_out, self.setting, basis, smoother, alphas, judge)
         found = map_parts(task, self.data.dataset.parts, self.data.executor)
         return list(chain.from_iterable(found))
 
@@ -408,8 +389,8 @@ class ComparedInParts(ComparedItems):
 class StreamedValidationPlan(Plan):
     """Models of all data are evaluated with another data set, in one pass for each candidate."""
 
-    dataset: Any
-    executor: Any
+    dataset: Streamable
+    executor: Executor | None
     mutual: bool = False
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
@@ -420,7 +401,7 @@ class StreamedValidationPlan(Plan):
         return Curve(*mean_and_error(found), found)
 
 
-def streamed_plan(measure: Measure, validation: Any, executor: Any) -> Plan:
+def streamed_plan(measure: Measure, validation: Streamable | None, executor: Executor | None) -> Plan:
     """Leave-query-out of all rows, or validation data."""
     if validation is None:
         return UnitsPlan(measure=measure, description="", blocks=())
