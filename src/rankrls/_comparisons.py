@@ -65,9 +65,9 @@ class ComparedItems(ABC):
     def in_memory(self) -> ComparedInMemory | None:
         """All items with their graph, if they are in memory."""
 
-    @abstractmethod
     def evaluator(self, measure: Measure) -> Evaluator[Any]:
         """Evaluates held-out scores of these items."""
+        return self.whole().evaluator(measure)
 
     @property
     @abstractmethod
@@ -78,7 +78,6 @@ class ComparedItems(ABC):
     def equations(self, basis: Basis | None) -> Equations:
         """The normal equations of all parts, of the features or of a basis's."""
 
-    @abstractmethod
     def hold_out(
         self,
         smoother: Smoother,
@@ -94,6 +93,7 @@ class ComparedItems(ABC):
         ``folds`` are numbers of the queries (groups of preferences) that are held out together; each by itself for
         None.
         """
+        return self.whole().hold_out(smoother, basis, alphas, judge, folds, means=means)
 
     def whole(self) -> ComparedInMemory:
         """All items with their graph.

@@ -522,8 +522,8 @@ FAULTS = [
         "models/incremental.py",
         "models/test_incremental.py",
         (
-            "        for k, old in enumerate(state.equations):",
-            "        for k, old in enumerate(state.equations[1:], 1):",
+            "    for k, old in enumerate(state.equations):",
+            "    for k, old in enumerate(state.equations[1:], 1):",
         ),
         ("return [len(seen)]", "return [0]"),
         ("if now.get(name) != value:", "if name not in now:"),

@@ -20,7 +20,7 @@ from rankrls.models.intake import check_features, preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.posterior import Evidence, feature_differences, kernel_differences
-from rankrls.selection.least_squares import BasisSolver, DualSolver, ItemSolver, Solver
+from rankrls.selection.least_squares import BasisSolver, ItemSolver, KernelSolver, Solver
 
 _PAIRS = 128  # number of pairs compared at once
 
@@ -213,9 +213,9 @@ class Posterior(Shown):
                 return solver.basis.features(X)[:]
 
             return feature_differences(solver.smoother, self.alpha, of_items(A) - of_items(B))
-        if not isinstance(solver, DualSolver) or solver.kernel.is_linear:
+        if not isinstance(solver, KernelSolver) or solver.kernel.is_linear:
             D = A.astype(np.float64) - B  # a shared offset cancels before it is squared
-        if not isinstance(solver, DualSolver):
+        if not isinstance(solver, KernelSolver):
             return feature_differences(solver.smoother, self.alpha, D.toarray() if sparse.issparse(D) else D)
         kernel = solver.kernel
         seen = solver.shifted_items if isinstance(solver, ItemSolver) else solver.X

@@ -8,17 +8,13 @@ from dataclasses import asdict, dataclass, replace
 import numpy as np
 
 from rankrls._arrays import host_only
-from rankrls._comparisons import LabelledItems, Setting
+from rankrls._comparisons import ComparedItems, LabelledItems, Setting
 from rankrls._errors import InputError
 from rankrls._typing import Array, Index, Matrix, Values
-from rankrls.kernels import Kernel
 from rankrls.models.fitted import Fitted
-from rankrls.models.spec import LeastSquaresSpec, feature_signs
+from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.nonnegative import signed_path
-from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import Equations
-from rankrls.selection.basis import basis_numbers, make_basis
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,53 +47,57 @@ class UpdateState:
     of_features: Array | None = None
 
 
-def updated(
-    spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | None, kernel: Kernel | None, items: Matrix
-) -> Fitted:
-    """The model of all rows so far; ``kernel`` and basis ``items`` are those of a model that is continued."""
+@dataclass(frozen=True, eq=False)
+class AddedItems(ComparedItems):
+    """All items so far, of which the equations are known, and nothing else."""
+
+    total: Equations
+
+    in_memory = None
+    primal = True
+
+    def equations(self, basis: Basis | None) -> Equations:
+        return self.total
+
+
+def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | None, items: Matrix) -> Fitted:
+    """The model of all rows so far; ``items`` are those of the basis of a model that is continued."""
     host_only(data.X, "partial_fit")
-    setting, _ = spec.graphs[0]
-    settings = _settings(spec, setting, data)
-    basis: Basis | None = None
+    candidate = next(spec.candidates(data))
+    settings = _settings(spec, candidate.setting, data)
     if state is None:
-        kernel, _ = spec.kernels.resolved(data.X)[0]
-        if spec.basis is not None:
-            basis = make_basis(data, kernel, basis_numbers(spec.basis, data))
-        indices = None if basis is None else data.given_numbers(np.asarray(basis.numbers))
-        state = UpdateState([], {}, settings, indices)
-    else:
-        _check_continued(state.settings, settings)
-        assert kernel is not None
-        if spec.basis is not None:
-            assert state.to_items is not None
-            basis = Basis(kernel, items, state.to_items, state.rows_first, of_features=state.of_features)
-    new_queries = _new_queries(state.queries, data)
-    whitening = None if basis is None else basis.whitening
-    equations = [items.equations(basis).whitened(whitening) for items in data.compared(setting)]
-    if state.equations:
-        for k, old in enumerate(state.equations):
-            equations[k] += old
+        state = _first_state(candidate.basis, settings, data)
+    _check_continued(state.settings, settings)
+    if state.equations and state.to_items is not None:
+        basis = Basis(candidate.kernel, items, state.to_items, state.rows_first, of_features=state.of_features)
+        candidate = replace(candidate, make_basis=lambda: basis)
+    new_queries = dict.fromkeys(_new_queries(state.queries, data))
+    whitening = None if candidate.basis is None else candidate.basis.whitening
+    equations = [items.equations(candidate.basis).whitened(whitening) for items in data.compared(candidate.setting)]
+    for k, old in enumerate(state.equations):
+        equations[k] += old
     assert spec.grid is not None
     alpha = float(spec.grid[0])
-    coefficients = np.hstack([_solve(one, alpha, spec, data) for one in equations])
-    scorer = Scorer(coefficients) if basis is None else basis.scorer(coefficients)
-    queries = dict.fromkeys(new_queries)
-    if state.queries:
-        state.queries.update(queries)  # in its memory: there may be very many
-        queries = state.queries
-    plain = [replace(one, whitening=None) for one in equations]
-    new = UpdateState(plain, queries, settings, state.basis_indices)
-    if basis is not None:
-        new = replace(new, to_items=basis.to_items, rows_first=basis.rows_first, of_features=basis.of_features)
-    known: Values = {} if basis is None else {"basis_indices_": state.basis_indices}
-    fitted = Fitted.of(data, scorer, kernel, alpha_=alpha, **known)
-    return fitted.with_attributes(n_queries_=len(new.queries), _update_state_=new)
+    solutions = candidate.problem_of([AddedItems(total) for total in equations]).solve(alpha)
+    state.queries.update(new_queries)  # in its memory: there may be very many
+    known: Values = {} if state.basis_indices is None else {"basis_indices_": state.basis_indices}
+    return Fitted.of(
+        data,
+        solutions[0],
+        candidate.kernel,
+        alpha_=alpha,
+        n_queries_=len(state.queries),
+        _update_state_=replace(state, equations=[replace(each, whitening=None) for each in equations]),
+        **known,
+    )
 
 
-def _solve(equations: Equations, alpha: float, spec: LeastSquaresSpec, data: LabelledItems) -> Array:
-    """Coefficients of one alpha, under constraints on signs."""
-    signs = feature_signs(spec.positive, data.features)
-    return equations.solve(alpha) if signs is None else signed_path(equations, np.array([alpha]), signs)[0]
+def _first_state(basis: Basis | None, settings: Values, data: LabelledItems) -> UpdateState:
+    """The state before the first batch, from which the basis is chosen."""
+    if basis is None:
+        return UpdateState([], {}, settings)
+    numbers = data.given_numbers(np.asarray(basis.numbers))
+    return UpdateState([], {}, settings, numbers, basis.to_items, basis.rows_first, basis.of_features)
 
 
 def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> Values:

@@ -17,7 +17,7 @@ from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import Validation, check_matrix, labelled_items, validation_plan
 from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
-from rankrls.models.ranker import Fits
+from rankrls.models.ranker import FitsPreferences
 from rankrls.models.spec import Accepts, SearchSpec, Solved
 
 
@@ -53,7 +53,7 @@ class RankBoostSpec(SearchSpec[StagedScores]):
         )
 
 
-class RankBoost(Fits):
+class RankBoost(FitsPreferences):
     r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
 
     Lowers, one stump at a time, the exponential loss of the pairs,
@@ -174,7 +174,7 @@ class RankBoost(Fits):
         )
 
     @refuse_foreign_arguments
-    def fit(  # type: ignore[override]
+    def fit(
         self,
         X: ItemsLike,
         y: LabelsLike,

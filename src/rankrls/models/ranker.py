@@ -222,7 +222,46 @@ def _columns(values: Matrix) -> Matrix:
     return values[:, None] if values is not None and values.ndim == 1 else values
 
 
-class Fits(Ranker):
+class FitsPreferences(Ranker):
+    """Fits one model to preferences."""
+
+    @refuse_foreign_arguments
+    def fit_pairs(
+        self,
+        X: ItemsLike,
+        winners: VectorLike,
+        losers: VectorLike,
+        *,
+        strength: VectorLike | None = None,
+        weight: VectorLike | None = None,
+    ) -> Self:
+        r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
+
+        Parameters
+        ----------
+        X : as for :meth:`fit`
+            The items; items without preferences are allowed.
+        winners, losers : array-like of int, shape (p,)
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
+            each other.
+        strength : array-like of shape (p,), optional
+            The margin of each winner; 1 by default, 0 for a tie.
+        weight : array-like of shape (p,), optional
+            The weight of each preference; 1 by default.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        ``ties``, ``balance`` and ``regression_weight`` are for labels and have no effect.
+        """
+        spec = self._spec()
+        return self._set_fitted(spec.fit(preferred_items(spec, X, winners, losers, strength, weight)))
+
+
+class Fits(FitsPreferences):
     """Fits one model to labelled items or to preferences."""
 
     @refuse_foreign_arguments
@@ -272,41 +311,6 @@ class Fits(Ranker):
         spec = self._spec()
         clicks = Clicks(position, impressions, propensities)
         return self._set_fitted(spec.fit(labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)))
-
-    @refuse_foreign_arguments
-    def fit_pairs(
-        self,
-        X: ItemsLike,
-        winners: VectorLike,
-        losers: VectorLike,
-        *,
-        strength: VectorLike | None = None,
-        weight: VectorLike | None = None,
-    ) -> Self:
-        r"""Fit preferences: the loss is :math:`\sum_e c_e (s_e - (f_{i_e} - f_{j_e}))^2`, or that of the class.
-
-        Parameters
-        ----------
-        X : as for :meth:`fit`
-            The items; items without preferences are allowed.
-        winners, losers : array-like of int, shape (p,)
-            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
-            each other.
-        strength : array-like of shape (p,), optional
-            The margin of each winner; 1 by default, 0 for a tie.
-        weight : array-like of shape (p,), optional
-            The weight of each preference; 1 by default.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        ``ties``, ``balance`` and ``regression_weight`` are for labels and have no effect.
-        """
-        spec = self._spec()
-        return self._set_fitted(spec.fit(preferred_items(spec, X, winners, losers, strength, weight)))
 
 
 class Chooses(ChosenAttributes, Ranker):

@@ -125,7 +125,7 @@ class ExactRanker(Fits):
             )
         seen = None if state is None else Features(known.get("n_features_in_"), known.get("feature_names_in_"))
         data = labelled_items(spec, X, y, qid, sample_weight, comparable=False, seen=seen)
-        return self._set_fitted(updated(spec, data, state, known.get("_kernel_"), known.get("X_fit_")))
+        return self._set_fitted(updated(spec, data, state, known.get("X_fit_")))
 
 
 class ExactChooser(Chooses):

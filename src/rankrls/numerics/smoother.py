@@ -112,8 +112,8 @@ class Equations:
         return replace(self, gram=gram, right=right)
 
     def whitened(self, T: Array | None) -> Equations:
-        """Equations of the features ``X T``; unchanged if T is None. O(n^3)."""
-        if T is None:
+        """Equations of the features ``X T``; unchanged if T is None, or if they are so already. O(n^3)."""
+        if T is None or T is self.whitening:
             return self
         return replace(self, gram=T.T @ self.gram @ T, right=T.T @ self.right, whitening=T)
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,9 +90,11 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
         return None if self.make_basis is None else self.make_basis()
 
     def problem(self, data: Data) -> LeastSquaresProblem:
-        """The problem of all targets: one solver for all, or one a target if ties are excluded."""
-        solvers = [self._solver(items) for items in data.compared(self.setting, self.together)]
-        return LeastSquaresProblem(solvers, self.setting)
+        return self.problem_of(data.compared(self.setting, self.together))
+
+    def problem_of(self, compared: Sequence[ComparedItems]) -> LeastSquaresProblem:
+        """The problem of items with one graph for all targets, or one for each if ties are excluded."""
+        return LeastSquaresProblem([self._solver(items) for items in compared], self.setting)
 
     def _solver(self, items: ComparedItems) -> Solver:
         if self.basis is not None:
@@ -134,7 +136,10 @@ class Solver(ABC):
 
     items: ComparedItems
 
-    basis: ClassVar[Basis | None] = None
+    @property
+    def basis(self) -> Basis | None:
+        """The items that functions expand over, if not all."""
+        return None
 
     @property
     @abstractmethod
@@ -252,7 +257,11 @@ class SignedSolver(PrimalSolver):
 class BasisSolver(PrimalSolver):
     """One coefficient for each item of a basis: primal in orthonormal features."""
 
-    basis: Basis  # type: ignore[misc]
+    expansion: Basis
+
+    @property
+    def basis(self) -> Basis:
+        return self.expansion
 
     @cached_property
     def equations(self) -> Equations:
@@ -271,10 +280,41 @@ class BasisSolver(PrimalSolver):
 
 
 @dataclass(frozen=True, eq=False)
-class DualSolver(Solver):
+class KernelSolver(Solver):
     """One coefficient for each item."""
 
     kernel: Kernel
+
+    @property
+    @abstractmethod
+    def smoother(self) -> DualSmoother | ItemSmoother: ...
+
+    @cached_property
+    def shifted_items(self) -> Matrix:
+        """The items without a common offset, which changes no difference and is not squared then."""
+        return without_offset(self.X) if self.kernel.is_linear else self.X
+
+    @property
+    def rounding(self) -> tuple[Array, Array]:
+        return kernel_rounding(self.item_features)
+
+    def weights(self, equations: Equations, alphas: Array) -> Array:
+        return equations.smoother(own=False).path(alphas)
+
+    def read(self, coefficients: Array) -> Scorer:
+        a = to_device_of(coefficients, self.X)
+        if self.kernel.is_linear:
+            return Scorer(to_device_of(self.feature_weights(coefficients), self.X), a)
+        items = None if self.kernel.name == "precomputed" else self.X
+        return Scorer(None, a, self.kernel, items)
+
+    @abstractmethod
+    def feature_weights(self, coefficients: Array) -> Array:
+        """Weights of the features, of a linear kernel."""
+
+
+class DualSolver(KernelSolver):
+    """From labels, or from no more preferences than items."""
 
     def equations(self) -> DualEquations:
         """The equations of all data. They are destroyed when they are solved, and so made anew each time."""
@@ -285,50 +325,27 @@ class DualSolver(Solver):
     @cached_property
     def smoother(self) -> DualSmoother:
         equations = self.equations()
-        self._warn_of_cost(self.graph.n_rows)
+        _warn_of_decomposition(self.graph.n_rows)
         return equations.smoother()
-
-    def _warn_of_cost(self, n: int) -> None:
-        job = f"The decomposition of a kernel matrix of {n} rows"
-        warn_of_cost(
-            _DECOMPOSED * float(n) ** 3, job, "Use SparseRankRLSCV, which needs a few hundred items.", "kernel"
-        )
-
-    @cached_property
-    def shifted_items(self) -> Matrix:
-        """The items without a common offset, which changes no difference and is not squared then."""
-        return without_offset(self.X) if self.kernel.is_linear else self.X
 
     @cached_property
     def item_features(self) -> Matrix:
         return kernel_features(self.kernel(self.shifted_items))
 
-    @property
-    def rounding(self) -> tuple[Array, Array]:
-        return kernel_rounding(self.item_features)
-
-    def weights(self, equations: Equations, alphas: Array) -> Array:
-        return equations.smoother(own=False).path(alphas)
-
     def solve(self, alpha: float) -> Array:
         return self.equations().solve(alpha)
 
-    def read(self, coefficients: Array) -> Scorer:
-        a = to_device_of(coefficients, self.X)
-        if self.kernel.is_linear:
-            weights = feature_weights(self.graph, self.X, coefficients)
-            return Scorer(to_device_of(weights, self.X), a)
-        items = None if self.kernel.name == "precomputed" else self.X
-        return Scorer(None, a, self.kernel, items)
+    def feature_weights(self, coefficients: Array) -> Array:
+        return feature_weights(self.graph, self.X, coefficients)
 
 
-class ItemSolver(DualSolver):
-    """One coefficient for each item, from more preferences than items."""
+class ItemSolver(KernelSolver):
+    """From more preferences than items."""
 
     @cached_property
-    def smoother(self) -> ItemSmoother:  # type: ignore[override]
+    def smoother(self) -> ItemSmoother:
         K = self.kernel(self.shifted_items)
-        self._warn_of_cost(len(K))
+        _warn_of_decomposition(len(K))
         return ItemSmoother.of_kernel(K, self.items.whole().preferences)
 
     @property
@@ -338,14 +355,17 @@ class ItemSolver(DualSolver):
     def solve(self, alpha: float) -> Array:
         return np.asarray(self.smoother.path(np.array([alpha]))[0])
 
-    def read(self, coefficients: Array) -> Scorer:
-        if self.kernel.is_linear:
-            return Scorer(np.asarray(self.shifted_items.T @ coefficients, dtype=np.float64), coefficients)
-        return super().read(coefficients)
+    def feature_weights(self, coefficients: Array) -> Array:
+        return np.asarray(self.shifted_items.T @ coefficients, dtype=np.float64)
 
     @property
     def features(self) -> Matrix:
         return self.smoother.features
+
+
+def _warn_of_decomposition(n: int) -> None:
+    job = f"The decomposition of a kernel matrix of {n} rows"
+    warn_of_cost(_DECOMPOSED * float(n) ** 3, job, "Use SparseRankRLSCV, which needs a few hundred items.", "kernel")
 
 
 @dataclass(frozen=True, eq=False)
