@@ -475,8 +475,8 @@ FAULTS = [
     *_planted(
         "export/elasticsearch.py",
         "export/test_engines.py export/test_tables.py",
-        ("self.constant -= weight * term.centre", "self.constant += weight * term.centre"),
-        ("                self.constant += weight\n", ""),
+        ("constant -= term.weight * term.centre", "constant += term.weight * term.centre"),
+        ("                constant += term.weight\n", ""),
         ('"boost": -feature.fill}', '"boost": feature.fill}'),
         ('"missing": 1.0}.get(kind', '"missing": 0.0}.get(kind'),
     ),

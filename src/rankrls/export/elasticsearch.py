@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from rankrls.export._definitions import (
@@ -183,13 +183,10 @@ def to_elasticsearch_query(
     refuse("A query", ((term.feature, _query_refuses(term)) for term in linear.terms))
     terms = [replace(term, weight=term.weight / term.spread, spread=1.0) for term in linear.terms]
     check_float32(terms)
-    parts = _Rescoring(linear.constant + (offset or 0.0))
-    for term in terms:
-        parts.add(term)
-    query = {"rescore_query": parts.query(name), "query_weight": 0.0, "rescore_query_weight": 1.0}
+    score, margin = _rescoring(terms, linear.constant + (offset or 0.0), name)
+    query = {"rescore_query": score, "query_weight": 0.0, "rescore_query_weight": 1.0}
     notes = [_NOT_NEGATIVE, *linear.notes(offset)]
-    if parts.filters:
-        margin = sum(each["weight"] for each in parts.filters)
+    if margin:
         notes.append(f"The weights of words need {margin:.3g} more than the offset of positive_offset.")
     files = {}
     if linear.encoder is None:
@@ -202,64 +199,45 @@ def to_elasticsearch_query(
     return Exported(text, tuple(notes), linear.factor, files)
 
 
-@dataclass
-class _Rescoring:
-    """The parts of a function_score query: a script for most features, filters for words, and matches.
+def _rescoring(terms: Sequence[Term], constant: float, name: str) -> tuple[dict[str, Any], float]:
+    """The function_score query of a sum of terms, and the sum of the weights of words.
 
-    Attributes
-    ----------
-    constant : float
-    features : list of dict
-        Numbers, dates and missing cells for the script.
-    categories : dict of str to dict
-        For each column the weights of its categories.
-    filters : list of dict
-        Functions for the words of texts. They cannot have negative weights, so the complement has a positive one.
-    matches : list of dict
-        Queries that count matching words.
+    A script adds up most features. Filters find words; they cannot have negative weights, so the complement has a
+    positive one. Queries count matching words.
     """
-
-    constant: float
-    features: list[dict[str, Any]] = field(default_factory=list)
-    categories: dict[str, dict[str, float]] = field(default_factory=dict)
-    filters: list[dict[str, Any]] = field(default_factory=list)
-    matches: list[dict[str, Any]] = field(default_factory=list)
-
-    def add(self, term: Term) -> None:
-        """Add ``weight (x - centre)`` of a feature x."""
+    features: list[dict[str, Any]] = []
+    categories: dict[str, dict[str, float]] = {}
+    words: list[dict[str, Any]] = []
+    matches: list[dict[str, Any]] = []
+    for term in terms:
         feature = term.feature
-        weight = term.weight
-        self.constant -= weight * term.centre
+        constant -= term.weight * term.centre
         if feature.kind == "category":
-            self.categories.setdefault(feature.column, {})[feature.value] = weight
+            categories.setdefault(feature.column, {})[feature.value] = term.weight
         elif feature.kind == "matches":
-            asked = {"query": f"{{{{{QUERY_TEXT}}}}}", "boost": weight}
-            self.matches.append({"match": {feature.column: asked}})
+            asked = {"query": f"{{{{{QUERY_TEXT}}}}}", "boost": term.weight}
+            matches.append({"match": {feature.column: asked}})
         elif feature.kind == "word":
             condition = _condition(feature)
-            if weight < 0.0:
-                self.constant += weight
+            if term.weight < 0.0:
+                constant += term.weight
                 condition = {"bool": {"must_not": [condition]}}
-            self.filters.append({"filter": condition, "weight": abs(weight)})
+            words.append({"filter": condition, "weight": abs(term.weight)})
         else:
-            self.features.append(_summand(feature, weight))
-
-    def query(self, name: str) -> dict[str, Any]:
-        """The query whose score is the sum."""
-        categories = [
-            {"kind": "category", "field": column, "weight": 1.0, "fill": 0.0, "weights": weights}
-            for column, weights in self.categories.items()
-        ]
-        params = {"constant": self.constant, "features": [*self.features, *categories]}
-        script = {"lang": "painless", "source": _SUM, "params": params}
-        body = {
-            "query": {"bool": {"filter": [_ALL], "should": self.matches}} if self.matches else _ALL,
-            "functions": [{"script_score": {"script": script}}, *self.filters],
-            "score_mode": "sum",
-            "boost_mode": "sum" if self.matches else "replace",
-            "_name": name,
-        }
-        return {"function_score": body}
+            features.append(_summand(feature, term.weight))
+    features += [
+        {"kind": "category", "field": column, "weight": 1.0, "fill": 0.0, "weights": weights}
+        for column, weights in categories.items()
+    ]
+    script = {"lang": "painless", "source": _SUM, "params": {"constant": constant, "features": features}}
+    body = {
+        "query": {"bool": {"filter": [_ALL], "should": matches}} if matches else _ALL,
+        "functions": [{"script_score": {"script": script}}, *words],
+        "score_mode": "sum",
+        "boost_mode": "sum" if matches else "replace",
+        "_name": name,
+    }
+    return {"function_score": body}, sum(each["weight"] for each in words)
 
 
 def _query_refuses(term: Term) -> str:

@@ -58,10 +58,6 @@ class EncodedFeature:
         The category, the word or the period.
     fill : float
         The replacement of a missing cell.
-    least : float
-        The smallest training value of a number.
-    gaps : bool
-        Whether training rows had missing cells.
     origin : float
         For dates: the day of age 0, counted from 1970.
     days : float
@@ -72,8 +68,6 @@ class EncodedFeature:
     kind: str
     value: str = ""
     fill: float = 0.0
-    least: float = 0.0
-    gaps: bool = False
     origin: float = 0.0
     days: float = 0.0
 
@@ -95,7 +89,6 @@ class Numbers:
         Whether training rows had missing cells.
     fill : float, or None
         Replacement of a missing cell; None if cells may not be missing.
-    least : float
     origin : float
         Latest training day, for dates.
     periods : list of str
@@ -106,7 +99,6 @@ class Numbers:
     kind: str
     gaps: bool
     fill: float | None
-    least: float = 0.0
     origin: float = 0.0
     periods: Sequence[str] = ()
     formats: Sequence[str] = ()
@@ -128,13 +120,12 @@ class Numbers:
             values = origin - values
         fill = getattr(np, f"nan{impute}")(values) if isinstance(impute, str) else impute
         gaps = bool(column.missing.any())
-        least = float(np.nanmin(values))
-        return cls(column.name, kind, gaps, None if fill is None else float(fill), least, origin, periods, formats)
+        return cls(column.name, kind, gaps, None if fill is None else float(fill), origin, periods, formats)
 
     def features(self) -> Iterator[EncodedFeature]:
         """Its features, in order."""
-        named: Any = {"fill": self.fill or 0.0, "gaps": self.gaps, "origin": self.origin, "least": self.least}
-        yield EncodedFeature(self.column, "age" if self.kind == "date" else "number", **named)
+        kind = "age" if self.kind == "date" else "number"
+        yield EncodedFeature(self.column, kind, fill=self.fill or 0.0, origin=self.origin)
         if self.gaps and self.fill is not None:
             yield EncodedFeature(self.column, "missing")
         for period in self.periods:
