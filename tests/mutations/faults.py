@@ -311,7 +311,7 @@ FAULTS = [
         ("typed = bool if self.boolean else float", "typed = float"),
         ("tzinfo=found.tzinfo and UTC", "tzinfo=found.tzinfo"),
         ("differ = (values[1:] != values[:-1]) & ~(missing[1:] & missing[:-1])", "differ = values[1:] != values[:-1]"),
-        ("word.lower() in missing else", "word in missing else"),
+        ("pc.is_in(pc.utf8_lower(trimmed), ", "pc.is_in(trimmed, "),
     ),
     *_planted(
         "preprocessing/_table_encoder.py",

@@ -73,7 +73,7 @@ class Study:
     pairs: dict[str, PairTable] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
     judged: dict[str, dict[str, Judgement]] = field(default_factory=dict)
-    shown: dict[str, Any] = field(default_factory=dict)
+    positions: dict[str, Any] = field(default_factory=dict)
 
     @property
     def training(self) -> Any:
@@ -109,7 +109,7 @@ class Study:
         return str(self.attributes.get("selection_", ""))
 
 
-def study(options: Options, report: Report) -> Study:
+def fit_and_evaluate(options: Options, report: Report) -> Study:
     """Check the options, read, choose, fit and evaluate."""
     _check_together(options)
     parameters = dict(options.parameters)
@@ -117,30 +117,30 @@ def study(options: Options, report: Report) -> Study:
     encoding |= {name: parameters.pop(name) for name in TableEncoder().get_params() if name in parameters}
     scaler = None if options.scale == "none" else _SCALERS[options.scale]()
     estimator = _estimator(options, parameters)
-    found = Study(options, report, estimator, scaler, _encoder(encoding, scaler))
+    study = Study(options, report, estimator, scaler, _encoder(encoding, scaler))
     try:
         if is_dataset(options.train):
-            _open(found)
+            _open(study)
         else:
-            _read(found)
+            _read(study)
     except InputError as error:
-        raise (with_proposal(error, options) if "train" not in found.tables else error) from error
-    if options.cv == "leave_pair_out" and "train" in found.pairs:
-        solved = f"{found.pairs['train'].n_pairs} pairs for each kernel and alpha"
+        raise (with_proposal(error, options) if "train" not in study.tables else error) from error
+    if options.cv == "leave_pair_out" and "train" in study.pairs:
+        solved = f"{study.pairs['train'].n_pairs} pairs for each kernel and alpha"
         report.note(f"leave_pair_out solves {solved}; folds of items, the default, are much faster.")
     with report.working("fitting", bars=options.method != "rankboost"):
-        _fit(found)
+        _fit(study)
     for name, end in _ends_of_grids(estimator).items():
         value = f"{estimator.best_params_[name]:.3g}"
         report.note(f"the chosen {name}, {value}, is the {end} of its grid. Try a wider grid.")
-    feature_names = found.training.feature_names
-    if feature_names is not None and found.encoder is None:  # arrays went in; names are stored as if data frames had
-        found.attributes.pop("feature_names_in_", None)
-        (found.scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
+    feature_names = study.training.feature_names
+    if feature_names is not None and study.encoder is None:  # arrays went in; names are stored as if data frames had
+        study.attributes.pop("feature_names_in_", None)
+        (study.scaler or estimator).feature_names_in_ = np.array(feature_names, dtype=object)
     with report.working("evaluating"):
         roles = {"held out": "train", "validation": "validation", "test": "test"}
-        found.judged = {name: judged for name, role in roles.items() if (judged := _evaluated(role, found)) is not None}
-    return found
+        study.judged = {name: judged for name, role in roles.items() if (judged := _evaluated(role, study)) is not None}
+    return study
 
 
 def _ends_of_grids(estimator: Any) -> dict[str, str]:
@@ -213,63 +213,63 @@ def _encoder(parameters: dict[str, Any], scaler: Any) -> Any:
     return TableEncoder(**parameters)
 
 
-def _read(found: Study) -> None:
+def _read(study: Study) -> None:
     """Read, encode and scale the files; all take the columns of the training data, which come first."""
-    options = found.options
-    encoder = found.encoder
-    report = found.report
+    options = study.options
+    encoder = study.encoder
+    report = study.report
     queries: Any = "ignored" if options.all_rows else "optional" if options.by_pairs else "required"
     missing = None if encoder is None else encoder.missing_words()
-    known = Schema(dense=None if found.scaler is None else True)  # scaling fills zeros
+    known = Schema(dense=None if study.scaler is None else True)  # scaling fills zeros
     reading = options.reading(queries=queries, missing=missing, known=known)
     of_training = "partly" if options.method in UNLABELLED else "required" if options.pairs is None else "ignored"
-    labels = dict.fromkeys(found.files, "required") | {"train": of_training, "unlabelled": "ignored"}
-    for role, path in found.files.items():
+    labels = dict.fromkeys(study.files, "required") | {"train": of_training, "unlabelled": "ignored"}
+    for role, path in study.files.items():
         first = role == "train"
         if options.votes:
-            table, found.pairs[role], found.encoder = read_votes(path, options, found.encoder, report)
+            table, study.pairs[role], study.encoder = read_votes(path, options, study.encoder, report)
         else:
-            table = _encoded(found, path, replace(reading, labels=labels[role]), first=first)
+            table = _encoded(study, path, replace(reading, labels=labels[role]), first=first)
         if role == "unlabelled":
             table = replace(table, y=None)  # LETOR text always has labels
         if options.event is not None:
-            found.pairs[role] = comparable_pairs(table)
+            study.pairs[role] = comparable_pairs(table)
         if first:
             _note_suspicious(table, report)
-            found.shown = _shown(found, path, table)
+            study.positions = _positions(study, path, table)
             known = table.schema
             if encoder is not None:
                 known = replace(known, features=tuple(encoder.columns_needed_))
             reading = replace(reading, known=known, sizes=None, position=None, impressions=None)
-        elif not options.by_pairs and table.sha256 == found.training.sha256:
+        elif not options.by_pairs and table.sha256 == study.training.sha256:
             report.note(f"{path} has the same data as {options.train}, so its measures are optimistic.")
-        if found.scaler is not None:
+        if study.scaler is not None:
             with report.working("scaling", path):
-                scale = found.scaler.fit_transform if first else found.scaler.transform
+                scale = study.scaler.fit_transform if first else study.scaler.transform
                 by_query = {} if options.scale.endswith("-all") else {"qid": table.qid}
                 table = replace(table, X=scale(table.X, **by_query))
-        found.tables[role] = table
-    found.about = found.training.schema.to_json()
+        study.tables[role] = table
+    study.about = study.training.schema.to_json()
     if options.pairs is not None:
         with report.working("reading", options.pairs):
-            found.pairs["train"] = read_pairs(options.pairs, found.training, report.note)
+            study.pairs["train"] = read_pairs(options.pairs, study.training, report.note)
 
 
-def _encoded(found: Study, path: Path, reading: ReadOptions, *, first: bool) -> Rows:
+def _encoded(study: Study, path: Path, reading: ReadOptions, *, first: bool) -> Rows:
     """The rows of a file, encoded if the options ask for it; the first file is that of the training data."""
-    report = found.report
-    encoder = found.encoder
+    report = study.report
+    encoder = study.encoder
     try:
         table = read(path, reading, report)
         if encoder is None:
             return table
         with report.working("encoding", path):
             if first:
-                return encoder_fitted(encoder, table, by_query=not found.options.by_pairs)
+                return encoder_fitted(encoder, table, by_query=not study.options.by_pairs)
             return encoded_rows(encoder, table, report.note)
     except InputError as error:
         known = columns_error(error) if first and isinstance(error, CellError) else error
-        raise _with_ignored(known, found.options) from error
+        raise _with_ignored(known, study.options) from error
 
 
 def _with_ignored(error: InputError, options: Options) -> InputError:
@@ -280,13 +280,13 @@ def _with_ignored(error: InputError, options: Options) -> InputError:
     return error.with_setting("ignore", [*(options.ignore or ()), *(name for name in advised if name != options.qid)])
 
 
-def _shown(found: Study, path: Path, table: Rows) -> dict[str, Any]:
+def _positions(study: Study, path: Path, table: Rows) -> dict[str, Any]:
     """Positions and impressions of the training rows, if their labels are clicks."""
     shown = given({"position": table.position, "impressions": table.impressions})
-    if not found.options.by_pairs and "position" not in shown:
-        shown |= given({"position": positions_beside(path, table.n_rows, found.report.note)})
-    if shown and "position" not in inspect.signature(found.estimator.fit).parameters:
-        problem = f"{type(found.estimator).__name__} cannot be fitted on clicks. Leave the positions out (position)."
+    if not study.options.by_pairs and "position" not in shown:
+        shown |= given({"position": positions_beside(path, table.n_rows, study.report.note)})
+    if shown and "position" not in inspect.signature(study.estimator.fit).parameters:
+        problem = f"{type(study.estimator).__name__} cannot be fitted on clicks. Leave the positions out (position)."
         raise InputError(problem, parameter="position")
     return shown
 
@@ -304,38 +304,38 @@ def _note_suspicious(table: Rows, report: Report) -> None:
         report.note(f"{few(leaks)}: this feature alone sorts all rows by label. It may be computed from the labels.")
 
 
-def _fit(found: Study) -> None:
+def _fit(study: Study) -> None:
     """Fit the estimator to the rows, or to shards chunk by chunk; errors name the file of a row that is wrong."""
-    options = found.options
-    estimator = found.estimator
-    table = found.training
-    validation = found.tables.get("validation")
-    if signs := _signs(found.attributes.get("positive"), table):
+    options = study.options
+    estimator = study.estimator
+    table = study.training
+    validation = study.tables.get("validation")
+    if signs := _signs(study.attributes.get("positive"), table):
         estimator.positive = signs
-    put = _put(options.device)
+    to_device = _to_device(options.device)
     try:
         with config_context(array_api_dispatch=options.device is not None):
             if is_dataset(options.train):
                 estimator.fit_dataset(table, **given({"validation": validation}))
-            elif "train" in found.pairs:
-                pairs = found.pairs["train"]
+            elif "train" in study.pairs:
+                pairs = study.pairs["train"]
                 known = inspect.signature(estimator.fit_pairs).parameters
                 held_out = {"groups": pairs.groups, "item_id": table.docids, "new": options.new}
                 of_pairs = {"strength": pairs.strength, "weight": pairs.weight} | held_out
                 of_pairs = {name: value for name, value in of_pairs.items() if name in known}
-                estimator.fit_pairs(put(table.X), pairs.winners, pairs.losers, **of_pairs)
+                estimator.fit_pairs(to_device(table.X), pairs.winners, pairs.losers, **of_pairs)
             else:
                 rows = table.X, table.y, table.qid
-                if "unlabelled" in found.tables:
-                    rows = stacked(table, found.tables["unlabelled"])
+                if "unlabelled" in study.tables:
+                    rows = stacked(table, study.tables["unlabelled"])
                 X, y, qid = rows
-                extra = given({"qid": qid}) | found.shown
+                extra = given({"qid": qid}) | study.positions
                 if validation is not None:
-                    extra |= {"X_val": put(validation.X), "y_val": validation.y, "qid_val": validation.qid}
-                estimator.fit(put(X), y, **extra)
+                    extra |= {"X_val": to_device(validation.X), "y_val": validation.y, "qid_val": validation.qid}
+                estimator.fit(to_device(X), y, **extra)
     except InputError as error:
-        raise _with_file(error, found.tables) from error
-    for name, value in found.attributes.items():
+        raise _with_file(error, study.tables) from error
+    for name, value in study.attributes.items():
         if on_device(value):  # the fit is done: what follows is numpy's
             setattr(estimator, name, to_host(value))
 
@@ -349,7 +349,7 @@ def _signs(positive: Any, table: Rows) -> dict[int, Any]:
     return {column: sign for word, sign in signs.items() for column in feature_columns([word], table, "positive")}
 
 
-def _put(device: str | None) -> Callable[[Any], Any]:
+def _to_device(device: str | None) -> Callable[[Any], Any]:
     """A function that moves features to a device of torch, on which estimators then compute; without one nothing."""
     if device is None:
         return lambda X: X
@@ -387,47 +387,47 @@ def _with_file(error: InputError, tables: dict[str, Any]) -> InputError:
     return error.replace(file=table.path, line=table.line_of(row), row=row, column=column)
 
 
-def _open(found: Study) -> None:
+def _open(study: Study) -> None:
     """Open Parquet shards, and scale them."""
-    options = found.options
-    report = found.report
+    options = study.options
+    report = study.report
     check_streamed(options, options.train)
-    if found.encoder is not None:
+    if study.encoder is not None:
         raise InputError(f"--columns needs all rows in memory, and {options.train} is a folder or a pattern.")
     with report.working("opening", options.train):
-        found.tables = {role: open_dataset(path, **options.roles) for role, path in found.files.items()}
-    if found.scaler is not None:
+        study.tables = {role: open_dataset(path, **options.roles) for role, path in study.files.items()}
+    if study.scaler is not None:
         with report.working("scaling", options.train):
-            fit_scaler(found.scaler, found.training)
-        found.tables = {role: scaled(data, found.scaler) for role, data in found.tables.items()}
-    found.about = {"columns": options.given("label", "qid", "id"), "parts": len(found.training.parts)}
+            fit_scaler(study.scaler, study.training)
+        study.tables = {role: scaled(data, study.scaler) for role, data in study.tables.items()}
+    study.about = {"columns": options.given("label", "qid", "id"), "parts": len(study.training.parts)}
 
 
-def _evaluated(role: str, found: Study) -> dict[str, Judgement] | None:
+def _evaluated(role: str, study: Study) -> dict[str, Judgement] | None:
     """Measures on held-out training queries, validation data or test data."""
-    estimator = found.estimator
-    options = found.options
+    estimator = study.estimator
+    options = study.options
     weights = None
-    table = found.tables.get(role)
+    table = study.tables.get(role)
     if table is None:
         return None
     if role == "train":
-        scores = found.attributes.get("held_out_scores_")
-        if scores is None or found.pairs or "validation" in found.tables:
+        scores = study.attributes.get("held_out_scores_")
+        if scores is None or study.pairs or "validation" in study.tables:
             return None
         scores = scores[: table.n_rows]
-        if found.shown:
-            known = {**found.shown, "propensities": estimator.propensities_}
+        if study.positions:
+            known = {**study.positions, "propensities": estimator.propensities_}
             labels, weights, _ = corrected_clicks(table.X, table.y, **known)
             table = replace(table, y=labels)
     elif is_dataset(options.train):
         chunks = [part.read() for part in table.parts]
         scores = np.concatenate([predict_by_query(estimator, chunk.X, chunk.qid) for chunk in chunks])
-        table = concatenated(chunks, found.files[role])
+        table = concatenated(chunks, study.files[role])
     else:
         scores = predict_by_query(estimator, table.X, table.qid)
-    if role in found.pairs:
-        return {options.called("pair_accuracy"): judge_pairs(found.pairs[role], scores)}
+    if role in study.pairs:
+        return {options.called("pair_accuracy"): judge_pairs(study.pairs[role], scores)}
     assert table.y is not None  # labels are required
     names = options.measures if len(options.measures) > 1 else suitable_measures(table.y, options.measures)
     judged = judge(names, options.tool, table, scores, weights=weights)

@@ -221,16 +221,16 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
 
 def _texts(name: str, values: Any, declared: bool, missing: frozenset[str]) -> Column:
     """A column of texts, each different one held once."""
+    import pyarrow as pa
     import pyarrow.compute as pc
 
     coded = values.dictionary_encode()
-    places: dict[str, int] = {}
-    place_of = []
-    for text in coded.dictionary.to_pylist():
-        word = text.strip()
-        place_of.append(-1 if word.lower() in missing else places.setdefault(word, len(places)))
-    codes = pc.fill_null(coded.indices, len(place_of)).to_numpy(zero_copy_only=False)
-    return Column(name, np.array([*place_of, -1], dtype=np.intp)[codes], [*places], declared)
+    trimmed = pc.utf8_trim_whitespace(coded.dictionary)
+    gone = pc.is_in(pc.utf8_lower(trimmed), value_set=pa.array(sorted(missing), trimmed.type))
+    words = pc.if_else(gone, None, trimmed).dictionary_encode()
+    place_of = np.append(pc.fill_null(words.indices, -1), -1).astype(np.intp)
+    codes = pc.fill_null(coded.indices, len(trimmed)).to_numpy(zero_copy_only=False)
+    return Column(name, place_of[codes], words.dictionary.to_pylist(), declared)
 
 
 @dataclass(frozen=True)
@@ -298,10 +298,10 @@ def decided(
             cells = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
             shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(repr, cells))})")
     if options:
-        given: dict[str, Any] = {}
-        for option in sorted(options):
-            known = names_of(option, getattr(encoder, option)) if option != "impute" else ()
-            given[option] = [*known, *options[option]] if option != "impute" else "median"
+        given: dict[str, Any] = {
+            option: "median" if option == "impute" else [*names_of(option, vars(encoder)[option]), *names]
+            for option, names in sorted(options.items())
+        }
         text = f"Columns that cannot be used as they are: {'; '.join(shown)}."
         wanted = " ".join(map(format_setting, given, given.values()))
         remedy = f"Use {wanted}, or let {format_setting('columns', 'auto')} decide."

@@ -13,7 +13,7 @@ from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
 from rankrls.cli._proposal import call_to_copy
 from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, plain_json
-from rankrls.cli._study import Study, study
+from rankrls.cli._study import Study, fit_and_evaluate
 from rankrls.comparison.judgement import Judgement
 from rankrls.inspection import leaderboard, selected_features
 from rankrls.io._rows import few
@@ -36,21 +36,21 @@ def fit(options: Options, report: Report) -> Result:
         raise InputError(
             f"Name the model file to write (model). {call_to_copy(options) or ''}".strip(), parameter="model"
         )
-    found = study(options, report)
-    result = _as_dict("fit", found) | {"model": str(options.save)}
-    provenance = {name: result[name] for name in _SAVED if name in result} | found.about
+    study = fit_and_evaluate(options, report)
+    result = _as_dict("fit", study) | {"model": str(options.save)}
+    provenance = {name: result[name] for name in _SAVED if name in result} | study.about
     provenance["columns_used"] = {use.pop("name"): use for use in map(dict, result.get("columns_used", ()))}
     with report.working("saving", options.save):
-        save(found.model, options.save, provenance=plain_json(provenance))
-    tables = [_choice_table(found)]
+        save(study.model, options.save, provenance=plain_json(provenance))
+    tables = [_choice_table(study)]
     if "models" in result:
-        tables.insert(0, _models_table(found, result["models"]))
-    if selects_features(found.estimator):
-        chosen = selected_features(found.model)
+        tables.insert(0, _models_table(study, result["models"]))
+    if selects_features(study.estimator):
+        chosen = selected_features(study.model)
         result["selected_features"] = chosen.records
         tables.append(Table("Features, in the order of selection", chosen.head, chosen.rows, left=2))
-    if options.votes and found.encoder.categorical == "item":
-        votes: Any = found.pairs["train"]
+    if options.votes and study.encoder.categorical == "item":
+        votes: Any = study.pairs["train"]
         about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
         board = leaderboard(votes.winners, votes.losers, names=votes.items, **about)
         result |= {"leaderboard": _records(board.columns), "leaderboard_confidence": board.confidence}
@@ -58,36 +58,36 @@ def fit(options: Options, report: Report) -> Result:
         title = "Leaderboard" if len(board.rows) <= _SHOWN else title
         tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
     took = ", ".join(f"{part} {seconds:.2f} s" for part, seconds in report.seconds.items())
-    text = [*_text(found), f"Saved {options.save}   ({took})\n"]
-    return Result(result, _tables(found, result, *tables), text, optional=True)
+    text = [*_text(study), f"Saved {options.save}   ({took})\n"]
+    return Result(result, _tables(study, result, *tables), text, optional=True)
 
 
 def cv(options: Options, report: Report) -> Result:
     """Evaluate every candidate."""
     if options.method == "rankboost" and options.vali is None:
         raise InputError("RankBoost needs validation data (vali).", parameter="vali")
-    found = study(options, report)
-    held_out_score(found.estimator)
-    curve = _records(found.attributes["cv_results_"])
-    best = found.attributes.get("best_index_")
+    study = fit_and_evaluate(options, report)
+    held_out_score(study.estimator)
+    curve = _records(study.attributes["cv_results_"])
+    best = study.attributes.get("best_index_")
     if best is None:
-        best = [entry["alpha"] for entry in curve].index(found.attributes["alpha_"])
-    result = _as_dict("cv", found) | {"curve": curve, "best_index": best}
-    text = _text(found)
+        best = [entry["alpha"] for entry in curve].index(study.attributes["alpha_"])
+    result = _as_dict("cv", study) | {"curve": curve, "best_index": best}
+    text = _text(study)
     if options.nested:
         with report.working("nested", "choice", bars=True):
-            nested = replace(nested_estimate(**_rows(found, "nested")), measure=found.measure)
+            nested = replace(nested_estimate(**_rows(study, "nested")), measure=study.measure)
         result["nested"] = vars(nested)
         text.append(f"{nested}\n")
     if options.permutations is not None:
         with report.working("permuting", "labels", bars=True):
-            test = permutation_test(**_rows(found, "permutations"), n_permutations=options.permutations)
+            test = permutation_test(**_rows(study, "permutations"), n_permutations=options.permutations)
         result["permutation_test"] = vars(test)
         text.append(f"{test}\n")
     if "low" in curve[0]:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
-    return Result(result, _tables(found, result, _curve_table(found, curve, best), _choice_table(found)), text)
+    return Result(result, _tables(study, result, _curve_table(study, curve, best), _choice_table(study)), text)
 
 
 def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -96,37 +96,37 @@ def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
-def _rows(found: Study, parameter: str) -> dict[str, Any]:
+def _rows(study: Study, parameter: str) -> dict[str, Any]:
     """The estimator and the labelled rows, or times with events, that a study is repeated on."""
-    options = found.options
-    table = found.training
+    options = study.options
+    table = study.training
     others = ("pairs", "vali", "unlabelled", "left", "position")
-    if is_dataset(options.train) or found.shown or options.given(*others):
+    if is_dataset(options.train) or study.positions or options.given(*others):
         problem = f"--{parameter} needs one file of labelled rows, without {few([f'--{name}' for name in others])}."
         raise InputError(problem, parameter=parameter)
     event = table.event
     items = None if event is None else table.docids
-    estimator = found.estimator
+    estimator = study.estimator
     return {"estimator": estimator, "X": table.X, "y": table.y, "qid": table.qid, "event": event, "item_id": items}
 
 
-def _as_dict(command: str, found: Study) -> dict[str, Any]:
+def _as_dict(command: str, study: Study) -> dict[str, Any]:
     """The whole result, for --json."""
-    known = found.attributes
-    options = found.options
-    score, bias = _held_out(found)
-    out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in found.tables.items()}}
-    if found.pairs:
-        out["pairs"] = {role: pairs.summary() for role, pairs in found.pairs.items()}
-    if found.encoder is not None and not options.votes:
-        out["columns_used"] = [vars(use) for use in found.encoder.columns_]
+    known = study.attributes
+    options = study.options
+    score, bias = _held_out(study)
+    out: dict[str, Any] = {"command": command, "data": {role: table.summary() for role, table in study.tables.items()}}
+    if study.pairs:
+        out["pairs"] = {role: pairs.summary() for role, pairs in study.pairs.items()}
+    if study.encoder is not None and not options.votes:
+        out["columns_used"] = [vars(use) for use in study.encoder.columns_]
     out |= {
         "method": options.method,
         "scale": options.scale,
         "chosen": _chosen(known),
         "selection": {
-            "how": found.protocol or None,
-            "measure": found.measure,
+            "how": study.protocol or None,
+            "measure": study.measure,
             "convention": options.tool,
             "rule": known.get("rule"),
             "value": score,
@@ -135,10 +135,10 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
         },
         "measures": {
             role.replace(" ", "_"): {name: each.as_dict() for name, each in judged.items()}
-            for role, judged in found.judged.items()
+            for role, judged in study.judged.items()
         },
-        "seconds": found.report.seconds,
-        "notes": found.report.notes,
+        "seconds": study.report.seconds,
+        "notes": study.report.notes,
     }
     if "propensities_" in known:
         out["examination"] = known["propensities_"].as_dict()
@@ -147,22 +147,22 @@ def _as_dict(command: str, found: Study) -> dict[str, Any]:
     return out
 
 
-def _held_out(found: Study) -> tuple[float, float]:
+def _held_out(study: Study) -> tuple[float, float]:
     """The held-out score minus the estimated selection bias, and that bias; NaN if there is none.
 
     ``best_score_`` of AutoRankRLS is corrected already.
     """
-    score = float(found.attributes.get("best_score_", np.nan))
-    bias = float(found.attributes.get("optimism_", np.nan))
-    if np.isnan(bias) or found.options.method == "auto":
+    score = float(study.attributes.get("best_score_", np.nan))
+    bias = float(study.attributes.get("optimism_", np.nan))
+    if np.isnan(bias) or study.options.method == "auto":
         return score, bias
-    return score - bias if found.estimator.scoring.greater_is_better else score + bias, bias
+    return score - bias if study.estimator.scoring.greater_is_better else score + bias, bias
 
 
-def _text(found: Study) -> list[str]:
+def _text(study: Study) -> list[str]:
     """Text after the tables: examination of positions if labels are clicks, and an explanation of the printed score."""
-    known = found.attributes.get("propensities_")
-    bias = _held_out(found)[1]
+    known = study.attributes.get("propensities_")
+    bias = _held_out(study)[1]
     text = [] if known is None else [f"Examination by position\n{known}\n\n"]
     if not np.isnan(bias):
         text.append(f"The printed score is the held-out score minus the estimated selection bias ({bias:.4f}).\n")
@@ -176,7 +176,7 @@ def _chosen(known: Mapping[str, Any]) -> dict[str, Any]:
     return chosen | reached | chosen
 
 
-def _tables(found: Study, result: dict[str, Any], *middle: Table) -> list[Table]:
+def _tables(study: Study, result: dict[str, Any], *middle: Table) -> list[Table]:
     """The data, the tables of one command, and the measures."""
     rows = [
         [role, part["path"], _labels_shown(part["labels"]), part["rows"], part["queries"] or "one ranking"]
@@ -184,14 +184,14 @@ def _tables(found: Study, result: dict[str, Any], *middle: Table) -> list[Table]
         for role, part in result["data"].items()
     ]
     out = [Table("Data", ["", "file", "labels", "rows", "queries", "features"], rows, left=3)]
-    if found.pairs:
+    if study.pairs:
         names = ("path", "preferences", "ties", "items", "groups")
         rows = [[role, *(cell_text(part[name], none="-") for name in names)] for role, part in result["pairs"].items()]
         out.append(Table("Preferences", ["", "file", "number", "ties", "items compared", "groups"], rows, left=2))
     if uses := result.get("columns_used"):
         rows = [[use[name] for name in ("name", "kind", "reason", "n_missing", "n_features")] for use in uses]
         out.append(Table("Columns", ["", "used as", "because", "missing", "features"], rows, left=3))
-    return [*out, *middle, *_measure_table(found.judged)]
+    return [*out, *middle, *_measure_table(study.judged)]
 
 
 def _labels_shown(counts: Mapping[str, Any]) -> str:
@@ -213,7 +213,7 @@ def _measure_table(judged: Mapping[str, Mapping[str, Judgement]]) -> list[Table]
     return [Table(title, ["", *judged], rows)] if judged else []
 
 
-def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
+def _models_table(study: Study, models: list[dict[str, Any]]) -> Table:
     """Scores of the models that AutoRankRLS compared."""
     rows = []
     for model in models:
@@ -221,28 +221,28 @@ def _models_table(found: Study, models: list[dict[str, Any]]) -> Table:
         behind = measure_text(model["behind"], model["behind_error"])
         row = ["chosen" if model["chosen"] else "", model["model"], model["scale"], score, behind]
         rows.append([*row, f"{model['seconds']:.1f}", model["export"]])
-    names = ["", "model", "scale", found.measure, "behind", "seconds", "export"]
+    names = ["", "model", "scale", study.measure, "behind", "seconds", "export"]
     return Table("Models: held-out score, and how far it is behind the best", names, rows, left=3)
 
 
-def _choice_table(found: Study) -> Table:
+def _choice_table(study: Study) -> Table:
     """The choice, the number of candidates, and the held-out score."""
-    scale = found.options.scale
-    names = found.training.feature_names
+    scale = study.options.scale
+    names = study.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
-    rows += [[name.replace("_", " "), cell_text(value, 6)] for name, value in _chosen(found.attributes).items()]
+    rows += [[name.replace("_", " "), cell_text(value, 6)] for name, value in _chosen(study.attributes).items()]
     if scale != "none":
         where = "over all training rows" if scale.endswith("-all") else "in each query"
         rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
-    score = _held_out(found)[0]
+    score = _held_out(study)[0]
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
-    rows.append([f"held-out {found.measure}", measure_text(score, found.attributes.get("best_score_error_"))])
-    title = f"Chosen by {found.protocol}, from {len(found.attributes['cv_results_']['mean_score'])} candidates"
+    rows.append([f"held-out {study.measure}", measure_text(score, study.attributes.get("best_score_error_"))])
+    title = f"Chosen by {study.protocol}, from {len(study.attributes['cv_results_']['mean_score'])} candidates"
     return Table(title, ["", ""], rows, left=2)
 
 
-def _curve_table(found: Study, curve: list[dict[str, Any]], best: int) -> Table:
+def _curve_table(study: Study, curve: list[dict[str, Any]], best: int) -> Table:
     """A row per candidate; parameters that all share are in the title."""
     names = [name for name in curve[0] if name not in _SCORES]
     several = [name for name in names if len({str(entry[name]) for entry in curve}) > 1 or name == "alpha"]
@@ -253,5 +253,5 @@ def _curve_table(found: Study, curve: list[dict[str, Any]], best: int) -> Table:
         rows.append(row + [f"{entry['low']:.4f} to {entry['high']:.4f}"] if "low" in entry else row)
     fixed = ", ".join(f"{name} {cell_text(curve[0][name])}" for name in names if name not in several)
     interval = [f"{100 * CONFIDENCE:g} % interval"] if "low" in curve[0] else []
-    title = f"{found.measure} by {found.protocol}" + (f" ({fixed})" if fixed else "")
-    return Table(title, ["", *several, found.measure, "std. error", *interval], rows)
+    title = f"{study.measure} by {study.protocol}" + (f" ({fixed})" if fixed else "")
+    return Table(title, ["", *several, study.measure, "std. error", *interval], rows)
