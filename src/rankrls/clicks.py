@@ -1,8 +1,8 @@
 r"""Clicks as labels: examination of positions, and labels and weights that correct for it.
 
-A result is clicked if it was seen and is attractive. In the position-based model the click rate of item i, shown at
+A result is clicked if it is examined and attractive. In the position-based model, the click rate of item i, shown at
 position k(i), is ``theta_k(i) g(x_i)``: the examination of the position times the relevance of the item. A model
-fitted on clicks as they are repeats the old ranking.
+fitted to uncorrected clicks reproduces the old ranking.
 """
 
 from __future__ import annotations
@@ -26,13 +26,12 @@ from rankrls._typing import Array
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
 
 LEAST_EXAMINATION = 0.01
-"""Floor of the examination of a position and of the predicted relevance, in parts of those of the first position."""
+"""Floor of the examination of a position and of the predicted relevance, relative to those of the first position."""
 ENOUGH = 50
-"""Impressions that a position needs for an examination of its own."""
+"""Minimum number of impressions for a position to get its own examination."""
 CONFOUNDED = 0.75
-"""Share of the variance of log positions that the features explain, from which on there is a warning. In simulations
-errors grow from about 0.75 on; with one feature and results sorted by it (0.8) the corrected ranking is sometimes
-reversed."""
+"""Share of the variance of log positions explained by the features that causes a warning. In simulations, errors grow
+from about 0.75; with one feature and results sorted by it (0.8), the corrected ranking is sometimes reversed."""
 
 _ROUNDS = 100
 _SETTLED = 1e-11
@@ -49,19 +48,18 @@ class Propensities(Shown):
     Attributes
     ----------
     positions : ndarray of shape (k,)
-        The positions that occur, in order.
+        Positions that occur, in ascending order.
     examination : ndarray of shape (k,)
-        The share of sessions that examine the position; 1 for the first.
+        Share of sessions that examine the position, relative to the first; 1 for the first.
     standard_error : ndarray of shape (k,)
-        Over bootstrap samples of the queries; 0 for the first position, and for propensities that were given. NaN if
-        there is only one query.
+        Standard errors over bootstrap samples of the queries; 0 for the first position and for known propensities. NaN
+        if there is only one query.
     impressions : ndarray of shape (k,)
-        0 for propensities that were given.
+        Number of impressions per position; 0 for known propensities.
     pooled : int
-        The number of positions with few impressions, which share the value of the last position with enough
-        impressions.
+        Number of positions with few impressions, which share the value of the last position with enough impressions.
     assumed_shown : bool
-        Whether no impressions were given, so that every row counts as shown once.
+        Whether impressions were missing, so that every row counts as shown once.
 
     Examples
     --------
@@ -80,9 +78,9 @@ class Propensities(Shown):
 
     @classmethod
     def known(cls, examination: Any) -> Propensities:
-        """Propensities from a mapping of each position to a number above 0, such as those of an intervention.
+        """Create propensities from a mapping of positions to numbers above 0, such as those of an intervention.
 
-        Positions are whole numbers, or their texts, which are the keys of JSON.
+        Positions are whole numbers, or their texts as in keys of JSON.
         """
         given: dict[int, float] = {}
         for key, value in dict(examination).items():
@@ -100,7 +98,7 @@ class Propensities(Shown):
         return cls(positions, values, np.zeros(len(values)), np.zeros(len(values)))
 
     def of(self, position: Any) -> Array:
-        """The examination of each row's position; an InputError with the row for a position that is not there."""
+        """Examination of each row's position; InputError with the row if a position has no propensity."""
         rows = vector_of("position", position, "one for each row")
 
         def problem(k: int) -> str:
@@ -111,11 +109,11 @@ class Propensities(Shown):
 
     @property
     def interval(self) -> Array:
-        """Ends of the 95 % intervals, of shape (2, k)."""
+        """Bounds of the 95 % intervals, of shape (2, k)."""
         return np.maximum(self.examination + np.multiply.outer([-1.96, 1.96], self.standard_error), 0.0)
 
     def as_dict(self) -> dict[str, dict[str, float]]:
-        """Values of each position by its number, for JSON."""
+        """Values by position, for JSON."""
         names = ("examination", "low", "high", "impressions")
         rows = np.transpose([self.examination, *self.interval, self.impressions]).tolist()
         return {str(k): dict(zip(names, row, strict=True)) for k, row in zip(self.positions, rows, strict=True)}
@@ -130,37 +128,37 @@ class Propensities(Shown):
         if self.pooled:
             text += f"\n{self.pooled} with fewer than {ENOUGH} impressions are pooled with the position before them."
         if self.assumed_shown:
-            text += "\nWithout impressions every row counts as shown once, also results that users did not reach."
+            text += "\nWithout impressions, every row counts as shown once, including results that users did not reach."
         return text
 
 
 PropensitiesLike: TypeAlias = Propensities | Mapping[Any, float]
-"""Known examination of positions, by position."""
+"""Known examination by position."""
 
 
 def estimate_propensities(
     X: Any, clicks: Any, position: Any, *, qid: Any = None, impressions: Any = None, random_state: int = 0
 ) -> Propensities:
-    r"""Estimate how often users examine each position, by alternating least squares.
+    r"""Estimate the examination of each position by users, using alternating least squares.
 
     .. math:: \min_{\theta, g} \sum_i n_i (c_i - \theta_{k(i)} g(x_i))^2 , \qquad \theta_1 = 1 ,
 
     with the click rate :math:`c_i` of :math:`n_i` impressions at position k(i), and g linear in the features and their
-    squares. Examination can be separated from relevance if similar items were shown at different positions.
+    squares. Examination is identifiable if similar items were shown at different positions.
 
     Parameters
     ----------
     X : array-like or sparse matrix of shape (m, n)
-        Features, or the rows of a kernel matrix. More than 200 are projected on 100 random directions first.
+        Features, or the rows of a kernel matrix. More than 200 are first projected on 100 random directions.
     clicks : array-like of shape (m,)
-        Clicks of each row, from 0 to its impressions.
+        Number of clicks of each row, from 0 to its impressions.
     position : array-like of shape (m,)
-        The position of the item: whole numbers, where the smallest is the top of the page.
+        Position of each item, as whole numbers; the smallest is the top of the page.
     qid : array-like of shape (m,), optional
-        Query ids. The bootstrap draws queries; without them it draws rows.
+        Query ids. The bootstrap resamples queries if given, otherwise rows.
     impressions : array-like of shape (m,), optional
-        Number of times that the row was shown; 1 by default. Rows that were never shown are left out. Without
-        impressions, they count as shown and not clicked, which makes the examination of late positions too small.
+        Number of times that each row was shown; 1 by default. Rows that were never shown are left out. Without
+        impressions, they count as shown and not clicked, which biases the examination of late positions downwards.
     random_state : int, default=0
         Seed of the bootstrap.
 
@@ -171,18 +169,18 @@ def estimate_propensities(
     Raises
     ------
     InputError
-        For a position that is missing or not a whole number, clicks that are negative or exceed the impressions, both
-        with the row; and if the first position has fewer than 50 impressions or no click.
+        If a position is missing or not a whole number, or clicks are negative or exceed the impressions, both with the
+        row; or if the first position has fewer than 50 impressions or no click.
 
     Warns
     -----
     InputWarning
         If the features explain at least three quarters of the variance of the log positions. Then examination and
-        relevance can hardly be separated: shuffle some results, or pass known propensities.
+        relevance are hard to separate: shuffle some results, or pass known propensities.
 
     Notes
     -----
-    O(m d^2 + k d^2) for each estimate with d = 2n + 1 and k positions, 31 times; each of up to 100 rounds costs O(m d).
+    O(m d^2 + k d^2) for each of 31 estimates, with d = 2n + 1 and k positions; each of up to 100 rounds costs O(m d).
     Positions with fewer than 50 impressions share the value of the position before them. Trust bias (clicks on results
     because they are at the top) and differences between users are not modelled.
 
@@ -238,13 +236,13 @@ def estimate_propensities(
 def corrected_clicks(
     X: Any, clicks: Any, position: Any, *, qid: Any = None, impressions: Any = None, propensities: Any = None
 ) -> tuple[Array, Array, Propensities]:
-    r"""Labels :math:`c_i / \theta_{k(i)}` and weights :math:`n_i \theta_{k(i)}`, and the propensities.
+    r"""Return labels :math:`c_i / \theta_{k(i)}`, weights :math:`n_i \theta_{k(i)}`, and the propensities.
 
     Parameters
     ----------
     X, clicks, position, qid, impressions : as in :func:`estimate_propensities`
     propensities : Propensities or dict of position to number, optional
-        Known ones. By default they are estimated.
+        Known propensities; estimated by default.
 
     Returns
     -------
@@ -261,7 +259,7 @@ def corrected_clicks(
 
 
 def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array, NDArray[np.int64]]:
-    """The click rate of each row, 0 if it was never shown, its impressions and its position."""
+    """Click rate of each row (0 if it was never shown), its impressions and its position."""
     c, rows = (vector_of(*given, "one for each row") for given in (("clicks", clicks), ("position", position)))
     n = np.ones(len(c)) if impressions is None else vector_of("impressions", impressions, "one for each row")
     for name, values in (("position", rows), ("impressions", n), ("clicks", c)):
@@ -274,13 +272,13 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         return f"{found}: clicks are from 0 to the impressions, 1 by default. Check both (impressions)."
 
     broken = (rows % 1.0 != 0.0) | (np.abs(rows) > 2.0**53)
-    refuse_where(broken, "position", lambda k: f"Positions are whole numbers; row {k} has {rows[k]:g}.")
+    refuse_where(broken, "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}.")
     refuse_where((c < 0.0) | (c > n), "clicks", impossible)
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
 
 def _features(X: Any) -> Array:
-    """A constant, the standardized features, and their squares."""
+    """A constant, the standardized features, and their centred squares."""
     values: Any = sparse.csr_array(X, dtype=np.float64) if sparse.issparse(X) else numbers_of("X", X)
     if values.ndim != 2:
         raise InputError(f"X must have shape (m, n), one row per click; got {values.shape}.", parameter="X")
@@ -295,7 +293,7 @@ def _features(X: Any) -> Array:
 
 
 def _projected(X: Any) -> Array:
-    """Features in random directions, of which a block of the features' is in memory at a time."""
+    """Features in random directions; processed in blocks of columns to bound memory."""
     rng = np.random.default_rng(0)
     columns = sparse.csc_array(X) if sparse.issparse(X) else X
     out = np.zeros((X.shape[0], _MOST_FEATURES // 2))
@@ -306,23 +304,23 @@ def _projected(X: Any) -> Array:
 
 
 def _whole_number(key: Any) -> int:
-    """Position of a key of propensities."""
+    """Position given by a key of propensities."""
     with suppress(TypeError, ValueError):
         if float(key).is_integer():
             return int(float(key))
-    raise InputError(f"Positions of propensities are whole numbers; got {key!r}.", parameter="propensities")
+    raise InputError(f"Positions of propensities must be whole numbers; got {key!r}.", parameter="propensities")
 
 
 def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array) -> Array:
-    """Ridge regression for g and one division for each position, in turns, until the examination settles."""
-    # X'X of each position, once: a round then needs no product of all rows but the predictions.
+    """Alternate ridge regression for g with one division per position, until the examination converges."""
+    # X'X of each position is computed once; a round then needs no product over all rows except the predictions.
     members = [np.flatnonzero(codes == k) for k in range(len(theta))]
     G = np.stack([Z[rows].T @ (Z[rows] * n[rows, None]) for rows in members])
     b = np.stack([Z[rows].T @ (n[rows] * rates[rows]) for rows in members])
     penalized = np.r_[0.0, np.ones(Z.shape[1] - 1)]
     for _ in range(_ROUNDS):
-        # Ridge of d coefficients that explain half of the variance, on as many rows as these weights stand for: the top
-        # positions weigh most, and a regression that fits their noise would take it for examination.
+        # Ridge for d coefficients that explain half of the variance, on as many rows as these weights represent: the
+        # top positions weigh most, and a regression that fitted their noise would attribute it to examination.
         weights = n * theta[codes] ** 2
         ridge = Z.shape[1] * (weights @ weights) / weights.sum() * penalized
         system = np.tensordot(theta**2, G, 1) + np.diag(ridge)
@@ -340,9 +338,9 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
 def _bootstrap(
     Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array, query: NDArray[np.intp], seed: int
 ) -> Array:
-    """Standard errors over samples of queries; of large data a part of the queries is drawn, and the error scaled.
+    """Standard errors over samples of queries; for large data, a subset of the queries is drawn and the error scaled.
 
-    They are NaN where there are not two samples with a click at the first position.
+    They are NaN if fewer than two samples have a click at the first position.
     """
     rng = np.random.default_rng(seed)
     queries = int(query.max()) + 1
@@ -362,7 +360,7 @@ def _bootstrap(
 
 
 def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
-    """Warn if the features nearly determine where an item was shown."""
+    """Warn if the features nearly determine the positions of items."""
     root = np.sqrt(n)
     y = np.log1p(codes) - np.average(np.log1p(codes), weights=n)
     fit = linalg.lstsq(Z * root[:, None], y * root)[0]
@@ -370,5 +368,5 @@ def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
     whole = float(n @ y**2)
     if whole > 0.0 and left < (1.0 - CONFOUNDED) * whole:
         problem = f"The features explain {100 * (1 - left / whole):.0f} % of the positions: examination and relevance "
-        problem += "can hardly be separated. Pass known propensities, or shuffle some results."
+        problem += "are hard to separate. Pass known propensities, or shuffle some results."
         warn_user(InputWarning(problem, parameter="position"))

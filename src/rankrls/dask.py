@@ -1,7 +1,7 @@
 """Estimators for Dask data frames and arrays: the extra ``rankrls[dask]``.
 
-They have the parameters and attributes of those in :mod:`rankrls`. Partitions hold whole queries; data frames in which
-they do not are shuffled by query first.
+They have the parameters and attributes of the estimators in :mod:`rankrls`. Partitions contain whole queries; data
+frames with a query in several partitions are first shuffled by query.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ __all__ = ["RankRLS", "RankRLSCV", "SparseRankRLS", "SparseRankRLSCV"]
 
 
 class _OnDask:
-    """Fits Dask collections."""
+    """Fit to Dask collections."""
 
     def fit(self, X: Any, y: Any, *, qid: Any, sample_weight: Any = None) -> Self:
-        """Fit a Dask data frame or array, larger than memory.
+        """Fit to a Dask data frame or array larger than memory.
 
         Parameters
         ----------
         X : dask data frame, or dask array in chunks of rows
-            Features; the chunks of an array may be sparse (scipy, CSR). A data frame may hold the labels and query ids
-            too.
+            Features; the chunks of an array may be sparse (scipy, CSR). A data frame may also contain the labels and
+            query ids.
         y, qid, sample_weight : dask series or array in the partitions of X; or the name of a column of X
             Labels, query ids and weights.
 
@@ -48,21 +48,21 @@ class _OnDask:
         Raises
         ------
         InputError
-            If X is not a Dask collection; for workers without rankrls, or with another version; for columns that do
-            not exist, or are neither numbers nor named; for partitions that differ; for arrays with a query in two
-            chunks; and as ``fit_dataset`` of the estimator of the same name.
+            If X is not a Dask collection; if workers lack rankrls or have another version; if columns do not exist or
+            are not numeric; if partitions differ; if a query of arrays is in two chunks; and as ``fit_dataset`` of the
+            estimator of the same name.
 
         Notes
         -----
         The query ids are computed first. Data frames with a query in two partitions are shuffled by query: every row
-        travels to the partition of its query, in each pass.
+        moves to the partition of its query, in each pass.
         """
         data = _collected(X, y, qid, sample_weight)
         fitted: Self = self.fit_dataset(data, executor=data.executor)  # type: ignore[attr-defined]
         return fitted
 
     def predict(self, X: Any) -> Any:
-        """Scores, lazily of a Dask collection: a series or an array in the partitions of X."""
+        """Return scores; for a Dask collection, a lazy series or array in the partitions of X."""
         if not hasattr(X, "__dask_graph__"):
             return super().predict(X)  # type: ignore[misc]
         local = self.to_local()
@@ -75,7 +75,7 @@ class _OnDask:
         return X.map_partitions(_scores, local, meta=("score", np.float64))
 
     def to_local(self) -> Any:
-        """The ordinary estimator, which is saved, exported and explained as ever."""
+        """Return the ordinary estimator, which can be saved, exported and explained."""
         cls = next(base for base in type(self).__mro__ if base.__module__.startswith("rankrls.models."))
         out = cls(**self.get_params(deep=False))  # type: ignore[attr-defined]
         out.__dict__.update(vars(self))
@@ -83,7 +83,7 @@ class _OnDask:
 
 
 class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
-    """:class:`rankrls.RankRLS` of Dask collections, linear.
+    """:class:`rankrls.RankRLS` for Dask collections, linear.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class RankRLS(_OnDask, rankrls.RankRLS):  # type: ignore[misc]
 
 
 class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
-    """:class:`rankrls.RankRLSCV` of Dask collections, linear: two passes, exact leave-query-out of every alpha.
+    """:class:`rankrls.RankRLSCV` for Dask collections, linear: two passes, exact leave-query-out for every alpha.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class RankRLSCV(_OnDask, rankrls.RankRLSCV):  # type: ignore[misc]
 
 
 class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc]
-    """:class:`rankrls.SparseRankRLS` of Dask collections, over a random basis.
+    """:class:`rankrls.SparseRankRLS` for Dask collections, over a random basis.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ class SparseRankRLS(_OnDask, sparse_rankrls.SparseRankRLS):  # type: ignore[misc
 
 
 class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[misc]
-    """:class:`rankrls.SparseRankRLSCV` of Dask collections, over a random basis.
+    """:class:`rankrls.SparseRankRLSCV` for Dask collections, over a random basis.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ class SparseRankRLSCV(_OnDask, sparse_rankrls.SparseRankRLSCV):  # type: ignore[
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """A partition as arrays, its rows grouped by query: a part where it is worked on."""
+    """A partition as arrays with its rows grouped by query, as needed by a worker."""
 
     X: Any
     y: NDArray[np.float64]
@@ -143,30 +143,30 @@ class _Rows:
 
     @property
     def n_rows(self) -> int:
-        """How many rows it has."""
+        """Number of rows."""
         return len(self.y)
 
     def read(self) -> _Rows:
-        """The rows."""
+        """Return the rows."""
         return self
 
 
 @dataclass(frozen=True)
 class _DaskPart:
-    """A partition that has not been computed; ``delayed`` gives its rows."""
+    """A partition that has not been computed; ``delayed`` returns its rows."""
 
     delayed: Any
     first_row: int
     n_rows: int
 
     def read(self) -> Any:
-        """The rows, computed in this thread."""
+        """Return the rows, computed in this thread."""
         return self.delayed.compute(scheduler="synchronous")
 
 
 @dataclass(frozen=True, eq=False)
 class _DaskData:
-    """A Dask collection as a data set."""
+    """A Dask collection as a dataset."""
 
     parts: tuple[_DaskPart, ...]
     n_features: int
@@ -175,21 +175,21 @@ class _DaskData:
 
     @property
     def n_rows(self) -> int:
-        """Rows of all partitions."""
+        """Number of rows of all partitions."""
         return sum(part.n_rows for part in self.parts)
 
 
 def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
-    """A collection whose partitions hold whole queries: a data frame is shuffled by query if they do not.
+    """Collection whose partitions contain whole queries; a data frame is shuffled by query if necessary.
 
     Raises
     ------
     InputError
-        If X is not a Dask collection; for partitions that do not agree; for columns that do not exist or are no
-        numbers; and for arrays with a query in two chunks.
+        If X is not a Dask collection; if partitions differ; if columns do not exist or are not numeric; and if a query
+        of arrays is in two chunks.
     """
     if not hasattr(X, "__dask_graph__"):
-        problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for others."
+        problem = f"X must be a Dask data frame or array; got {type(X).__name__}. Use rankrls for other types."
         raise InputError(problem, parameter="X")
     given = {"y": y, "qid": qid, "sample_weight": weight}
     given = {name: value for name, value in given.items() if value is not None}
@@ -212,12 +212,12 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
 
 
 def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
-    """The number of rows of each chunk, and its rows, delayed."""
+    """Number of rows of each chunk, and its rows, delayed."""
     _check_chunks(X)
     blocks = {name: _blocks(array.asarray(values).rechunk((X.chunks[0],))) for name, values in given.items()}
     sizes, cut = _queries(blocks["qid"])
     if cut:
-        problem = "a query lies in two chunks of the arrays: rechunk so that each chunk holds whole queries."
+        problem = "a query is in two chunks of the arrays: rechunk them so that each chunk contains whole queries."
         raise InputError(problem, parameter="qid")
     make = delayed(_rows)
     rows = []
@@ -228,7 +228,7 @@ def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
 
 
 def _of_frame(frame: Any, features: list[Any], columns: dict[str, Any]) -> tuple[list[int], list[Any]]:
-    """The number of rows of each partition, and its rows, delayed."""
+    """Number of rows of each partition, and its rows, delayed."""
     sizes, cut = _queries(_blocks(frame[columns["qid"]]))
     if cut:
         frame = _shuffled(frame, columns["qid"])
@@ -239,14 +239,14 @@ def _of_frame(frame: Any, features: list[Any], columns: dict[str, Any]) -> tuple
 
 
 def _queries(blocks: list[Any]) -> tuple[list[int], bool]:
-    """How many rows each partition has, and whether a query lies in two of them."""
+    """Number of rows of each partition, and whether any query is in two partitions."""
     found = [np.asarray(ids).tolist() for ids in dask.compute(*blocks)]
     different = [set(ids) for ids in found]
     return [*map(len, found)], len(set().union(*different)) < sum(map(len, different))
 
 
 def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """A data frame with labels, query ids and weights among its columns, and the names of these columns."""
+    """A data frame extended by labels, query ids and weights, and the names of their columns."""
     columns = {name: value for name, value in given.items() if isinstance(value, str)}
     for name, column in columns.items():
         if column not in X.columns:
@@ -266,17 +266,17 @@ def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 
 def _check_numbers(frame: Any, features: list[Any]) -> None:
-    """Refuse features that are not numbers, by the types of their columns."""
+    """Refuse features whose columns have types other than numbers."""
     kinds = {str(name): kind for name, kind in frame.dtypes[features].items()}
     bad = {name: kind for name, kind in kinds.items() if kind.kind not in "iufb"}
     if bad:
         shown = ", ".join(f"{name!r} ({kind})" for name, kind in bad.items())
-        problem = f"X has columns that are not numbers: {shown}. Drop them, or encode them before."
+        problem = f"X has columns that are not numeric: {shown}. Drop or encode them."
         raise InputError(problem, parameter="X", column=next(iter(bad)))
 
 
 def _check_chunks(X: Any) -> None:
-    """Refuse an array whose rows are in pieces."""
+    """Refuse an array whose rows are split over chunks."""
     if X.ndim != 2 or len(X.chunks[1]) > 1:
         problem = (
             f"X must be a matrix in chunks of whole rows, as rechunk({{1: -1}}) makes it; it has chunks {X.chunks}."
@@ -285,14 +285,14 @@ def _check_chunks(X: Any) -> None:
 
 
 def _blocks(collection: Any) -> list[Any]:
-    """The partitions, delayed; those of columns are those of the data frame, which Dask would put together."""
+    """Partitions, delayed; those of a column are those of its data frame, which Dask would otherwise fuse."""
     if isinstance(collection, array.Array):
         return list(np.ravel(collection.to_delayed()))
     return list(np.ravel(collection.simplify().to_delayed(optimize_graph=False)))
 
 
 def _shuffled(frame: Any, qid: Any) -> Any:
-    """Every query in one partition, its rows in the order in which they were."""
+    """Data frame with every query in one partition and its rows in their original order."""
     from dask import dataframe
 
     meta = _numbered(frame._meta, 0)
@@ -302,17 +302,17 @@ def _shuffled(frame: Any, qid: Any) -> Any:
 
 
 def _numbered(frame: Any, partition: int) -> Any:
-    """A data frame with the place of each row before it is shuffled."""
+    """Data frame with the original place of each row, for sorting after the shuffle."""
     return frame.assign(_place=np.arange(len(frame), dtype=np.int64) + (partition << 40))
 
 
 def _split(partition: int, first_row: int, frame: Any, features: list[Any], columns: dict[str, Any]) -> _Rows:
-    """A partition of a data frame as arrays."""
+    """Partition of a data frame as arrays."""
     return _rows(partition, first_row, frame[features], **{name: frame[column] for name, column in columns.items()})
 
 
 def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, sample_weight: Any = None) -> _Rows:
-    """A partition as arrays."""
+    """Partition as arrays."""
     features = _held(X)
     ids = np.asarray(qid)
     y = np.asarray(y, dtype=np.float64)
@@ -330,7 +330,7 @@ def _rows(partition: int, first_row: int, X: Any, y: Any, qid: Any, sample_weigh
 
 
 def _held(X: Any) -> Any:
-    """Features of a partition as rows that lie together."""
+    """Features of a partition as contiguous rows."""
     if sparse.issparse(X):
         return sparse.csr_array(X)
     X = np.ascontiguousarray(X.to_numpy() if hasattr(X, "to_numpy") else X)

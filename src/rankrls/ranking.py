@@ -1,4 +1,4 @@
-"""From scores to positions and lists, best first; how tied items are ordered is defined here."""
+"""Conversion of scores to positions and ranked lists, with the order of tied items."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ _SHOWN = 10
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Shown):
-    """The rows of each query, best first, with the queries in order of first appearance.
+    """Rows of each query in descending order of score, with the queries in order of first appearance.
 
     Attributes
     ----------
     rows : ndarray of intp
         Row numbers of the ranked rows.
     positions : ndarray of intp
-        Each row's position in its query, from 1.
+        Position of each row in its query, from 1.
     scores : ndarray of float64
-        Each row's score.
+        Score of each row.
     qid : ndarray or None
-        Each row's query; None if all rows were ranked together.
+        Query of each row; None if all rows were ranked together.
     """
 
     rows: NDArray[np.intp]
@@ -53,19 +53,19 @@ class Ranking(Shown):
 
 
 def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: Any = None) -> Ranking:
-    """Rank items by their scores within each query, and keep the best k.
+    """Rank items by their scores within each query, and return the best k.
 
     Parameters
     ----------
     scores : array-like of shape (m,)
-        Higher is better; finite.
+        Finite scores; higher is better.
     qid : array-like of shape (m,), optional
         One query id per row, in any order. None ranks all rows together.
     k : int, optional
-        The number of rows of each query to keep; all by default.
+        Maximum number of rows per query; all by default.
     docno : array-like of shape (m,), optional
-        Document ids. With them, equal scores are ordered as trec_eval orders them: the greater id (as text) comes
-        first. Without them, equal scores stay in row order.
+        Document ids, which order equal scores as in trec_eval: the greater id (as text) first. Without them, equal
+        scores remain in row order.
 
     Returns
     -------
@@ -74,11 +74,11 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     Raises
     ------
     ValueError
-        If scores are not finite numbers, or there are not as many ids as rows.
+        If scores are not finite numbers, or the number of ids is not that of the rows.
 
     Notes
     -----
-    O(m log m). The same scores give the same lists on every machine: all sorts are stable.
+    O(m log m). The same scores give the same lists on every machine, because all sorts are stable.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
 
 
 def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArray[np.intp]:
-    """Each row's position in its query, from 1 for the highest score.
+    """Return the position of each row in its query, from 1 for the highest score.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArra
     Returns
     -------
     ndarray of shape (m,) or (m, targets)
-        In the order of the rows. Equal scores have different positions: in row order, or by ``docno``.
+        Positions in row order. Rows with equal scores get different positions: in row order, or by ``docno``.
 
     Examples
     --------
@@ -133,10 +133,10 @@ def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArra
 
 
 def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
-    """Rows query by query, the greater document id (as text, by code points) first."""
+    """Rows query by query, with the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):
-        problem = f"docno must hold one id per row, shape ({layout.n_rows},); got {ids.shape}."
+        problem = f"docno must contain one id per row, shape ({layout.n_rows},); got {ids.shape}."
         raise InputError(problem, parameter="docno")
     _, rank = np.unique(ids.astype(str), return_inverse=True)
     return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
@@ -151,7 +151,7 @@ def _order(scores: NDArray[np.float64], layout: QueryLayout, docno: Any) -> NDAr
 
 
 def _places(layout: QueryLayout) -> NDArray[np.intp]:
-    """1, 2, ... over the rows of each query, in the order of ``_order``."""
+    """Positions 1, 2, ... over the rows of each query, in the order of ``_order``."""
     return (np.arange(layout.n_rows) - np.repeat(layout.starts[:-1], layout.counts) + 1).astype(np.intp, copy=False)
 
 

@@ -1,4 +1,4 @@
-"""Comparing rankings: is one better than another, or was it chance?"""
+"""Comparison of rankings, with tests of whether a difference could be due to chance."""
 
 from rankrls.comparison.report import ChangedQuery, MeasureReport, RankingReport, compare_rankings, compare_runs
 from rankrls.comparison.significance import (

@@ -1,4 +1,4 @@
-"""One ranking evaluated with several measures, each with its uncertainty."""
+"""Evaluation of one ranking with several measures, each with its uncertainty."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from rankrls.metrics._values import mean_and_error
 _DRAWS = 2000
 _GRADED = ("map", "ndcg@1", "ndcg@3", "ndcg@5", "ndcg@10", "p@1", "p@5", "p@10", "mrr", "disagreement")
 _ANY = ("disagreement", "tau")
-_BINARY_TOP = 31  # 2^label - 1 is a sensible gain up to here
+_BINARY_TOP = 31  # largest label for which 2^label - 1 is a sensible gain
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """One measure of one ranking.
+    """Value of one measure for one ranking.
 
     Attributes
     ----------
     value, standard_error : float
-        Average over queries, and its standard error; NaN if too few have a value.
+        Average over queries and its standard error; NaN if too few queries have a value.
     judged : int
-        Queries (or preferences) with a value.
+        Number of queries (or preferences) with a value.
     per_query : ndarray of shape (q,)
-        The value of each, NaN if it has none.
+        Value of each query; NaN if undefined.
     unit : {"queries", "preferences"}
     """
 
@@ -45,7 +45,7 @@ class Judgement:
     unit: str = "queries"
 
     def interval(self) -> tuple[float, float] | None:
-        """95 % bootstrap interval over queries, 1.96 standard errors of a share of preferences; None for one."""
+        """95 % interval: bootstrap over queries, or 1.96 standard errors of a share of preferences; None if unknown."""
         if np.isnan(self.standard_error):
             return None
         if self.unit == "queries":
@@ -59,7 +59,7 @@ class Judgement:
 
 
 def suitable_measures(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
-    """Measures that suit labels; ``first`` come first. A missing label is NaN."""
+    """Names of measures that suit the labels, starting with ``first``. Missing labels are NaN."""
     known = y[~np.isnan(y)]
     graded = bool(((known >= 0) & (known <= _BINARY_TOP) & (known == np.floor(known))).all())
     return tuple(dict.fromkeys((*first, *(_GRADED if graded else _ANY))))
@@ -74,12 +74,12 @@ def judge(
     weights: NDArray[np.float64] | None = None,
     must_judge: bool = False,
 ) -> dict[str, Judgement]:
-    """Evaluate scores of a table's rows by its labels; rows whose label is NaN are left out.
+    """Evaluate scores of the rows of a table using its labels; rows with a missing label (NaN) are left out.
 
     Raises
     ------
     InputError
-        If a measure has no value for any query and ``must_judge``.
+        If ``must_judge`` and a measure has no value for any query.
     """
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
@@ -100,22 +100,22 @@ def judge(
 
 
 def judgement_of(per_query: NDArray[np.float64]) -> Judgement:
-    """The average of the values of queries, where NaN is a query without a value."""
+    """Average of the values of queries; NaN marks a query without a value."""
     mean, error = mean_and_error(per_query[:, None])
     judged = int((~np.isnan(per_query)).sum())
     return Judgement(float(mean[0]), float(error[0]), judged, per_query)
 
 
 def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any] | None = None) -> Judgement:
-    """The weighted share of preferences that the scores order rightly.
+    """Weighted share of preferences that the scores order correctly.
 
-    Groups of preferences, if the file has them, are what is drawn for the standard error; otherwise each preference is.
-    ``qid`` is that of a model which compares items of one query only.
+    The standard error is over groups of preferences if the file has them, otherwise over preferences. ``qid`` is passed
+    for a model that compares items only within queries.
 
     Raises
     ------
     InputError
-        If no preference counts, and for one between items of two queries.
+        If no preference counts, or if one is between items of two queries.
     """
     given: dict[str, Any] = {"strength": pairs.strength, "weight": pairs.weight, "per_pair": True}
     problem = "Preference {} is between items of different queries, whose scores cannot be compared."

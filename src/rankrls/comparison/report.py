@@ -1,4 +1,4 @@
-"""Several rankings of the same items, evaluated and compared: tables, JSON, and a page to read."""
+"""Evaluation and comparison of several rankings of the same items: tables, JSON, and an HTML page."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from rankrls.metrics._measure import named_measures
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
-_WIDTH = 360  # of a chart, as wide as a phone
+_WIDTH = 360  # width of a chart, that of a phone
 
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query that two rankings treat differently; ``difference`` is first minus second."""
+    """A query on which two rankings differ; ``difference`` is first minus second."""
 
     qid: Any
     items: int
@@ -42,18 +42,18 @@ class ChangedQuery:
 
 @dataclass(frozen=True)
 class MeasureReport:
-    """One measure of all rankings.
+    """One measure for all rankings.
 
     Attributes
     ----------
     name : str
     greater_is_better : bool
     per_query : dict of str to ndarray of shape (q,)
-        NaN is a query without a value.
+        Values per query; NaN for a query without a value.
     intervals : dict of str to Interval
-        Mean over queries and its bootstrap interval, of each ranking.
+        Mean over queries of each ranking, with its bootstrap interval.
     comparison : Comparison
-        Every pair of rankings, or each with the baseline.
+        Comparison of every pair of rankings, or of each with the baseline.
     """
 
     name: str
@@ -64,12 +64,12 @@ class MeasureReport:
 
     @property
     def ranked(self) -> list[str]:
-        """The rankings, the best mean first; equal ones as they were given."""
+        """Names of the rankings, best mean first; equal means stay in the given order."""
         sign = -1.0 if self.greater_is_better else 1.0
         return sorted(self.intervals, key=lambda name: sign * self.intervals[name].estimate)
 
     def rivals(self, confidence: float) -> list[str]:
-        """Rankings over which the lead of the best one may be chance, by the randomization test, or was not tested."""
+        """Rankings over which the lead of the best one is not significant (randomization test) or was not tested."""
         best, *others = self.ranked
         sure = [{line.first, line.second} for line in self.comparison if line.p_randomization_holm < 1.0 - confidence]
         return [name for name in others if {best, name} not in sure]
@@ -77,22 +77,22 @@ class MeasureReport:
 
 @dataclass(frozen=True, repr=False)
 class RankingReport(Shown):
-    """The result of :func:`compare_rankings`. Prints as tables.
+    """Result of :func:`compare_rankings`; prints as tables.
 
     Attributes
     ----------
     names : tuple of str
-        The rankings.
+        Names of the rankings.
     measures : tuple of MeasureReport
-        In the requested order; the first is the main one.
+        Measures in the requested order; the first is the main one.
     qid : tuple
         Ids of the queries, in the order of each measure's ``per_query``.
     items : ndarray of shape (q,)
-        Items of each query.
+        Number of items per query.
     convention : str
-        Of the measures given by name.
+        Convention of the measures given by name.
     confidence : float
-        Level of the intervals.
+        Confidence level of the intervals.
     """
 
     names: tuple[str, ...]
@@ -103,14 +103,14 @@ class RankingReport(Shown):
     confidence: float
 
     def changed(self, measure: str, first: str, second: str, *, top: int = 10) -> list[ChangedQuery]:
-        """The queries whose value differs most between two rankings, the largest difference first.
+        """Queries whose value differs most between two rankings, sorted by decreasing difference.
 
         Parameters
         ----------
         measure, first, second : str
             Names from the report.
         top : int, default=10
-            The largest number of queries; those without a difference are left out.
+            Maximum number of queries; those without a difference are left out.
         """
         measures = {m.name: m.per_query for m in self.measures}
         check_word("measure", measure, measures)
@@ -127,7 +127,7 @@ class RankingReport(Shown):
         return "\n\n".join(f"{title}\n{table_text(columns, rows)}" for title, columns, rows in tables)
 
     def as_dict(self, *, top: int = 10) -> dict[str, Any]:
-        """Everything as plain values for JSON, with the ``top`` most changed queries of each pair."""
+        """The report as plain values for JSON, with the ``top`` most changed queries of each pair."""
 
         def changed(m: Any, line: Any) -> list[dict[str, Any]]:
             return [asdict(c) for c in self.changed(m.name, line.first, line.second, top=top)]
@@ -147,14 +147,14 @@ class RankingReport(Shown):
         return {"rankings": list(self.names), **about, "measures": measures}
 
     def tables(self, of: str = "", *, top: int = 10) -> list[tuple[str, list[str], list[list[str]]]]:
-        """Titles, columns and rows of text: the means, the differences, and the queries that changed most.
+        """Titles, columns and rows of text: the means, the differences, and the most changed queries.
 
         Parameters
         ----------
         of : str, optional
-            The ranked data.
+            Name of the ranked data.
         top : int, default=10
-            Most changed queries of each ranking and the baseline, or else of the two best rankings.
+            Maximum number of most changed queries, of each ranking and the baseline, or else of the two best rankings.
         """
         level = f"{100 * self.confidence:g} % intervals"
 
@@ -181,15 +181,15 @@ class RankingReport(Shown):
     def to_html(
         self, *, title: str = "Comparison of rankings", top: int = 10, about: Mapping[str, str] | None = None
     ) -> str:
-        """A self-contained page without scripts, for screens of any width and for print.
+        """Return a self-contained page without scripts, for screens of any width and for print.
 
         Parameters
         ----------
         title : str
         top : int, default=10
-            Most changed queries, as for :meth:`tables`.
+            Maximum number of most changed queries, as for :meth:`tables`.
         about : mapping of str to str, optional
-            The origin of the data and rankings, such as paths and hashes.
+            Origin of the data and rankings, such as paths and hashes.
         """
         means, *tables = (f"<h3>{escape(name)}</h3>{_table(head, rows)}" for name, head, rows in self.tables(top=top))
         sections = [f"<h2>{escape(m.name)}</h2>{_chart(m, self.confidence)}" for m in self.measures]
@@ -211,20 +211,20 @@ class RankingReport(Shown):
         )
 
     def _verdict(self) -> str:
-        """One sentence on the main measure, which claims no more than was tested."""
+        """One sentence on the main measure that claims no more than was tested."""
         main = self.measures[0]
         best = main.ranked[0]
         rivals = main.rivals(self.confidence)
         equal = [name for name in main.ranked if main.intervals[name].estimate == main.intervals[best].estimate]
         if len(equal) > 1:
             return f"By {main.name}, no ranking is ahead of all others: {', '.join(equal)} have the same mean."
-        lead = "it is better than all others, beyond what chance explains"
+        lead = "it is significantly better than all others"
         if rivals:
             lead = f"its lead over {', '.join(rivals)} is not significant or was not tested"
         return f"By {main.name}, {best} has the best mean: {lead} (randomization test, Holm)."
 
     def save_html(self, path: str | os.PathLike[str], **options: Any) -> None:
-        """Write :meth:`to_html` to a file, whole or not at all."""
+        """Write :meth:`to_html` to a file atomically."""
         with atomic_write(path, "w") as file:
             file.write(self.to_html(**options))
 
@@ -249,22 +249,23 @@ def compare_rankings(
     y_true : array-like of shape (m,)
         Labels.
     scores : mapping from a name to an array-like of shape (m,)
-        Two rankings or more.
+        Scores of two or more rankings.
     qid : array-like of shape (m,)
         One query id per row. Tests compare queries, so there must be at least two.
     measures : sequence of str, Measure or callable
-        See :func:`rankrls.metrics.resolve_measure`. A measure with values for fewer than two queries is an error.
+        Measures; see :func:`rankrls.metrics.resolve_measure`. Each must have values for at least two queries.
     convention : str, optional
-        Of the measures given by name; "letor" by default.
+        Convention of the measures given by name; "letor" by default.
     baseline : str, optional
-        Compare every other ranking with this one only; all pairs by default. Holm's adjustment is over the pairs of
+        Ranking with which every other is compared; by default, all pairs are compared. Holm's adjustment is over the
+        pairs of one measure.
         one measure.
     confidence : float, default=0.95
-        Level of the bootstrap intervals over queries.
+        Confidence level of the bootstrap intervals over queries.
     n_resamples : int, default=10000
-        Of the bootstrap and the randomization test.
+        Number of resamples of the bootstrap and of the randomization test.
     random_state : int, Generator or None, default=0
-        The same number gives the same report.
+        Seed of the resamples; the same number gives the same report.
     docno : array-like of shape (m,), optional
         Document ids, as for :func:`rankrls.metrics.evaluate`.
 
@@ -275,7 +276,8 @@ def compare_rankings(
     Raises
     ------
     ValueError
-        For a single query, scores of another length, unknown names or measures, and measures without values.
+        If there is a single query, scores have another length, names or measures are unknown, or a measure has no
+        values.
 
     Notes
     -----
@@ -322,30 +324,30 @@ def compare_runs(
     n_resamples: int = 10_000,
     random_state: Any = 0,
 ) -> RankingReport:
-    """Evaluate several runs by the same judgements and compare them query by query.
+    """Evaluate several runs with the same judgements and compare them query by query.
 
     Parameters
     ----------
     qrels : mapping of str to mapping of str to float
-        Labels of each query's judged documents (:func:`rankrls.io.load_qrels`).
+        Labels of the judged documents of each query (:func:`rankrls.io.load_qrels`).
     runs : mapping of str to run
-        Two runs or more (:func:`rankrls.io.load_run`), which need not have retrieved the same documents.
+        Two or more runs (:func:`rankrls.io.load_run`), which need not have retrieved the same documents.
     measures : sequence of str or Measure
-        See :func:`rankrls.metrics.evaluate_run`, which also says what is counted.
+        Measures; see :func:`rankrls.metrics.evaluate_run`, which also describes what is counted.
     convention : str, default="trec"
-        The convention of the measures given by name.
+        Convention of the measures given by name.
     baseline, confidence, n_resamples, random_state
         See :func:`compare_rankings`.
 
     Returns
     -------
     RankingReport
-        ``items`` counts the judged documents.
+        Report in which ``items`` counts the judged documents.
 
     Raises
     ------
     InputError
-        If a run has no query with judgements; otherwise as :func:`compare_rankings`.
+        If a run has no query with judgements; otherwise as for :func:`compare_rankings`.
 
     Examples
     --------
@@ -369,7 +371,7 @@ def compare_runs(
 
 
 class Resampling(NamedTuple):
-    """Level of the intervals, resamples, and the seed of each measure."""
+    """Confidence level of the intervals, number of resamples, and seed for each measure."""
 
     confidence: float
     n_resamples: int
@@ -384,7 +386,7 @@ def _compared(
     baseline: str | None,
     resampling: Resampling,
 ) -> tuple[MeasureReport, ...]:
-    """Each measure's values of each ranking, by query, and their comparison."""
+    """Values of each measure for each ranking, by query, and their comparison."""
     reports = []
     for name, measure in named_measures(measures, convention).items():
         values = {}
@@ -407,14 +409,14 @@ def _compared(
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table in HTML."""
+    """Table in HTML."""
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)
     body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table></div>'
 
 
 def _chart(m: MeasureReport, confidence: float) -> str:
-    """Means with their intervals as SVG, one row per ranking, above an axis; a clear winner is marked."""
+    """SVG chart of the means with their intervals, one row per ranking above an axis; marks a significantly best one."""
     first = m.ranked[0]
     winner = None if m.rivals(confidence) else first
     ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]

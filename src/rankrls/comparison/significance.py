@@ -1,7 +1,6 @@
-"""Is one ranking better than another, or was it chance? Paired tests over queries, intervals, all pairs of rankings.
+"""Tests of whether a difference of rankings is due to chance: paired tests over queries, intervals, all pairs.
 
-Everything here works on one number per query. NaN is a query without a value: it is dropped, in pairs,
-and counted.
+Inputs are one number per query. NaN marks a query without a value, which is dropped, in pairs, and counted.
 """
 
 from __future__ import annotations
@@ -19,34 +18,34 @@ from rankrls._errors import InputError, warn_of_cost
 from rankrls._shown import Shown, p_text, table_text
 from rankrls.selection.search import progress
 
-_EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum moves p by less than 0.0005
-_BLOCK = 1 << 20  # resampled values held at once
-_RESAMPLED = 1e-8  # seconds of a query in a resample, signs and bootstrap
-_DIGITS = 1e-12  # values closer than this, relative to the largest, differ by rounding only
+_EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum changes p by less than 0.0005
+_BLOCK = 1 << 20  # number of resampled values in memory at once
+_RESAMPLED = 1e-8  # seconds per query and resample, for signs and bootstrap
+_DIGITS = 1e-12  # relative difference below which values differ only by rounding
 
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Outcome of a paired, two-sided test.
+    """Result of a paired, two-sided test.
 
     Attributes
     ----------
     statistic : float
         Sum of the ranks of the positive differences, or the mean difference.
     p_value : float
-        1 if all differences are zero.
+        Two-sided p value; 1 if all differences are zero.
     exact : bool
         Whether the null distribution was enumerated rather than approximated or sampled.
     at_floor : bool
-        Whether p is the smallest value that the number of draws allows. The true p is then smaller.
+        Whether p is the smallest value that the number of draws allows; the true p is then smaller.
     difference : float
         Mean of ``a - b``.
     wins, ties, losses : int
-        Queries with ``a`` greater than, equal to, and smaller than ``b``.
+        Numbers of queries with ``a`` greater than, equal to, and smaller than ``b``.
     n_queries : int
-        Queries with a value in both.
+        Number of queries with a value in both.
     n_dropped : int
-        Queries without a value in one of them.
+        Number of queries without a value in one of them.
     """
 
     statistic: float
@@ -68,9 +67,9 @@ class Interval:
     Attributes
     ----------
     estimate, low, high : float
-        The mean and its interval.
+        Mean and bounds of its interval.
     n_queries : int
-        Queries with a value.
+        Number of queries with a value.
     """
 
     estimate: float
@@ -80,7 +79,7 @@ class Interval:
 
 
 def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
-    """Wilcoxon's signed-rank test, two-sided, of whether ``a - b`` is symmetric about zero.
+    """Wilcoxon's signed-rank test, two-sided, for symmetry of ``a - b`` about zero.
 
     Queries without a difference are left out, equal absolute differences share their mean rank, and the statistic
     is the sum W of the ranks of the positive differences.
@@ -88,7 +87,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     Parameters
     ----------
     a, b : array-like of shape (q,)
-        One value per query, in the same order of queries; NaN is a query without a value.
+        One value per query, in the same query order; NaN for a query without a value.
 
     Returns
     -------
@@ -97,13 +96,14 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     Raises
     ------
     ValueError
-        For shapes that differ, infinite values, and fewer than two queries with a value in both.
+        If shapes differ, values are infinite, or fewer than two queries have a value in both.
 
     Notes
     -----
-    Up to 200 differences the null distribution of W is computed exactly, including shared ranks: O(n^3) vectorized
-    additions. Beyond that the normal approximation with its correction for ties, no continuity correction. Differences
-    that agree to 12 digits of the largest value are equal, so that rounding does not decide ranks.
+    For up to 200 differences, the null distribution of W is computed exactly, including shared ranks: O(n^3) vectorized
+    additions. Beyond that, the normal approximation is used, with its correction for ties and without a continuity
+    correction. Differences that agree to 12 digits of the largest value are equal, so that rounding does not decide
+    ranks.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     """
     d, counted = _differences(a, b)
     moved = d[d != 0]
-    from scipy import stats  # whose import takes a fraction of a second
+    from scipy import stats  # imported here because the import takes a fraction of a second
 
     doubled = np.rint(2.0 * stats.rankdata(np.abs(moved))).astype(np.intp)  # shared ranks may be halves
     w = int(doubled[moved > 0].sum())
@@ -124,7 +124,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
 
 
 def _signed_rank_p(doubled: NDArray[np.intp], w: int) -> float:
-    """2 P(sum <= the smaller of w and its mirror image), each rank being in the sum with probability one half."""
+    """2 P(sum <= the smaller of w and its mirror image), where each rank is in the sum with probability one half."""
     total = int(doubled.sum())
     chance = np.zeros(total + 1)
     chance[0] = 1.0
@@ -144,10 +144,10 @@ def paired_randomization(
     Parameters
     ----------
     a, b : array-like of shape (q,)
-        One value per query, in the same order of queries; NaN is a query without a value.
+        One value per query, in the same query order; NaN for a query without a value.
     n_resamples : int
-        Random sign assignments. If there are no more than that many, each one is used once and p is exact; otherwise
-        the observed one is one of them: p = (1 + as extreme) / (1 + n_resamples).
+        Number of random sign assignments. If there are no more assignments, each is used once and p is exact; otherwise
+        the observed one is counted with them: p = (1 + as extreme) / (1 + n_resamples).
     random_state : int, numpy.random.Generator or None
         Seed of the assignments.
 
@@ -158,11 +158,11 @@ def paired_randomization(
     Raises
     ------
     ValueError
-        For shapes that differ, infinite values, fewer than two queries with a value in both, and ``n_resamples`` < 1.
+        If shapes differ, values are infinite, fewer than two queries have a value in both, or ``n_resamples`` < 1.
 
     Notes
     -----
-    O(n_resamples q) time, in blocks of bounded memory.
+    O(n_resamples q) time, in blocks with bounded memory.
 
     Examples
     --------
@@ -173,7 +173,7 @@ def paired_randomization(
     """
     n_resamples = check_count("n_resamples", n_resamples)
     d, counted = _differences(a, b)
-    moved = d[d != 0]  # a zero difference has no sign to toss
+    moved = d[d != 0]  # a zero difference has no sign
     n = len(moved)
     observed = abs(moved.sum()) - 4 * _DIGITS * np.abs(moved).sum()
     exact = n < 63 and 2**n <= n_resamples
@@ -201,12 +201,12 @@ def bootstrap_interval(
     Parameters
     ----------
     values : array-like of shape (q,)
-        One value per query; NaN is a query without a value. The differences of two rankings give the interval of
-        their difference.
+        One value per query; NaN for a query without a value. Differences of two rankings give the interval of their
+        mean difference.
     confidence : float
-        Level, between 0 and 1.
+        Confidence level, between 0 and 1.
     n_resamples : int
-        Draws.
+        Number of draws.
     random_state : int, numpy.random.Generator or None
         Seed of the draws.
 
@@ -217,11 +217,11 @@ def bootstrap_interval(
     Raises
     ------
     ValueError
-        For infinite values, fewer than two values, and parameters out of range.
+        If values are infinite, fewer than two values exist, or a parameter is out of range.
 
     Notes
     -----
-    O(n_resamples q) time, in blocks of bounded memory.
+    O(n_resamples q) time, in blocks with bounded memory.
 
     Examples
     --------
@@ -255,13 +255,13 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of shape (n,)
-        Adjusted p values, in the given order; rejecting those up to a level keeps the chance of any false rejection
-        below that level, for any dependence between the tests.
+        Adjusted p values, in the given order. Rejecting those up to a level bounds the probability of any false
+        rejection by that level, for any dependence between the tests.
 
     Raises
     ------
     ValueError
-        For a p value outside [0, 1].
+        If a p value is outside [0, 1].
 
     Examples
     --------
@@ -283,8 +283,8 @@ class PairComparison:
     """One line of a :class:`Comparison`.
 
     ``difference`` is the mean of first minus second, with its bootstrap interval from ``low`` to ``high``. The p values
-    are those of Fisher's randomization test and of Wilcoxon's signed-rank test, unadjusted and adjusted by Holm for the
-    number of pairs. If ``at_floor``, the randomization p value is the smallest that the number of draws allows.
+    are those of Fisher's randomization test and Wilcoxon's signed-rank test, unadjusted and adjusted by Holm's method
+    for the number of pairs. If ``at_floor``, the randomization p value is the smallest that the number of draws allows.
     """
 
     first: str
@@ -309,7 +309,7 @@ COLUMNS = ("", "difference", "interval", "won/tied/lost", "p randomization", "p 
 
 @dataclass(frozen=True, repr=False)
 class Comparison(Shown):
-    """Every pair of rankings compared. Iterates over its lines; prints as a table.
+    """Comparisons of pairs of rankings. Iterates over its lines; prints as a table.
 
     Attributes
     ----------
@@ -323,7 +323,7 @@ class Comparison(Shown):
         return iter(self.pairs)
 
     def rows(self) -> list[list[str]]:
-        """Cells of text, in the order of ``COLUMNS``; the p values are adjusted, and "<" if they may be smaller."""
+        """Table cells as text, in the order of ``COLUMNS``; p values are adjusted, with "<" for upper bounds."""
         return [
             [
                 f"{p.first} vs. {p.second}",
@@ -354,13 +354,13 @@ def compare_per_query(
     Parameters
     ----------
     values : mapping from a name to an array-like of shape (q,)
-        One value per query for each ranking, in the same order of queries; NaN is a query without a value.
+        One value per query for each ranking, in the same query order; NaN for a query without a value.
     baseline : str, optional
-        Compare every other ranking with this one only (fewer pairs, less adjustment); all pairs by default.
+        Ranking with which every other is compared (fewer pairs, less adjustment); by default, all pairs are compared.
     greater_is_better : bool
-        Whether larger values are better; False for errors.
+        Whether greater values are better; False for errors.
     confidence, n_resamples, random_state
-        See :func:`bootstrap_interval` and :func:`paired_randomization`.
+        Parameters of :func:`bootstrap_interval` and :func:`paired_randomization`.
 
     Returns
     -------
@@ -369,7 +369,7 @@ def compare_per_query(
     Raises
     ------
     ValueError
-        For fewer than two rankings, an unknown baseline, and bad input as in the tests.
+        If there are fewer than two rankings, the baseline is unknown, or input is invalid, as for the tests.
 
     Examples
     --------
@@ -381,7 +381,7 @@ def compare_per_query(
     """
     rng = np.random.default_rng(random_state)
     if len(values) < 2:
-        raise InputError(f"A comparison needs two rankings or more; got {len(values)}.")
+        raise InputError(f"A comparison needs at least two rankings; got {len(values)}.")
     if baseline is not None:
         check_word("baseline", baseline, values)
     pairs = (
@@ -410,11 +410,11 @@ def compare_per_query(
 
 
 def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
-    """Differences of the queries with a value in both, rounded so that 0 is a tie, and what to report of them."""
+    """Differences of the queries with a value in both, rounded so that ties are 0, and the statistics to report."""
     x = _per_query(a, "a")
     z = _per_query(b, "b")
     if x.shape != z.shape:
-        problem = f"a and b must hold one value for each of the same queries; got {len(x)} and {len(z)}."
+        problem = f"a and b must contain one value for each of the same queries; got {len(x)} and {len(z)}."
         raise InputError(problem, parameter="a")
     both = ~(np.isnan(x) | np.isnan(z))
     x = _enough(x[both])
@@ -427,13 +427,13 @@ def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[
 
 
 def _per_query(values: ArrayLike, name: str) -> NDArray[np.float64]:
-    """One finite number, or NaN, per query, as float64; anything else is an error about the parameter ``name``."""
+    """One finite number or NaN per query, as float64; otherwise an error about the parameter ``name``."""
     x = vector_of(name, values, "one value per query")
-    refuse_where(np.isinf(x), name, lambda k: f"{name} holds {x[k]} at position {k}.")
+    refuse_where(np.isinf(x), name, lambda k: f"{name} contains {x[k]} at position {k}.")
     return x
 
 
 def _enough(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if len(values) < 2:
-        raise InputError(f"Two queries with a value or more are needed; there are {len(values)}.")
+        raise InputError(f"At least two queries with a value are needed; there are {len(values)}.")
     return values
