@@ -147,6 +147,12 @@ def test_what_ids_are_not(ids, refusal):
         query_layout(ids, 3)
 
 
+def test_an_error_about_ids_names_the_parameter_that_they_are():
+    for ids in (np.zeros((3, 1)), [1, 2], [1, None, 2], [{}, {}, {}]):
+        with Refusal("groups", parameter="groups"):
+            query_layout(ids, 3, name="groups")
+
+
 @pytest.mark.parametrize(
     ("ids", "by_id"),
     [([3, 1, 3, 2], [1, 2, 0]), (["b", "a", "b"], [1, 0]), ([1, "1", 0], [0, 1, 2]), (None, [0])],

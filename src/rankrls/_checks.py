@@ -1,4 +1,4 @@
-"""Arguments of any function, checked: arrays of numbers, words from a list, whole numbers."""
+"""Checks of arguments: arrays of numbers, words from a list, whole numbers."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ T = TypeVar("T")
 _GIB = 2.0**30
 LARGEST = 1e40
 LEAST = 1e-40
-"""Of numbers whose largest absolute value is 0 or between these, the products that a fit makes are numbers too."""
+"""Range of largest absolute values for which the products of a fit are finite and nonzero."""
 
 
 _GROUPS = "Pass qid, one query id per row; rankrls.group_to_qid makes them from group sizes."
 _VALIDATION = "Pass validation data as X_val, y_val and qid_val to an estimator that chooses, such as RankRLSCV."
 FOREIGN = {"group": _GROUPS, "groups": _GROUPS} | dict.fromkeys(("eval_set", "eval_group", "eval_qid"), _VALIDATION)
-"""Arguments of the fit of other libraries, and what stands for them here."""
+"""Arguments of ``fit`` in other libraries, and their replacements here."""
 
 
 def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
-    """A method that fits, whose object has the attributes of its last fit again if the method raises an error."""
+    """Wrap a fitting method so that an error restores the attributes of the last fit."""
 
     @wraps(fit)
     def fit_or_restore(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -49,31 +49,31 @@ def unchanged_on_error(fit: Callable[P, T]) -> Callable[P, T]:
 
 
 def refuse_foreign_arguments(fit: Callable[P, T]) -> Callable[P, T]:
-    """A method that fits, which refuses arguments of other libraries and says what to write instead."""
+    """Wrap a fitting method so that arguments of other libraries are refused with their replacement."""
     foreign = FOREIGN.keys() - signature(fit).parameters.keys()
 
     @wraps(fit)
     def fit_or_refuse(*args: P.args, **kwargs: P.kwargs) -> T:
         for name in foreign & kwargs.keys():
-            raise InputError(f"{fit.__name__} takes no {name}. {FOREIGN[name]}", parameter=name)
+            raise InputError(f"{fit.__name__} has no parameter {name}. {FOREIGN[name]}", parameter=name)
         return fit(*args, **kwargs)
 
     return fit_or_refuse
 
 
 def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
-    """An array of float64; an InputError about the parameter ``name`` for values that are not numbers."""
+    """Array of float64; InputError about the parameter ``name`` if values are not numbers."""
     if sparse.issparse(values):
-        raise InputError(f"{name} is sparse, and must be dense. Pass {name}.toarray().", parameter=name)
+        raise InputError(f"{name} must be dense, but is sparse. Pass {name}.toarray().", parameter=name)
     try:
         return np.asarray(unmasked(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         problem = str(error).rstrip(".")
-        raise InputError(f"{name} must hold numbers: {problem}.", parameter=name) from None
+        raise InputError(f"{name} must contain numbers: {problem}.", parameter=name) from None
 
 
 def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
-    """A one-dimensional array of float64; ``each`` says what its entries are, such as "one label per row"."""
+    """One-dimensional array of float64; ``each`` describes its entries, such as "one label per row"."""
     out = numbers_of(name, values)
     if out.ndim != 1:
         raise InputError(f"{name} must be one-dimensional, {each}; got shape {out.shape}.", parameter=name)
@@ -81,19 +81,19 @@ def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
 
 
 def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
-    """Refuse NaN and infinity in a vector or a matrix, with the row and the column; ``what`` is what an entry is."""
+    """Refuse NaN and infinity in a vector or a matrix, with row and column; ``what`` names an entry."""
     good = np.isfinite(values)
     if good.all():
         return
     row, *column = (int(k) for k in np.unravel_index(int(np.argmin(good)), values.shape))
     number = column[0] if column else None
     where = f"row {row}" if number is None else f"row {row}, column {number}"
-    problem = f"{name} holds {values[row, *column]} in {where}: every {what} must be a finite number."
+    problem = f"{name} contains {values[row, *column]} in {where}: every {what} must be a finite number."
     raise InputError(problem, parameter=name, row=row, column=number)
 
 
 def check_magnitude(name: str, values: NDArray[np.float64]) -> None:
-    """Refuse numbers whose products with those of other parameters overflow or vanish; NaN is left out."""
+    """Refuse numbers whose products with those of other parameters overflow or vanish; NaN is ignored."""
     sizes = np.abs(values)
     largest = float(np.nanmax(sizes, initial=0.0))
     if largest != 0.0 and not LEAST <= largest <= LARGEST:
@@ -101,19 +101,19 @@ def check_magnitude(name: str, values: NDArray[np.float64]) -> None:
         problem = (
             f"The largest absolute value of {name} is {largest:.3g}, in row {row}: its products overflow or vanish."
         )
-        remedy = f"Multiply {name} by a constant; it may be from {LEAST:g} to {LARGEST:g}."
+        remedy = f"Multiply {name} by a constant; it must be from {LEAST:g} to {LARGEST:g}."
         raise InputError(f"{problem} {remedy}", parameter=name, row=row)
 
 
 def refuse_where(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:
-    """An error about the first row that is bad, if there is one."""
+    """Raise an error for the first bad row, if any."""
     if bad.any():
         row = int(np.argmax(bad))
         raise InputError(message(row), parameter=name, row=row)
 
 
 def check_word(name: str, value: Any, words: Iterable[str]) -> None:
-    """Refuse values that are not one of some words."""
+    """Refuse values other than the given words."""
     known = tuple(words)
     if not isinstance(value, str) or value not in known:
         listed = ", ".join(map(repr, known))
@@ -121,7 +121,7 @@ def check_word(name: str, value: Any, words: Iterable[str]) -> None:
 
 
 def check_count(name: str, value: Any, *, least: int = 1, none: str = "") -> int:
-    """A whole number of at least ``least``; ``none`` is the meaning of None, if the caller accepts it."""
+    """A whole number of at least ``least``; ``none`` is the meaning of None, if the caller accepts None."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral) or value < least:
         also = f", or None for {none}" if none else ""
         raise InputError(f"{name} must be a whole number of at least {least}{also}; got {value!r}.", parameter=name)

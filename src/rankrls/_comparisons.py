@@ -1,4 +1,4 @@
-"""Items, and what is known of which is better: from labels, or from preferences."""
+"""Items, and the known comparisons between them, from labels or from preferences."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from rankrls.numerics.smoother import Equations, Smoother, normal_equations
 
 R = TypeVar("R")
 Judge: TypeAlias = Callable[[Any, Array], R]
-"""Called with each part of a graph and its held-out scores, (targets, alphas, rows)."""
+"""Function that is called with each part of a graph and its held-out scores, (targets, alphas, rows)."""
 K = TypeVar("K", bound="Data")
 
 
 @dataclass(frozen=True)
 class Setting:
-    """How labels become a graph.
+    """Settings by which labels become a graph.
 
     Attributes
     ----------
     ties, balance, regression_weight
-        As in :class:`rankrls.RankRLS`.
+        Parameters of :class:`rankrls.RankRLS`.
     """
 
     ties: Any = "include"
@@ -54,29 +54,29 @@ class Setting:
 
 
 Settings: TypeAlias = Sequence[tuple[Setting, dict[str, Any]]]
-"""Graphs to try, and what each chooses."""
+"""Graphs to try, each with the parameters that it chooses."""
 
 
 class ComparedItems(ABC):
-    """Items with one graph: in memory, or read in parts of whole queries."""
+    """Items with one graph, in memory or read in parts of whole queries."""
 
     @property
     @abstractmethod
     def in_memory(self) -> ComparedInMemory | None:
-        """All items with their graph, if they are in memory."""
+        """All items with their graph; None if they are not in memory."""
 
     def evaluator(self, measure: Measure) -> Evaluator[Any]:
-        """Evaluates held-out scores of these items."""
+        """Evaluator of held-out scores of these items."""
         return self.whole().evaluator(measure)
 
     @property
     @abstractmethod
     def primal(self) -> bool:
-        """Whether a linear function takes fewer weights of features than coefficients of items."""
+        """Whether a linear function needs fewer weights of features than coefficients of items."""
 
     @abstractmethod
     def equations(self, basis: Basis | None) -> Equations:
-        """The normal equations of all parts, of the features or of a basis's."""
+        """Normal equations of all parts, for the features or for those of a basis."""
 
     def hold_out(
         self,
@@ -88,10 +88,10 @@ class ComparedItems(ABC):
         *,
         means: bool,
     ) -> list[R]:
-        """``judge`` of each chunk of held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out`.
+        """Results of ``judge`` for each chunk of held-out scores, in order; see :func:`numerics.holdout.hold_out`.
 
-        ``folds`` are numbers of the queries (groups of preferences) that are held out together; each by itself for
-        None.
+        ``folds`` are numbers of the queries (groups of preferences) that are held out together; None holds out each
+        alone.
         """
         return self.whole().hold_out(smoother, basis, alphas, judge, folds, means=means)
 
@@ -128,7 +128,7 @@ class ComparedInMemory(ComparedItems):
 
     @property
     def labelled(self) -> LabelledGraph:
-        """The graph, of labelled items."""
+        """The graph, for labelled items."""
         assert isinstance(self.graph, LabelledGraph)
         return self.graph
 
@@ -138,7 +138,7 @@ class ComparedInMemory(ComparedItems):
 
     @property
     def preferences(self) -> PreferenceGraph:
-        """The graph, of data that are preferences."""
+        """The graph, for preferences."""
         assert isinstance(self.graph, PreferenceGraph)
         return self.graph
 
@@ -146,7 +146,7 @@ class ComparedInMemory(ComparedItems):
         return normal_equations(self.graph, self.features(basis))
 
     def features(self, basis: Basis | None) -> Any:
-        """The features of X, or of a basis's; those of a basis are evaluated when rows of them are asked for."""
+        """Features of X or of a basis; those of a basis are evaluated when their rows are needed."""
         return self.X if basis is None else basis.features(self.X)
 
     def hold_out(
@@ -165,7 +165,7 @@ class ComparedInMemory(ComparedItems):
         return list(hold_out_chunks(smoother, graph, self.features(basis), alphas, judge, units=bounds, means=means))
 
     def in_order(self, folds: Sequence[Index] | None) -> tuple[Graph, Index | None]:
-        """The graph with the queries (groups) of each fold together, and where folds begin; None without folds."""
+        """Graph with the queries (groups) of each fold together, and the starts of folds; None without folds."""
         if folds is None:
             return self.graph, None
         bounds = np.concatenate(([0], np.cumsum([len(fold) for fold in folds]))).astype(np.intp)
@@ -174,43 +174,43 @@ class ComparedInMemory(ComparedItems):
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """The features that a model was fitted on.
+    """Features that a model was fitted to.
 
     Attributes
     ----------
     count : int or None
-        None for objects of a callable kernel.
+        Number of features; None for objects of a callable kernel.
     names : ndarray of str, or None
-        The columns' names, if X has any.
+        Column names, if X has any.
     """
 
     count: int | None = None
     names: NDArray[np.object_] | None = None
 
     def called(self, number: int) -> str:
-        """A feature in words."""
+        """Description of a feature."""
         return f"{number}" if self.names is None else f"{number} ({self.names[number]!r})"
 
 
 @dataclass(frozen=True, eq=False)
 class Data(ABC):
-    """Checked items, and what is known of which is better.
+    """Checked items, and the known comparisons between them.
 
     Attributes
     ----------
     X : ndarray, csr_array, LinearOperator or list
-        Items of positive weight; a LinearOperator keeps all of them, since it cannot be cut.
+        Items of positive weight; a LinearOperator contains all items, since it cannot be cut.
     kept : ndarray of shape (rows given,), bool, or None
-        Which of the rows that were given these are, if not all.
+        Mask of these rows among those given, if not all.
     has_qid : bool
-        Whether the queries were given.
+        Whether query ids were given.
     one_target : bool
-        Whether there is one target that came as a vector.
+        Whether the only target was given as a vector.
     features : Features
     propensities : Propensities or None
-        Propensities by which clicks became labels and weights.
+        Propensities used to convert clicks to labels and weights.
     like : array or None
-        An array of the library that the results are moved to, if that is not X's.
+        Array of the library that results are moved to, if that is not X's.
     """
 
     X: Any
@@ -222,77 +222,77 @@ class Data(ABC):
     like: Any = field(default=None, kw_only=True)
 
     def of_kind(self, kind: type[K]) -> K:
-        """These data, for what can be fitted on one kind of data only."""
+        """These data, for computations that need one kind of data."""
         assert isinstance(self, kind)
         return self
 
     def whole(self) -> DataInMemory:
-        """These data, for what needs all rows in memory.
+        """These data, for computations that need all rows in memory.
 
         Raises
         ------
         InputError
-            If they are not.
+            If they are not in memory.
         """
         raise InputError("This needs all rows in memory.", parameter="data")
 
     @property
     @abstractmethod
     def n_queries(self) -> int:
-        """Queries among the items."""
+        """Number of queries."""
 
     @property
     @abstractmethod
     def n_rows(self) -> int:
-        """Items that count."""
+        """Number of items with positive weight."""
 
     @property
     @abstractmethod
     def n_observations(self) -> int:
-        """Rows of Y, or preferences."""
+        """Number of rows of Y, or of preferences."""
 
     @property
     @abstractmethod
     def n_targets(self) -> int:
-        """Targets of the labels."""
+        """Number of targets."""
 
     @abstractmethod
     def settings(self, given: Settings) -> Settings:
-        """The graphs to try, of those that an estimator asks for."""
+        """Graphs to try, among those that an estimator asks for."""
 
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
-        """One graph for all targets, or one for each."""
+        """One graph for all targets, or one per target."""
         return self.whole().numeric_graphs(setting)
 
     @abstractmethod
     def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
-        """The items with each graph; ``together`` are all settings that are tried with the same features."""
+        """Items with each graph; ``together`` are all settings that are tried with the same features."""
 
     def items(self, numbers: Index) -> Any:
-        """Some of the items."""
+        """A subset of the items."""
         return take_items(self.X, numbers)
 
     @property
     def n_given(self) -> int:
-        """Rows as they were given, those of weight zero too."""
+        """Number of given rows, including those of weight zero."""
         return self.n_rows if self.kept is None else len(self.kept)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Rows and columns of X; of objects, as many columns as rows."""
+        """Number of rows and columns of X; for objects, both are the number of objects."""
         return self.X.shape if hasattr(self.X, "shape") else (len(self.X), len(self.X))
 
     @property
     def blocks_are_queries(self) -> bool:
-        """Whether values of held-out blocks are those of queries, or groups of preferences."""
+        """Whether values of held-out blocks are per query or group of preferences."""
         return True
 
     @abstractmethod
     def held_out_attributes(self, scores: Any) -> dict[str, Any]:
-        """The attributes of an estimator that come from held-out scores (observations, targets)."""
+        """Attributes of an estimator that are computed from held-out scores (observations, targets)."""
 
     def given_rows(self, values: Array) -> Array:
-        """Values of the items, in the rows as they were given; NaN for rows of weight zero."""
+        """Values of the items in the given rows; NaN for rows of weight zero."""
         if self.kept is None:
             return values
         full = np.full((len(self.kept), *values.shape[1:]), np.nan)
@@ -300,15 +300,15 @@ class Data(ABC):
         return full
 
     def given_numbers(self, rows: Index) -> Index:
-        """Numbers of items among the rows as they were given."""
+        """Numbers of items among the given rows."""
         return rows if self.kept is None else np.flatnonzero(self.kept)[rows]
 
 
 class DataInMemory(Data):
-    """Data in memory, so that some of their observations can be taken: rows of Y, or preferences."""
+    """Data in memory, of which subsets of observations can be taken: rows of Y, or preferences."""
 
     observations_are_items: ClassVar[bool] = True
-    """Whether held-out scores are those of items, and not margins of preferences."""
+    """Whether held-out scores are those of items rather than margins of preferences."""
 
     def whole(self) -> Self:
         return self
@@ -321,26 +321,26 @@ class DataInMemory(Data):
 
     @abstractmethod
     def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
-        """Some observations as data of their own.
+        """A subset of the observations as data.
 
-        Without ``items`` no features are copied. ``square`` says that X is a kernel matrix, whose columns are items.
+        Without ``items``, features are not copied. With ``square``, X is a kernel matrix, whose columns are items.
         """
 
     @abstractmethod
     def watch(self, observations: Index) -> tuple[Index, Self]:
-        """The items of some observations, and these observations, without features."""
+        """Items of some observations, and these observations without features."""
 
     @abstractmethod
     def items_of(self, observations: Index) -> Index | slice:
-        """The items that a model of some observations expands over."""
+        """Items over which a model of some observations expands."""
 
     @abstractmethod
     def numbers_of_blocks(self, observations: Index | slice) -> Index:
-        """The numbers of the queries (groups of preferences) that some observations make up."""
+        """Numbers of the queries (groups of preferences) that contain the observations."""
 
     @abstractmethod
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
-        """The curve of scores (items, values, targets). Scores that differ only by rounding are made equal in place."""
+        """Curve of scores (items, values, targets). Scores that differ only by rounding are made equal in place."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -360,17 +360,17 @@ class LabelledItems(DataInMemory):
 
     @property
     def n_queries(self) -> int:
-        """Queries among the items."""
+        """Number of queries."""
         return self.layout.n_queries
 
     @property
     def n_rows(self) -> int:
-        """Items that count."""
+        """Number of items with positive weight."""
         return self.layout.n_rows
 
     @property
     def n_observations(self) -> int:
-        """Items."""
+        """Number of items."""
         return self.layout.n_rows
 
     @property
@@ -381,7 +381,7 @@ class LabelledItems(DataInMemory):
         return given
 
     def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
-        """One graph for all targets, or one for each."""
+        """One graph for all targets, or one per target."""
         targets = self.Y.shape[1]
         every = [slice(k, k + 1) for k in range(targets)] if setting.ties == "exclude" else [slice(0, targets)]
         given = {"weights": self.weights, **vars(setting)}
@@ -415,7 +415,7 @@ class LabelledItems(DataInMemory):
         return {"held_out_scores_": here[:, 0] if self.one_target else here}
 
     def of_positive_weight(self, *, square: bool) -> LabelledItems:
-        """These without rows of weight zero; ``square`` cuts the columns of a kernel matrix too."""
+        """These data without rows of weight zero; with ``square``, columns of a kernel matrix are cut too."""
         if self.weights is None or (self.weights > 0.0).all():
             return self
         kept = self.weights > 0.0
@@ -428,14 +428,14 @@ class LabelledItems(DataInMemory):
 
 @dataclass(frozen=True, eq=False)
 class KnownItems(LabelledItems):
-    """The labelled rows of partly labelled data: their items are their numbers among all, a matrix of one column.
+    """Labelled rows of partly labelled data; their items are row numbers among all, as a matrix with one column.
 
     Attributes
     ----------
     everything : LabelledItems
-        All rows, with labels of 0 where there are none.
+        All rows; rows without labels have labels of 0.
     labelled : ndarray of bool
-        Which of all rows have labels.
+        Mask of the rows with labels.
     """
 
     everything: LabelledItems
@@ -443,21 +443,21 @@ class KnownItems(LabelledItems):
 
     @property
     def numbers(self) -> Index:
-        """The numbers of these rows among all."""
+        """Numbers of these rows among all."""
         return np.asarray(self.X)[:, 0].astype(np.intp)
 
 
 @dataclass(frozen=True, eq=False)
 class PreferredItems(DataInMemory):
-    """Preferences between items, with the operations of :class:`LabelledItems`.
+    """Preferences between items, with the same operations as :class:`LabelledItems`.
 
     Attributes
     ----------
     preferences : PreferenceTable
     identity : ndarray of shape (rows of X,), intp
-        The number of the item that each row is: rows of one item have the same.
+        Number of the item of each row; rows of the same item have the same number.
     new : {"votes", "groups", "components", "items"}
-        What is held out: votes between known items, groups of them, connected components of compared items, or items.
+        Held-out units: votes between known items, groups of them, connected components of compared items, or items.
     """
 
     preferences: PreferenceTable
@@ -476,7 +476,7 @@ class PreferredItems(DataInMemory):
 
     @property
     def n_observations(self) -> int:
-        """Preferences."""
+        """Number of preferences."""
         return self.preferences.n_rows
 
     @property
@@ -484,7 +484,7 @@ class PreferredItems(DataInMemory):
         return 1
 
     def settings(self, given: Settings) -> Settings:
-        """One graph: preferences have no ties or balance to choose."""
+        """A single graph: preferences have no ties or balance to choose."""
         return ((Setting(), {}),)
 
     def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
@@ -493,7 +493,7 @@ class PreferredItems(DataInMemory):
         return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
 
     def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
-        """Some preferences. The items stay: their numbers are those that predictions are made for."""
+        """A subset of the preferences. All items stay: their numbers are those that predictions are made for."""
         return replace(self, preferences=self.preferences.take(observations))
 
     @property
@@ -513,28 +513,28 @@ class PreferredItems(DataInMemory):
         return curve_of_preferences(measure, self.preferences, of_one_target, by_item=self.new == "items")
 
     def held_out_attributes(self, scores: Any) -> dict[str, Any]:
-        """The slope of win probabilities, from held-out margins."""
+        """Slope of win probabilities, from held-out margins."""
         margins = scores[:, 0]
         held = np.isfinite(margins)
         table = self.preferences
         return {"win_slope_": logistic_slope(margins[held], table.strength[held], table.weight[held])}
 
     def watch(self, observations: Index) -> tuple[Index, Self]:
-        """The items of some preferences, ascending, and these preferences between them alone, without features."""
+        """Items of some preferences, ascending, and these preferences between only them, without features."""
         items, table = self.preferences.among_own_items(observations)
         return items, replace(self, X=None, preferences=table, identity=self.identity[items])
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """The items of conditional ranking, in the order of the columns of Y.
+    """Items of conditional ranking, in the order of the columns of Y.
 
     It has neither a length nor a shape, so that scikit-learn does not split the items into folds with the rows of X.
 
     Parameters
     ----------
     features : array-like or sparse matrix of shape (d, p)
-        One row per item; with ``item_kernel="precomputed"`` the kernel between these items and the training items.
+        One row per item; with ``item_kernel="precomputed"``, the kernel between these items and the training items.
 
     Examples
     --------
@@ -551,7 +551,7 @@ class Items:
 
     @property
     def n_items(self) -> int:
-        """How many there are."""
+        """Number of items."""
         return int(self.features.shape[0])
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""Preferences as they come in: row numbers of winners and losers, strengths and weights, checked once."""
+"""Preferences as given by users: row numbers of winners and losers, strengths and weights, checked once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from rankrls._missing import unmasked
 
 @dataclass(frozen=True, eq=False)
 class PreferenceTable:
-    """Checked preferences between numbered items, in the order in which they came.
+    """Checked preferences between numbered items, in the given order.
 
     Attributes
     ----------
     winners, losers : ndarray of shape (p,), intp
     n_items : int
-        Items in all, those without preferences too.
+        Number of items, including those without preferences.
     strength, weight : ndarray of shape (p,)
     groups : ndarray of shape (p,), intp, or None
-        Numbers of the groups that are held out together; None if each preference is a group by itself.
+        Numbers of the groups that are held out together; None if each preference is its own group.
     """
 
     winners: NDArray[np.intp]
@@ -36,16 +36,16 @@ class PreferenceTable:
 
     @property
     def n_rows(self) -> int:
-        """Preferences."""
+        """Number of preferences."""
         return len(self.winners)
 
     @property
     def n_groups(self) -> int:
-        """Groups of preferences."""
+        """Number of groups of preferences."""
         return self.n_rows if self.groups is None else int(self.groups.max(initial=-1)) + 1
 
     def blocks(self) -> Any:
-        """A sequence of the preferences of each group."""
+        """Preferences of each group, as a sequence."""
         numbers = np.arange(self.n_rows, dtype=np.intp)
         if self.groups is None:
             return numbers[:, None]
@@ -54,24 +54,24 @@ class PreferenceTable:
         return np.split(numbers[order], cuts)
 
     def differences(self, values: NDArray[Any], rows: Any = slice(None)) -> NDArray[Any]:
-        """Winner minus loser of some preferences. Exact where an offset is common to both."""
+        """Winner minus loser for some preferences. Exact if both share an offset."""
         return np.asarray(values[self.winners[rows]] - values[self.losers[rows]])
 
     def take(self, rows: Any) -> PreferenceTable:
-        """Some preferences, between the same items; their groups are numbered anew."""
+        """A subset of the preferences, between the same items; their groups are renumbered."""
         groups = None if self.groups is None else np.unique(self.groups[rows], return_inverse=True)[1].astype(np.intp)
         columns = (self.strength[rows], self.weight[rows], groups)
         return PreferenceTable(self.winners[rows], self.losers[rows], self.n_items, *columns)
 
     def among_own_items(self, rows: Any) -> tuple[NDArray[np.intp], PreferenceTable]:
-        """The items of some preferences, ascending, and these preferences between those items alone."""
+        """Items of some preferences, ascending, and these preferences between only those items."""
         items, number = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
         winners, losers = number.reshape(2, -1)
         return items, PreferenceTable(winners, losers, len(items), self.strength[rows], self.weight[rows])
 
 
 def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, weight: Any) -> PreferenceTable:
-    """Arrays of one length, or an InputError that names the preference (its position, from 0) and the item."""
+    """Check arrays of preferences; an InputError names the preference (its position, from 0) and the item."""
     i = _row_numbers("winners", winners, n_items)
     j = _row_numbers("losers", losers, n_items)
     if len(i) != len(j):
@@ -87,15 +87,15 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
 def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
     given = np.asarray(unmasked(values))
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
-        problem = f"{name} must hold whole row numbers of X, one per preference; got {given.dtype}, {given.shape}."
+        problem = f"{name} must contain whole row numbers of X, one per preference; got {given.dtype}, {given.shape}."
         raise InputError(problem, parameter=name)
-    outside = (given < 0) | (given >= m)  # before the cast, in which large numbers would become negative
+    outside = (given < 0) | (given >= m)  # before the cast, which would make large numbers negative
     refuse_where(outside, name, lambda e: f"{name}[{e}] is {given[e]}, but X has rows 0 to {m - 1}.")
     return given.astype(np.intp)
 
 
 def _numbers(name: str, values: Any, p: int) -> NDArray[np.float64]:
-    """One number for each preference; 1 for all of them if none are given."""
+    """One number per preference; 1 for all if none are given."""
     out = numbers_of(name, 1.0 if values is None else values)
     out = np.full(p, float(out)) if out.ndim == 0 else out
     if out.shape != (p,):

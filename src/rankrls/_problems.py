@@ -1,4 +1,4 @@
-"""What a search compares: candidates, the problems that they pose for some data, and the solutions of these."""
+"""Objects of a search: candidates, the problems that they pose for data, and solutions of these problems."""
 
 from __future__ import annotations
 
@@ -36,23 +36,23 @@ class Problem(ABC, Generic[S]):
     Attributes
     ----------
     parameter : str
-        The name of the parameter, such as "alpha".
+        Name of the parameter, such as "alpha".
     lost_feature : int or None
-        The number of a feature that is lost in rounding beside others.
+        Number of a feature that is lost in rounding next to others.
     """
 
     parameter: ClassVar[str]
 
     @abstractmethod
     def axis(self) -> Array:
-        """An automatic grid, the simplest model first."""
+        """An automatic grid with the simplest model first."""
 
     @abstractmethod
     def path(self, values: Array) -> S:
-        """The functions of several values."""
+        """Functions for several values."""
 
     def solve(self, value: float) -> S:
-        """The function of one value."""
+        """Function for one value."""
         return self.path(np.array([value]))
 
     @property
@@ -60,42 +60,42 @@ class Problem(ABC, Generic[S]):
         return None
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve | None:
-        """Every value evaluated with held-out units, each by itself or in folds, without refitting.
+        """Evaluation of every value with held-out units, each alone or in folds, without refitting.
 
-        None if only refits can give it.
+        None if it needs refits.
         """
         return None
 
     def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array] | None:
         """Margins (preferences, values) of the second preferences of each fold, fitted to the first.
 
-        None if only refits can give them.
+        None if they need refits.
         """
         return None
 
     def scores_without(self, blocks: Sequence[Any], values: Array) -> Array | None:
-        """Scores of the rows of each block by the model of all others, (rows, values, targets).
+        """Scores of the rows of each block by the model fitted without it, (rows, values, targets).
 
-        None if only refits can give them.
+        None if they need refits.
         """
         return None
 
     def unresolved(self, values: Array) -> Mask:
-        """Which values are lost in rounding: their held-out scores mean nothing."""
+        """Mask of values that are lost in rounding: their held-out scores are meaningless."""
         return np.zeros(len(values), dtype=bool)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Candidate(ABC, Generic[S]):
-    """A cheap description of a problem. It costs nothing until it is posed.
+    """Description of a problem; cheap until the problem is posed.
 
     Attributes
     ----------
     kernel : Kernel
     choices : dict
-        What is chosen with it, by parameter.
+        Parameters that are chosen with it, by name.
     square : bool
-        Whether X is a kernel matrix with a column for each training item.
+        Whether X is a kernel matrix with one column per training item.
     """
 
     kernel: Kernel = LINEAR
@@ -103,7 +103,7 @@ class Candidate(ABC, Generic[S]):
 
     @abstractmethod
     def problem(self, data: Data) -> Problem[S]:
-        """The problem of some data."""
+        """The problem for the given data."""
 
     @property
     def square(self) -> bool:
@@ -111,5 +111,5 @@ class Candidate(ABC, Generic[S]):
 
     @property
     def basis(self) -> Basis | None:
-        """The items that functions expand over, if not all."""
+        """Items over which functions expand; None for all."""
         return None

@@ -106,7 +106,7 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
     Raises
     ------
     InputError
-        If ``qid`` is not one-dimensional, its length is not ``n_rows``, or an id is missing.
+        If ``qid`` is not one-dimensional, its length is not ``n_rows``, or an id is missing or not hashable.
     """
     if qid is None:
         return QueryLayout(
@@ -125,7 +125,7 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
     _check_no_missing(ids, name)
     if n_rows == 0:
         return QueryLayout(ids, np.zeros(0, dtype=np.intp), np.zeros(1, dtype=np.intp), True)
-    return _group(ids)
+    return _group(ids, name)
 
 
 def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
@@ -255,11 +255,11 @@ def _check_no_missing(ids: NDArray[Any], name: str) -> None:
     refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
 
 
-def _group(ids: NDArray[Any]) -> QueryLayout:
+def _group(ids: NDArray[Any], name: str) -> QueryLayout:
     """Group by runs first: real files keep the rows of a query together, and then only the run heads are sorted."""
     m = len(ids)
     heads = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.intp)
-    run_codes, firsts = _codes_by_first_appearance(ids[heads])
+    run_codes, firsts = _codes_by_first_appearance(ids[heads], name)
     lengths = np.diff(np.append(heads, m))
     codes = np.repeat(run_codes, lengths)
     counts = np.bincount(codes, minlength=len(firsts))
@@ -267,16 +267,15 @@ def _group(ids: NDArray[Any]) -> QueryLayout:
     return QueryLayout(ids[heads[firsts]], codes, starts, len(firsts) == len(heads))
 
 
-def _codes_by_first_appearance(values: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _codes_by_first_appearance(values: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Number of each value in order of first appearance, and positions of the first appearances."""
     if values.dtype.kind == "O":
         seen: dict[Any, int] = {}
         try:
             codes = np.fromiter((seen.setdefault(v, len(seen)) for v in values), dtype=np.intp, count=len(values))
         except TypeError as error:
-            raise InputError(
-                f"qid must contain hashable ids, such as numbers or strings: {error}.", parameter="qid"
-            ) from None
+            problem = f"{name} must contain hashable ids, such as numbers or strings: {error}."
+            raise InputError(problem, parameter=name) from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
     by_appearance = np.argsort(first, kind="stable")

@@ -104,7 +104,7 @@ def test_refusals():
     for bad in ({"cv": 1}, {"cv": 13}):
         with pytest.raises(InputError, match="cv"):
             nested_estimate(RankRLSCV(), X, y, qid=qid, **bad)
-    with pytest.raises(InputError, match="nested_estimate repeats a choice"):
+    with pytest.raises(InputError, match="nested_estimate repeats the selection"):
         nested_estimate(Ridge(), X, y)
     with pytest.raises(InputError, match="random_state"):
         nested_estimate(RankRLSCV(), X, y, random_state=-1)
@@ -112,7 +112,7 @@ def test_refusals():
         nested_estimate(RankRLSCV(), X, np.column_stack((y, y)))
     with pytest.raises(InputError, match="row 3"):
         nested_estimate(RankRLSCV(), X, np.where(np.arange(60) == 3, np.nan, y))
-    with pytest.raises(InputError, match="AutoRankRLS cannot be fitted on censored times"):
+    with pytest.raises(InputError, match="AutoRankRLS cannot be fitted to censored times"):
         nested_estimate(AutoRankRLS(), X, y, event=np.ones(60))
     for rows in (50, 61):
         with pytest.raises(ValueError, match="inconsistent numbers"):

@@ -122,7 +122,7 @@ def test_refusals():
     with pytest.raises(ValueError, match="inconsistent numbers"):
         permutation_test(RankRLSCV(), X, y[:30], event=np.ones(30))
     for model in (RankRLS(), Ridge()):
-        with pytest.raises(InputError, match="repeats a choice"):
+        with pytest.raises(InputError, match="repeats the selection"):
             permutation_test(model, X, y)
 
 

@@ -217,7 +217,7 @@ def test_bad_scoring():
         (lambda: model.score(X, Y, qid=QID[:-1]), Refusal(f"{M - 1} entries", f"{M} rows", parameter="qid")),
         (lambda: model.rank(X, qid=QID[:-1]), Refusal(f"{M - 1} entries", f"{M} rows", parameter="qid")),
         (lambda: model.score(X, Y[:-1], qid=QID), Refusal("needed", parameter="y_score")),
-        (lambda: model.score(X, with_entry(Y, 1, np.nan), qid=QID), Refusal("holds nan", parameter="y_true", row=1)),
+        (lambda: model.score(X, with_entry(Y, 1, np.nan), qid=QID), Refusal("contains nan", parameter="y_true", row=1)),
         (lambda: model.score(X, np.zeros(M), qid=QID), Refusal("two items")),
         (
             lambda: model.score(X, Y, qid=QID, sample_weight=-np.ones(M)),

@@ -12,6 +12,7 @@ from rankrls.numerics.preferred_pairs import hold_out_preferred_pairs, kernel_fe
 from rankrls.numerics.smoother import DualEquations, normal_equations
 from tests.numerics.cases import Case, refitted_weights
 from tests.oracles import gaussian
+from tests.refusals import Refusal
 
 
 def problem(seed, lengths, n, weighted, classes=4):
@@ -130,6 +131,12 @@ def test_pairs_with_few_other_preferences_are_scored_as_by_refits(alpha):
         w = np.linalg.lstsq(stacked, np.concatenate((root * s[left], np.zeros(25))), rcond=None)[0]
         wanted = (Z[i] - Z[j]) @ w
         assert found[e] == pytest.approx(wanted, abs=1e-6 * np.abs(found).max())
+
+
+def test_a_pair_without_which_nothing_is_left_is_refused():
+    graph = PreferenceGraph.build(np.array([0, 1, 3]), np.array([1, 2, 1]), 4)
+    with Refusal("rows 1 and 3", parameter="winners", row=None):  # neither row alone is at fault
+        hold_out_preferred_pairs(np.eye(4)[:, :2], graph, np.ones(1), np.array([3]), np.array([1]))
 
 
 def test_graphs_whose_pairs_cannot_be_held_out_are_named():

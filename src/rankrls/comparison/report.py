@@ -259,7 +259,6 @@ def compare_rankings(
     baseline : str, optional
         Ranking with which every other is compared; by default, all pairs are compared. Holm's adjustment is over the
         pairs of one measure.
-        one measure.
     confidence : float, default=0.95
         Confidence level of the bootstrap intervals over queries.
     n_resamples : int, default=10000
@@ -416,7 +415,7 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _chart(m: MeasureReport, confidence: float) -> str:
-    """SVG chart of the means with their intervals, one row per ranking above an axis; marks a significantly best one."""
+    """SVG chart of the means with their intervals, one row per ranking above an axis; marks a significant winner."""
     first = m.ranked[0]
     winner = None if m.rivals(confidence) else first
     ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]

@@ -1,4 +1,4 @@
-"""An estimator in, held-out rankings out."""
+"""Held-out rankings of an estimator, and tests and estimates based on them."""
 
 from rankrls.model_selection.nested import NestedEstimate, nested_estimate
 from rankrls.model_selection.pair_holdout import PairHoldout, leave_pair_out, leave_rows_out

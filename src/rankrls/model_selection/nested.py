@@ -1,4 +1,4 @@
-"""Nested cross-validation: the whole choice of a model is repeated without the rows of each fold."""
+"""Nested cross-validation: the selection of a model is repeated without the rows of each fold."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ from rankrls.survival import survival_pairs
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NestedEstimate(Shown):
-    """The result of :func:`nested_estimate`.
+    """Result of :func:`nested_estimate`.
 
     Attributes
     ----------
     score : float
         Mean of the measure over the held-out queries, or over the folds of one ranking.
     standard_error : float
-        Of this mean. It is somewhat too small, because folds share training rows.
+        Standard error of this mean; somewhat too small, because folds share training rows.
     values : ndarray of shape (queries,) or (folds,)
-        The values of the mean; NaN if there is nothing to compare.
+        Values that are averaged; NaN if there is nothing to compare.
     choices : list of dict
-        ``best_params_`` of each fold.
+        ``best_params_`` for each fold.
     fold : ndarray of shape (m,), intp
-        The fold of each row, from 0.
+        Fold of each row, from 0.
     held_out_scores : ndarray of shape (m,)
-        The score of each row by the model that was chosen and fitted without the row's fold.
+        Score of each row by the model that was selected and fitted without the row's fold.
     measure, protocol : str
     """
 
@@ -74,24 +74,25 @@ def nested_estimate(
     cv: int = 5,
     random_state: int = 0,
 ) -> NestedEstimate:
-    """Estimate the quality of a model together with its choice: the choice is repeated without each fold.
+    """Estimate the quality of a model including its selection, which is repeated without each fold.
 
-    The held-out score of a chosen model is optimistic, because it was used for the choice. Here each fold is scored by
-    a model whose alpha, kernel, ... were chosen on the other folds.
+    The held-out score of a selected model is optimistic, because the selection used it. Here each fold is scored by a
+    model whose alpha, kernel, ... were selected using the other folds.
 
     Parameters
     ----------
     estimator : RankRLSCV, or another estimator with ``scoring``
-        It need not be fitted and is not changed.
+        Estimator to evaluate; it need not be fitted and is not changed.
     X, y, qid : as in :meth:`RankRLSCV.fit`
-        With ``qid`` folds are of whole queries. Otherwise they are stratified folds of rows, and rows are compared only
-        within their fold, because scores of different models cannot be compared.
+        With ``qid``, folds contain whole queries. Otherwise they are stratified folds of rows, and rows are compared
+        only within their fold, because scores of different models are not comparable.
     event : array-like of shape (m,), optional
-        1 if the event was observed; y then holds right-censored times. The estimator is fitted on the pairs of
+        1 if the event was observed; y then contains right-censored times. The estimator is fitted to the pairs of
         :func:`~rankrls.survival_pairs`, with items held out, and the measure is the C-index. Folds are of items, and
         only rows with the same ``qid`` are compared.
     item_id : array-like of shape (m,), optional
-        With ``event``: rows with equal ids are the same item (patient), in one fold. By default each row is an item.
+        Item ids, for use with ``event``: rows with equal ids are the same item (patient) and are in the same fold. By
+        default, each row is an item.
     cv : int, default=5
         Number of folds.
     random_state : int, default=0
@@ -133,7 +134,7 @@ def nested_estimate(
     ids = None if qid is None else layout.ids[layout.codes]
     items = query_layout(np.arange(len(y)) if item_id is None else item_id, len(y), name="item_id").codes
     if item_id is not None and event is None:
-        raise InputError("item_id is for censored times (event). Of labels, queries are held out.", parameter="item_id")
+        raise InputError("item_id needs censored times (event). For labels, queries are held out.", parameter="item_id")
     fold, protocol = _folds(y, event, ids, items, cv, random_state)
     scores = np.empty(len(y))
     values = np.full(cv, np.nan)
@@ -162,22 +163,22 @@ def nested_estimate(
 
 
 def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
-    """A clone of an estimator that chooses a model, and the measure by which it does."""
+    """A clone of an estimator that selects a model, and the measure used for selection."""
     if not (hasattr(estimator, "scoring") and hasattr(estimator, "cv")):
         raise InputError(
-            f"{what} repeats a choice, so it needs an estimator that chooses by held-out rows (cv), such as "
+            f"{what} repeats the selection of a model, so it needs an estimator with cross-validation (cv), such as "
             f"RankRLSCV; got {type(estimator).__name__}.",
             parameter="estimator",
         )
     if event is not None and not hasattr(estimator, "fit_pairs"):
-        raise InputError(f"{type(estimator).__name__} cannot be fitted on censored times.", parameter="event")
+        raise InputError(f"{type(estimator).__name__} cannot be fitted to censored times.", parameter="event")
     spec = estimator._spec()
     spec = spec if event is None else spec.for_preferences()
     return clone(estimator), spec.measure
 
 
 def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tuple[Index, str]:
-    """The fold of each row, and how the folds are made."""
+    """Fold of each row, and a description of the folds."""
     rng = np.random.default_rng(seed)
     by_query = qid is not None and event is None
     layout = query_layout(qid if by_query else items, len(y))
@@ -185,7 +186,7 @@ def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tup
     what = "queries" if by_query else "rows" if n == len(y) else "items"
     if k > n:
         raise InputError(f"cv must be at most {n}, the number of {what}; got {k}.", parameter="cv")
-    # every k units in the order of their labels go to different folds
+    # every k successive units in the order of their labels go to different folds
     first = np.unique(layout.codes, return_index=True)[1]
     fold = np.empty(n, dtype=np.intp)
     if by_query:
@@ -199,7 +200,7 @@ def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tup
 
 
 def _concordance(scores: Any, time: Any, event: Any, qid: Any) -> float:
-    """The C-index of one fold; NaN if it has no pair to compare."""
+    """C-index of one fold; NaN if it has no comparable pair."""
     try:
         winners, losers = survival_pairs(time, event, qid=qid)
     except InputError:

@@ -1,4 +1,4 @@
-"""Leave-pair-out: the concordance index of a ranking, each pair held out in turn, without refitting."""
+"""Leave-pair-out: the concordance index of a ranking, with each pair held out in turn, without refitting."""
 
 from __future__ import annotations
 
@@ -27,24 +27,24 @@ from rankrls.survival import survival_pairs
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairHoldout(Shown):
-    """The result of :func:`leave_pair_out`: one number for each alpha, a plain float without ``alphas``.
+    """Result of :func:`leave_pair_out`: one number per alpha, or plain floats without ``alphas``.
 
     Attributes
     ----------
     alpha : float or ndarray of shape (alphas,)
         Regularization values.
     score : float or ndarray of shape (alphas,)
-        The concordance index of the held-out pairs; with a binary label the AUC.
+        Concordance index of the held-out pairs; for a binary label, the AUC.
     standard_error : float or ndarray of shape (alphas,)
-        Of the score, from the items' mean concordances.
+        Standard error of the score, from the mean concordances of the items.
     interval : tuple of (low, high)
-        Confidence interval of the score, each end shaped like ``score``.
+        Confidence interval of the score; each bound has the shape of ``score``.
     differences : ndarray of shape (pairs,) or (pairs, alphas), or None
-        For given pairs: the held-out score of the first row minus that of the second; 0 for a tie.
+        For given pairs, the held-out score of the first row minus that of the second; 0 for a tie.
     n_pairs : int
-        Pairs that were held out.
+        Number of held-out pairs.
     confidence : float
-        The level of the interval.
+        Confidence level of the interval.
     """
 
     alpha: Any
@@ -75,31 +75,33 @@ def leave_pair_out(
     sample_weight: Any = None,
     confidence: float = CONFIDENCE,
 ) -> PairHoldout:
-    r"""Evaluate a ranking by the order of each pair of items, with a model that is fitted without the two items.
+    r"""Evaluate a ranking by the order of each pair of items, using a model fitted without the two items.
 
     The score is :math:`\frac{1}{N} \sum_{y_i > y_j} [ f_i > f_j ] + \frac12 [ f_i = f_j ]`, with f fitted without i and
     j. It equals refits without each pair, from one factorization. For binary labels it is the area under the ROC curve,
-    without the bias of pooled scores of different models.
+    without the bias of pooling scores of different models.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Only its parameters are used; it need not be fitted and is not changed. It needs ``ties="include"``.
+        Estimator whose parameters are used; it need not be fitted and is not changed. It needs ``ties="include"``.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
-        y of one target; the weight of a pair is the product of its rows' weights.
+        Data with one target; the weight of a pair is the product of the weights of its rows.
     event : array-like of shape (m,), optional
-        1 if the event was observed, 0 if the item was censored; y then holds right-censored times. The model is fitted
-        by ``fit_pairs`` on the comparable pairs of :func:`~rankrls.survival_pairs`, and the score is Harrell's C-index
-        of those pairs; greater scores mean longer times. For RankRLS without ``sample_weight``.
+        1 if the event was observed, 0 if the item was censored; y then contains right-censored times. The model is
+        fitted by ``fit_pairs`` to the comparable pairs of :func:`~rankrls.survival_pairs`, and the score is Harrell's
+        C-index of these pairs; higher scores mean longer times. For RankRLS without ``sample_weight``.
     pairs : array-like of shape (p, 2), optional
-        Row numbers of the pairs to hold out. By default all pairs with different labels, which are not kept.
+        Row numbers of the pairs to hold out. By default all pairs with different labels, whose differences are not
+        returned.
     alphas : "auto" or sequence of float, optional
-        Positive regularization values; "auto" is a grid relative to the spectrum, as in :class:`RankRLSCV`. The
-        estimator's own alpha by default.
+        Positive regularization values; "auto" is a grid relative to the spectrum, as in :class:`RankRLSCV`. By default
+        the estimator's own alpha.
     qid : array-like of shape (m,), optional
-        Only pairs within queries, all with the same weight; needs ``balance="examples"``. By default all rows are one
-        ranking.
+        Query ids, to hold out only pairs within queries, all with the same weight; needs ``balance="examples"``. By
+        default all rows are one ranking.
     confidence : float, default=0.95
+        Confidence level of the interval.
 
     Returns
     -------
@@ -108,25 +110,25 @@ def leave_pair_out(
     Raises
     ------
     ValueError
-        If the pairs of the estimator's graph cannot be held out without refitting, with the reason; for a pair of equal
-        labels, of different queries, or of unknown rows; if nothing is left to compare without a pair.
+        If the pairs of the estimator's graph cannot be held out without refitting, with the reason; if a pair has equal
+        labels, is of different queries, or has unknown rows; if nothing is left to compare without a pair.
 
     Notes
     -----
-    With ``event``: O(m d) for each pair, alpha and step of conjugate gradients, some ten of them, with d = min(m, n)
-    (a kernel: m), and m x m memory. They are taken to 1e-12, or the pair is solved directly.
+    With ``event``: O(m d) per pair, alpha and step of conjugate gradients, about ten of them, with d = min(m, n) (m for
+    a kernel), and m x m memory. They are iterated to 1e-12; pairs that do not converge are solved directly.
 
-    Primal: O(m n^2 + n^3), then O(m^2 n) for each alpha; dual: O(m^3) for each alpha. Memory for a few hundred rows of
-    m pairs at a time, and in the dual two m x m matrices.
+    Primal: O(m n^2 + n^3), then O(m^2 n) per alpha; dual: O(m^3) per alpha. Memory for a few hundred rows of m pairs at
+    a time, and in the dual two m x m matrices.
 
     The standard error is that of the projection of the U-statistic on its items (Hoeffding 1948); for a binary label it
     is that of DeLong et al. (1988) with n instead of n - 1. The interval is normal on the logit scale (Pepe 2003). If
     all pairs have the same result, there is no standard error, and the interval is that of Clopper and Pearson (1934),
     where the number of trials is the largest number of pairs without a common item. Both ignore the variation between
-    training samples. For labels without any relation to the features and 20 to 100 items, the 95 % interval contained
-    0.5 in 80 to 86 % of the samples. For given ``pairs`` that share few items, intervals are too wide.
+    training samples. For labels unrelated to the features and 20 to 100 items, the 95 % interval contained 0.5 in 80 to
+    86 % of the samples. For given ``pairs`` that share few items, intervals are too wide.
 
-    The basis of SparseRankRLS is chosen once, from all rows, and can contain held-out items.
+    The basis of SparseRankRLS is selected once, from all rows, and can contain held-out items.
 
     References
     ----------
@@ -194,42 +196,43 @@ def leave_rows_out(
     alphas: Any = None,
     sample_weight: Any = None,
 ) -> Array:
-    r"""Predict the label of every row of one ranking by a model that is fitted without the row, or without its group.
+    r"""Predict the label of every row of one ranking by a model fitted without the row or its group.
 
-    Equal to refitting without each row or group, for every alpha, from one factorization. A label is predicted by the
-    score, plus the mean of the labels less the scores of the rows that were fitted.
+    The result equals refitting without each row or group, for every alpha, from one factorization. The predicted label
+    is the score plus the mean of labels minus scores over the fitted rows.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Only its parameters are used; it need not be fitted and is not changed. It needs ``ties="include"``.
+        Estimator whose parameters are used; it need not be fitted and is not changed. It needs ``ties="include"``.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
-        All rows are one ranking; y may have several targets.
+        Data of one ranking; y may have several targets.
     groups : array-like of shape (m,), optional
-        Rows that are held out together, such as folds or visits of one patient. By default each row is held out alone.
+        Groups of rows that are held out together, such as folds or visits of one patient. By default, each row is held
+        out alone.
     alphas : sequence of float, optional
-        Positive regularization values; the estimator's own alpha by default.
+        Positive regularization values; by default the estimator's own alpha.
 
     Returns
     -------
     ndarray of shape (m,), (m, alphas), (m, targets) or (m, alphas, targets)
-        In the order of the rows; the axis of alphas is there if ``alphas`` is given, that of targets if y has two
-        dimensions. NaN for rows of weight zero.
+        Predicted labels in row order; the axis of alphas exists if ``alphas`` is given, that of targets if y has two
+        dimensions. NaN for rows with weight zero.
 
     Raises
     ------
     InputError
-        If the rows of the estimator's graph cannot be held out without refitting, with the reason; for a single group;
-        if the labels without a group are all equal.
+        If the rows of the estimator's graph cannot be held out without refitting, with the reason; if there is a single
+        group; or if the labels without a group are all equal.
 
     Notes
     -----
-    **Do not compute an AUC or a C-index from these numbers together**: rows of different groups are scored by different
+    **Do not compute an AUC or a C-index over all these numbers**: rows of different groups are scored by different
     models, and on noise such an AUC is below one half. Compare rows of one group, plot predictions against labels, or
-    use :func:`leave_pair_out`, which compares two rows by one model.
+    use :func:`leave_pair_out`, which compares two rows by the same model.
 
-    O(m n^2 + n^3) or, in the dual, O(m^3), and O(u^2 k + u^3) for each group of u rows and each alpha, with k
-    eigenvectors. The basis of SparseRankRLS is chosen once, from all rows, and can contain held-out items.
+    O(m n^2 + n^3) or, in the dual, O(m^3), and O(u^2 k + u^3) per group of u rows and alpha, with k eigenvectors. The
+    basis of SparseRankRLS is selected once, from all rows, and can contain held-out items.
 
     Examples
     --------
@@ -254,7 +257,7 @@ def leave_rows_out(
     if len(folds) < 2:
         raise InputError("There is a single group: holding it out leaves no data to fit.", parameter="groups")
     most_common = [np.unique(labels, return_counts=True)[1].max() for labels in data.Y.T]
-    large = [fold for fold in folds if len(fold) >= data.n_rows - max(most_common)]  # others leave two labels
+    large = [fold for fold in folds if len(fold) >= data.n_rows - max(most_common)]  # others leave two distinct labels
     remedy = "Hold out fewer rows together."
     check_folds_leave_something(data, large, spec.regression_weight, remedy=remedy, parameter="groups")
     problem = next(spec.candidates(data)).problem(data)
@@ -270,7 +273,7 @@ def leave_rows_out(
 def _comparable_items(
     spec: LeastSquaresSpec, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any
 ) -> PreferredItems:
-    """The comparable pairs of the items, for a model whose pairs can be held out."""
+    """Comparable pairs of the items, for a model whose pairs can be held out."""
     if spec.basis is not None or spec.signed:
         raise InputError("To hold out pairs of censored times, use RankRLS without positive.", parameter="estimator")
     if sample_weight is not None:
@@ -281,11 +284,11 @@ def _comparable_items(
 
 
 def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[Index, Index]:
-    """Both items of each pair, as numbers of the rows that are left."""
+    """Both items of each pair, as numbers of the remaining rows."""
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
         raise InputError(
-            f"pairs must hold two row numbers each, shape (p, 2); got shape {given.shape} of dtype {given.dtype}.",
+            f"pairs must contain two row numbers each, shape (p, 2); got shape {given.shape} of dtype {given.dtype}.",
             parameter="pairs",
         )
 

@@ -1,4 +1,4 @@
-"""A permutation test of the held-out measure, with the choice of the model repeated in every permutation."""
+"""Permutation test of the held-out measure, with the selection of the model repeated in every permutation."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ from rankrls.selection.search import EXTENSIONS, at_open_end, further, progress
 from rankrls.survival import survival_pairs
 
 _BATCH = 1 << 24
-"""Held-out scores of the permutations that are factored together."""
+"""Maximum number of held-out scores of the permutations that share a factorization."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(Shown):
-    """The result of :func:`permutation_test`.
+    """Result of :func:`permutation_test`.
 
     Attributes
     ----------
     score : float
-        The held-out measure of the chosen model, ``best_score_``.
+        Held-out measure of the selected model, ``best_score_``.
     p_value : float
         (1 + permutations at least as good) / (1 + permutations).
     permuted_scores : ndarray of shape (permutations,)
         The same measure with permuted labels.
     protocol : str
-        How models were chosen and held out.
+        Description of the selection and hold-out of models.
     shared : bool
-        Whether the permutations shared one factorization, or were refitted.
+        Whether the permutations shared one factorization rather than being refitted.
     """
 
     score: float
@@ -79,22 +79,22 @@ def permutation_test(
     sample_weight: Any = None,
     random_state: int = 0,
 ) -> PermutationTest:
-    """Test whether the held-out measure of a choice is better than chance.
+    """Test whether the held-out measure of a selected model is better than chance.
 
-    Labels are permuted within queries. Each permutation repeats the whole choice (of alpha, kernel, ...), and its best
-    held-out measure is compared with that of the data, so that the p-value accounts for the choice.
+    Labels are permuted within queries. Each permutation repeats the whole selection (of alpha, kernel, ...), and its
+    best held-out measure is compared with that of the data, so that the p-value accounts for the selection.
 
     Parameters
     ----------
     estimator : RankRLSCV, or another estimator with ``best_score_``
-        It need not be fitted and is not changed.
+        Estimator to test; it need not be fitted and is not changed.
     X, y, qid, sample_weight : as in :meth:`RankRLSCV.fit`
     n_permutations : int, default=1000
     event : array-like of shape (m,), optional
-        1 if the event was observed; y then holds right-censored times, which are permuted with their events. The
-        estimator is fitted on the pairs of :func:`~rankrls.survival_pairs`, with items held out.
+        1 if the event was observed; y then contains right-censored times, which are permuted with their events. The
+        estimator is fitted to the pairs of :func:`~rankrls.survival_pairs`, with items held out.
     item_id : array-like of shape (m,), optional
-        With ``event``: rows with equal ids are the same item, as in :func:`nested_estimate`.
+        Item ids, for use with ``event``: rows with equal ids are the same item, as in :func:`nested_estimate`.
     random_state : int, default=0
 
     Returns
@@ -105,9 +105,9 @@ def permutation_test(
     -----
     The graph of RankRLSCV does not depend on the labels if ``ties="include"``. If queries or pairs are held out
     exactly, the permutations are then targets of one factorization: for 150 items with 3,000 features, 1,000 of them
-    took the processor time of about 13 refits, 0.15 s. Everything else is refitted: other estimators, folds of rows,
-    splitters, ``event`` (comparable pairs move with the times), ``positive``, and ``rule="one_se"``. A warning says so
-    before it takes more than a minute, and a bar shows how many are done (``verbose``, or on a terminal).
+    took the processor time of about 13 refits, 0.15 s. All other cases are refitted: other estimators, folds of rows,
+    splitters, ``event`` (comparable pairs depend on the times), ``positive``, and ``rule="one_se"``. A warning is
+    issued if refits will take more than a minute, and a progress bar is shown with ``verbose`` or on a terminal.
 
     References
     ----------
@@ -177,23 +177,23 @@ def permutation_test(
 
 
 def held_out_score(model: Any) -> float:
-    """``best_score_`` of a fitted model; a model that held nothing out is refused."""
+    """``best_score_`` of a fitted model; a model without held-out data is refused."""
     score = float(vars(model).get("best_score_", np.nan))
     if np.isnan(score):
-        problem = f"Nothing was held out: this {type(model).__name__} had nothing to choose. Give folds (cv)."
+        problem = f"Nothing was held out: this {type(model).__name__} had nothing to select. Set folds (cv)."
         raise InputError(problem, parameter="cv")
     return score
 
 
 def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
-    """Whether permuted labels are targets of one graph, held out without refitting."""
-    splits = hasattr(model.cv, "split") and not isinstance(model.cv, str)  # perhaps by the labels
+    """Whether permuted labels are targets of one graph and are held out without refitting."""
+    splits = hasattr(model.cv, "split") and not isinstance(model.cv, str)  # may depend on the labels
     plain = model.positive is False and options(model.ties) == ("include",) and model.rule == "best"
     return plain and not splits and isinstance(plan, PairsPlan | UnitsPlan)
 
 
 def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Array:
-    """The best score that a search would find for each target of the data."""
+    """Best score that a search would find for each target of the data."""
     every = np.arange(data.n_targets)
     found = []
     for candidate in spec.candidates(data):
@@ -208,7 +208,7 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
 
 
 def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, rounds: int) -> Array:
-    """The best of each column of goodness, the curve of a target, after its grid was continued as in a search."""
+    """Best of each column of goodness, the curve of a target, after extending its grid as in a search."""
     out: Array = np.fmax.reduce(goodness)
     top = best_within_rounding(goodness, 1.0).argmax(axis=0)
     continued = at_open_end(top, goodness, 1.0) if rounds else np.zeros(len(targets), dtype=bool)
@@ -225,7 +225,7 @@ def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, round
 
 
 def _of_pairs(plan: Plan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
-    """How good some targets are under each alpha by held-out pairs, (alphas, targets): greater is better."""
+    """Goodness of each alpha for some targets, by held-out pairs, (alphas, targets); greater is better."""
     (solver,) = problem.solvers
     graph = solver.items.whole().labelled
     graph = replace(graph, y=graph.y[:, targets])
@@ -234,7 +234,7 @@ def _of_pairs(plan: Plan, problem: LeastSquaresProblem, values: Array, targets: 
 
 
 def _of_queries(plan: UnitsPlan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
-    """The same by held-out queries, or folds of them."""
+    """Goodness of each alpha for some targets, by held-out queries or folds of them."""
     (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.numbers)
     means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
     means[problem.unresolved(values)] = np.nan

@@ -1,4 +1,4 @@
-"""Held-out scores of whole queries and of preferences without refitting, and rows in random parts of whole queries."""
+"""Held-out scores of whole queries and of preferences without refitting, and random parts of whole queries."""
 
 from __future__ import annotations
 
@@ -31,45 +31,45 @@ def leave_query_out(
     groups: Any = None,
     sample_weight: Any = None,
 ) -> Array:
-    """Score every row by a model that is fitted without the row's query.
+    """Score every row by a model fitted without the row's query.
 
-    Equal to refitting without each query, for every alpha, from one factorization: the scores minimize
-    ``||F (y - f)||^2 + alpha ||f||^2`` over all queries but the row's own.
+    The result equals refitting without each query, for every alpha, from one factorization: the scores minimize
+    ``||F (y - f)||^2 + alpha ||f||^2`` over all queries except the row's own.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Only its parameters are used; it need not be fitted and is not changed.
+        Estimator whose parameters are used; it need not be fitted and is not changed.
     X, y, sample_weight : as in :meth:`RankRLS.fit`
     qid : array-like of shape (m,)
         One query id per row.
     alphas : sequence of float, optional
-        Positive regularization values; the estimator's own alpha by default.
+        Positive regularization values; by default the estimator's own alpha.
     groups : array-like of shape (m,), optional
-        Queries of one group are held out together (folds, users, ...); every query must be in one group. With
-        ``regression_weight=1``, which compares no items, any rows can form a group. By default each query is held out
+        Groups of queries that are held out together (folds, users, ...); every query must be in one group. With
+        ``regression_weight=1``, which compares no items, any rows can form a group. By default, each query is held out
         alone.
 
     Returns
     -------
     ndarray of shape (m,), (m, alphas), (m, targets) or (m, alphas, targets)
-        In the order of the rows; the axis of alphas is there if ``alphas`` is given, that of targets if y has two
-        dimensions. NaN for rows of weight zero. Only differences within a query are meaningful.
+        Held-out scores in row order; the axis of alphas exists if ``alphas`` is given, that of targets if y has two
+        dimensions. NaN for rows with weight zero. Only differences within a query are meaningful.
 
     Raises
     ------
     ValueError
-        If alpha is not positive, a query is in two groups, or no query with two different labels is left without a
-        group.
+        If alpha is not positive, a query is in two groups, or no query with two different labels is left when a group
+        is held out.
 
     Notes
     -----
-    Primal: O(m n^2 + n^3) for everything that the alphas share; each small query then takes about ten thin products for
-    all alphas together. Dual: O(m^3), then O(u^2 m) for each query of u items and each alpha. Queries of one item are
-    scored too. Scores of a query that differ only by rounding are made equal: a weight that no other query determines
-    is 0 up to rounding, and this error would otherwise order the items.
+    Primal: O(m n^2 + n^3) shared by all alphas; each small query then costs about ten thin products for all alphas
+    together. Dual: O(m^3), then O(u^2 m) per query of u items and alpha. Queries with one item are scored too. Scores
+    of a query that differ only by rounding are made equal: a weight that no other query determines is 0 up to rounding,
+    and this error would otherwise order the items.
 
-    The basis of SparseRankRLS is chosen once, from all rows, and can contain held-out items.
+    The basis of SparseRankRLS is selected once, from all rows, and can contain held-out items.
 
     If a model fits every label, an alpha below 1e-11 of the largest eigenvalue is not evaluated, because of rounding
     errors: its scores are NaN, with one warning.
@@ -122,7 +122,7 @@ def leave_query_out(
 
 
 def _check_whole(data: LabelledItems, layout: QueryLayout) -> None:
-    """Refuse groups that hold parts of queries, and a single group."""
+    """Refuse groups that contain parts of queries, and a single group."""
     first = data.layout.order[data.layout.starts[:-1]]
     split = layout.codes[first][data.layout.codes] != layout.codes
     if split.any():
@@ -149,41 +149,41 @@ def leave_preference_out(
     groups: Any = None,
     alphas: Any = None,
 ) -> Array:
-    """Predict each preference by a model that is fitted without it and without the others of its group.
+    """Predict each preference by a model fitted without it and without the others in its group.
 
-    Equal to refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
+    The result equals refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
     factorization.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
-        Only its parameters are used; it need not be fitted and is not changed.
+        Estimator whose parameters are used; it need not be fitted and is not changed.
     X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
     groups : array-like of shape (p,), optional
-        Preferences of one group (an annotator, a prompt, a query, a fold) are held out together. By default each
+        Groups of preferences (of an annotator, a prompt, a query, a fold) that are held out together. By default, each
         preference is held out alone.
     alphas : sequence of float, optional
-        Positive regularization values; the estimator's own alpha by default.
+        Positive regularization values; by default the estimator's own alpha.
 
     Returns
     -------
     ndarray of shape (p,) or (p, alphas)
-        The held-out score of each winner minus that of its loser, which is positive if the preference is predicted
-        correctly. NaN for preferences of weight zero.
+        Held-out score of each winner minus that of its loser, which is positive if the preference is predicted
+        correctly. NaN for preferences with weight zero.
 
     Raises
     ------
     ValueError
-        If alpha is not positive, or there are fewer than two preferences, or groups, with a strength other than 0.
+        If alpha is not positive, or fewer than two preferences or groups have a strength other than 0.
 
     Notes
     -----
-    Both items of a held-out preference stay in others, so this is the order of new votes between known items. For new
-    items choose by ``RankRLSCV.fit_pairs``, or give groups that share none.
+    Both items of a held-out preference stay in other preferences, so this estimates the order of new votes between
+    known items. For new items, use ``RankRLSCV.fit_pairs``, or pass groups without common items.
 
     Primal: O(p n^2 + n^3) once, then O(p n) for single preferences and O(u n^2) for a group of u, for all alphas
     together. Dual: O(min(p, m)^3) once. Other preferences between the same two items are not held out; to hold them out
-    together, give them one group.
+    together, assign them to one group.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def leave_preference_out(
     """
     spec, grid = checked_spec(estimator, alphas, "leave_preference_out")
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
-    preference_blocks(data)  # refuses what leaves nothing
+    preference_blocks(data)  # refuses data that leave nothing to fit
     problem = next(spec.candidates(data)).problem(data)
     lead = problem.held_out_scores(grid)[:, :, 0]
     if np.ndim(weight) == 1:
@@ -214,7 +214,7 @@ def leave_preference_out(
 
 
 def checked_spec(estimator: Any, alphas: Any, what: str) -> tuple[LeastSquaresSpec, Array]:
-    """What an estimator's parameters ask for, which are checked, and the grid of alphas."""
+    """Checked specification of an estimator, and the grid of alphas."""
     if not isinstance(estimator, RankRLS | SparseRankRLS):
         raise InputError(
             f"{what} needs RankRLS or SparseRankRLS; got {type(estimator).__name__}. Pass one of these with the "
@@ -229,18 +229,18 @@ def checked_spec(estimator: Any, alphas: Any, what: str) -> tuple[LeastSquaresSp
 def labelled_data(
     spec: LeastSquaresSpec, X: Any, y: Any, qid: Any, sample_weight: Any, beta: float = 0.0
 ) -> LabelledItems:
-    """Checked data with one target, which order something unless a part ``beta`` of the loss is regression."""
+    """Checked data with one target and items to compare, unless a part ``beta`` of the loss is regression."""
     data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
     check_comparable(data, beta)
     if data.Y.shape[1] != 1:
-        raise InputError(f"y must hold one target at a time; y has {data.Y.shape[1]}.", parameter="y")
+        raise InputError(f"y must have one target; it has {data.Y.shape[1]}.", parameter="y")
     return data
 
 
 def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[Index]:
-    """Rows of each part, ascending, in the sizes nearest to the shares of the queries.
+    """Rows of each part, ascending, with sizes nearest to the shares of the queries.
 
-    Which part a query comes to depends on the seed and on the ids, not on the order of the rows.
+    The part of a query depends on the seed and on the ids, not on the order of the rows.
 
     Raises
     ------
@@ -259,7 +259,7 @@ def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[Index]:
 
 
 def query_folds(qid: Any, k: int, seed: int) -> list[tuple[Index, Index, Index]]:
-    """Rows to train, validate and test of each of k folds: a k-th of the queries to test, the next to validate."""
+    """Training, validation and test rows of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
     rest = [[parts[j] for j in range(k) if j not in (i, (i + 1) % k)] for i in range(k)]
     return [(np.sort(np.concatenate(rest[i])), parts[(i + 1) % k], parts[i]) for i in range(k)]

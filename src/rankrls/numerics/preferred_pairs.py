@@ -134,9 +134,8 @@ def hold_out_preferred_pairs(Z: Array, graph: PreferenceGraph, alphas: Array, i:
     alone = known[i] + known[j] - counts[np.searchsorted(key, _keys(i, j, m))] == graph.n_rows
     if alone.any():
         k = int(np.argmax(alone))
-        raise InputError(
-            f"Without rows {j[k]} and {i[k]} no comparable pair is left to fit.", parameter="winners", row=int(j[k])
-        )
+        problem = f"Without rows {j[k]} and {i[k]}, no comparable pair is left to fit. Use other data or folds (cv)."
+        raise InputError(problem, parameter="winners")
     W = np.zeros((m, m))
     won = np.zeros((m, m))
     np.add.at(W, (graph.winners, graph.losers), graph.weights)
