@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from tests.refusals import Refusal
 
-from rankrls import RankRLSCV, load, survival_pairs
+from rankrls import AutoRankRLS, RankRLSCV, load, survival_pairs
 from rankrls.inspection import leaderboard
 from rankrls.io import load_letor, load_votes
 from rankrls.preprocessing import TableEncoder
@@ -251,6 +251,20 @@ def test_patients_are_held_out_by_their_ids(patients, works, refused):
     assert "pairs for each kernel and alpha" in works("cv", "patients.csv", *given[1:-2], "--cv", "leave_pair_out").err
     words = ("fit", "patients.csv", "--label", "time", "--global", "--new", "items", "-m", "m.rankrls")
     refused(*words, Refusal("preferences", parameter="new"))
+
+
+def test_models_of_censored_times_are_compared_on_new_patients(patients, works):
+    given = ("patients.csv", "--label", "time", "--event", "event", "--global", "--method", "auto")
+    settings = ("--set", "families=all", "--set", "n_basis=20")
+    found = works("fit", *given, *settings, "-m", "m.rankrls", "--json").json
+    assert {model["model"] for model in found["models"]} == {"linear", "degree 2", "gaussian", "laplacian"}
+    assert "folds of 58 items: new items" in found["selection"]["how"]
+    winners, losers = survival_pairs(patients["time"], patients["event"])
+    model = AutoRankRLS(scoring="pair_accuracy", n_basis=20, families="all")
+    model.fit_pairs(patients[[*"abcd"]].to_numpy(), winners, losers)
+    assert found["chosen"]["model"] == model.best_params_["model"]
+    assert found["selection"]["value"] == pytest.approx(model.best_score_)
+    assert np.isfinite(np.array(works("predict", "m.rankrls", "patients.csv").out.split(), dtype=float)).all()
 
 
 def test_one_small_ranking_by_leave_pair_out(patients, works):

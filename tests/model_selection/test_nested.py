@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
-from rankrls import AutoRankRLS, GreedyRankRLS, RankBoost, RankRLSCV, SparseRankRLSCV
+from rankrls import AutoRankRLS, CoRankRLS, GreedyRankRLS, RankBoost, RankRLSCV, SparseRankRLSCV
 from rankrls._errors import InputError
 from rankrls.metrics import resolve_measure
 from rankrls.model_selection import nested_estimate
@@ -112,8 +112,8 @@ def test_refusals():
         nested_estimate(RankRLSCV(), X, np.column_stack((y, y)))
     with pytest.raises(InputError, match="row 3"):
         nested_estimate(RankRLSCV(), X, np.where(np.arange(60) == 3, np.nan, y))
-    with pytest.raises(InputError, match="AutoRankRLS cannot be fitted to censored times"):
-        nested_estimate(AutoRankRLS(), X, y, event=np.ones(60))
+    with pytest.raises(InputError, match="CoRankRLS cannot be fitted to censored times"):
+        nested_estimate(CoRankRLS(), X, y, event=np.ones(60))
     for rows in (50, 61):
         with pytest.raises(ValueError, match="inconsistent numbers"):
             nested_estimate(RankRLSCV(), np.zeros((rows, 2)), y)

@@ -12,7 +12,7 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import StandardScaler
 
-from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save
+from rankrls import AutoRankRLS, InputError, InputWarning, RankRLSCV, SparseRankRLSCV, load, save, survival_pairs
 from rankrls.export import to_onnx, to_solr
 from rankrls.model_selection import nested_estimate
 from rankrls.models import auto_rankrls
@@ -349,3 +349,56 @@ def test_models_of_queries_are_saved_and_evaluated_in_new_queries_and_not_export
             export()
     found = nested_estimate(AutoRankRLS(families="linear", scales="query"), X, y, qid=qid, cv=4)
     assert found.score == pytest.approx(model.best_score_, abs=0.05)
+
+
+def _patients(seed: int, *, signal: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Features, and the pairs of patients of whom one is known to live longer."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    times = rng.exponential(size=60) * np.exp(signal * np.sin(2.0 * X[:, 0]))
+    return X, *survival_pairs(times, rng.random(60) < 0.7)
+
+
+def test_of_preferences_each_row_of_the_table_is_that_estimator_evaluated_on_new_items() -> None:
+    X, winners, losers = _patients(0, signal=2.0)
+    how = {"n_basis": 60, "scoring": "pair_accuracy"}
+    model = AutoRankRLS(**how, families=(*NAMES, "laplacian"), scales=("raw", "standard")).fit_pairs(X, winners, losers)
+    assert model.selection_ == "5 x 5 folds of 57 items: new items, the choice of 20 models"
+    assert list(model.results_["model"]) == [name for name in (*NAMES, "laplacian") for _ in range(2)]
+    features = _scaled(X)
+    for row in range(8):
+        own = {name: column[row] for name, column in model.results_.items()}
+        expected = _expected(own["model"], own["gamma"], 60).set_params(scoring="pair_accuracy")
+        if own["model"] != "linear":  # over all items: there are at most twice as many as in the basis
+            known = {name: getattr(expected, name) for name in ("scoring", "kernel", "gamma", "degree")}
+            expected = RankRLSCV(**known)
+        expected.fit_pairs(features[own["scale"]], winners, losers)
+        assert own["mean_score"] == pytest.approx(expected.best_score_, abs=1e-9)
+    own = model.results_["mean_score"][model.results_["chosen"]][0]
+    assert model.best_score_ == pytest.approx(own - model.optimism_)
+    right = model.predict(X)[winners] > model.predict(X)[losers]
+    assert right.mean() > model.best_score_ > 0.6
+
+
+def test_rows_of_one_item_are_held_out_together_and_all_scales_and_families_are_those_of_preferences() -> None:
+    X, winners, losers = _patients(0, signal=0.0)
+    twice = np.vstack([X, X])
+    model = AutoRankRLS(scoring="pair_accuracy", families="gaussian", scales="raw", n_basis=20)
+    model.fit_pairs(twice, winners, losers + 60, item_id=np.tile(np.arange(60), 2))
+    assert "folds of 55 items" in model.selection_  # that are compared, of 60
+    assert model.best_score_ < 0.6  # known items would be ordered rightly
+    every = AutoRankRLS(scoring="pair_accuracy", families="all", scales="all", n_basis=20).fit_pairs(X, winners, losers)
+    assert set(every.results_["model"]) == {*NAMES, "laplacian"}
+    assert "query" not in every.cv_results_["scale"]
+    assert every.predict(X).shape == (60,)
+    with pytest.raises(InputError, match="need labels"):
+        AutoRankRLS(scoring="pair_accuracy", families="trees").fit_pairs(X, winners, losers)
+    with pytest.raises(InputError, match="pair_accuracy"):
+        AutoRankRLS().fit_pairs(X, winners, losers)
+
+
+@pytest.mark.slow
+def test_on_patients_without_signal_the_reported_share_is_one_half() -> None:
+    how = {"scoring": "pair_accuracy", "n_basis": 60, "scales": ("raw", "ranks")}
+    reported = [AutoRankRLS(**how).fit_pairs(*_patients(seed, signal=0.0)).best_score_ for seed in range(20)]
+    assert np.mean(reported) == pytest.approx(0.5, abs=0.03)

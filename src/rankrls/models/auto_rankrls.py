@@ -19,7 +19,7 @@ from sklearn.preprocessing import QuantileTransformer, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._checks import check_word, refuse_foreign_arguments
-from rankrls._comparisons import Data, Features, LabelledItems, Setting
+from rankrls._comparisons import Data, DataInMemory, Features, LabelledItems, Setting
 from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
 from rankrls._rows import check_finite_features
@@ -41,7 +41,7 @@ from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models.boosted import fitted_blend, fitted_trees
 from rankrls.models.fitted import ChosenAttributes, Fitted, described
-from rankrls.models.intake import Clicks, check_matrix, labelled_items
+from rankrls.models.intake import Clicks, check_matrix, labelled_items, preferred_items
 from rankrls.models.parameters import (
     SELECTION,
     Scoring,
@@ -57,7 +57,7 @@ from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.sparse_rankrls import SparseRankRLSCV
 from rankrls.models.spec import Accepts, Spec
 from rankrls.preprocessing import LogScaler, QueryStandardScaler
-from rankrls.selection.folds import FEW_FOLDS
+from rankrls.selection.folds import FEW_FOLDS, with_new
 from rankrls.selection.optimism import ALLOWED, Dropped, Entries
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
@@ -144,9 +144,15 @@ _OF_ROWS = ("raw", "standard", "log", "ranks")
 """Scales by which an item has the same score in every query."""
 
 
-def _suits(scale: str, data: LabelledItems) -> bool:
+def _weights(data: Data) -> Array | None:
+    """Weights of the items, if they have any."""
+    return data.weights if isinstance(data, LabelledItems) else None
+
+
+def _suits(scale: str, data: Data) -> bool:
     """Whether data have such features: sparse ones have no ranks, and in queries of two rows all differences are 1."""
-    if scale == "query" and not (data.has_qid and np.median(data.layout.counts) > 2):
+    queries = isinstance(data, LabelledItems) and data.has_qid and np.median(data.layout.counts) > 2
+    if scale == "query" and not queries:
         return False
     return scale in ("raw", "standard", "log") or not sparse.issparse(data.X)
 
@@ -165,18 +171,19 @@ class _Scaled:
 
     scale: str
     steps: list[tuple[str, BaseEstimator]]
-    data: LabelledItems
+    data: DataInMemory
 
     @classmethod
-    def of(cls, scale: str, data: LabelledItems) -> _Scaled:
+    def of(cls, scale: str, data: DataInMemory) -> _Scaled:
         check_finite_features(data.X, data.features.names, products=True)
         X = data.X
         steps: list[tuple[str, BaseEstimator]] = []
         for scaler in _SCALES[scale](X):
             if isinstance(scaler, QueryStandardScaler):
+                assert isinstance(data, LabelledItems)
                 X = scaler.fit_transform(X, qid=data.layout.codes)
             else:
-                weights = {} if scale == "ranks" else {"sample_weight": data.weights}
+                weights = {} if scale == "ranks" else {"sample_weight": _weights(data)}
                 X = scaler.fit(X, **weights).transform(X)
             steps.append((f"scale{len(steps)}", scaler))
         X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -304,7 +311,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
-        queries.
+        queries. For preferences it is that of :meth:`RankRLSCV.fit_pairs`.
     random_state : int, Generator or RandomState, default=0
         Seed of the basis and of the features of trees. Items are drawn by row number: with other orders of rows the
         basis is another draw.
@@ -459,6 +466,37 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
         return self._set_fitted(spec.fit(data, spec.plan(data)))
 
+    @refuse_foreign_arguments
+    def fit_pairs(
+        self,
+        X: ItemsLike,
+        winners: VectorLike,
+        losers: VectorLike,
+        *,
+        strength: VectorLike | None = None,
+        weight: VectorLike | None = None,
+        groups: IdsLike | None = None,
+        item_id: IdsLike | None = None,
+        new: str | None = None,
+    ) -> Self:
+        """Try every model that preferences can be fitted by, and choose by held-out items, votes or groups of votes.
+
+        Trees, blends and the scale "query" need labels, and are left out. ``scoring`` must be "disagreement" or
+        "pair_accuracy".
+
+        Parameters
+        ----------
+        X, winners, losers, strength, weight, groups, item_id, new : as in :meth:`RankRLSCV.fit_pairs`
+
+        Returns
+        -------
+        self
+        """
+        spec = self._spec().for_preferences()
+        data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
+        data = with_new(data, new)
+        return self._set_fitted(spec.fit(data, spec.plan(data)))
+
     def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
         """Score items by the chosen model.
 
@@ -508,12 +546,18 @@ class AutoSpec(Spec):
     n_basis: int
     random_state: RandomState
 
+    def for_preferences(self) -> Self:
+        families = tuple(family for family in self.families if family not in _BOOSTED)
+        if not families:
+            raise InputError("Trees and blends need labels. Give other families.", parameter="families")
+        return replace(self, families=families, accepts=Accepts())
+
     def plan(self, data: Data) -> Plan:
         by_folds = self.cv is None and "trees" in self.families and data.n_queries >= LEAST_QUERIES
         return self.planner(data).exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        assert isinstance(data, LabelledItems)
+        assert isinstance(data, DataInMemory)
         assert plan is not None
         trials = self._try_all(data, plan)
         n_tried = len(trials.fitted) + len(trials.dropped)
@@ -525,7 +569,7 @@ class AutoSpec(Spec):
         reasons = "; ".join(f"{name} ({reason})" for name, reason in skipped.items())
         return fitted.with_warnings(InputWarning(f"{len(skipped)} models were skipped: {reasons}."))
 
-    def _try_all(self, data: LabelledItems, plan: Plan) -> _Trials:
+    def _try_all(self, data: DataInMemory, plan: Plan) -> _Trials:
         """Every family on every scale."""
         trials = _Trials()
         functions = [family for family in self.families if family not in _BOOSTED]
@@ -534,16 +578,18 @@ class AutoSpec(Spec):
         scaled = lru_cache(maxsize=1)(partial(_Scaled.of, data=data))
         for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
             with trials.skipping(family, scale):
-                for gamma in _FAMILIES[family].gammas(scaled(scale).data.X, data.weights):
+                for gamma in _FAMILIES[family].gammas(scaled(scale).data.X, _weights(data)):
                     screened[family].append(self._try(family, gamma, self._n_screened, scaled(scale), plan))
         for family in progress(self.families, self.verbose, "families"):
             with trials.skipping(family, "raw"):
+                if family in functions:
+                    self._finish(trials, screened[family], data, plan)
+                    continue
+                assert isinstance(data, LabelledItems)
                 if family == "trees":
                     self._try_trees(trials, data, plan)
-                elif family == "blend":
-                    self._try_blend(trials, data, plan)
                 else:
-                    self._finish(trials, screened[family], data, plan)
+                    self._try_blend(trials, data, plan)
         if trials.failure is not None and not trials.fitted:
             raise trials.failure
         return trials
@@ -552,7 +598,7 @@ class AutoSpec(Spec):
     def _n_screened(self) -> int:
         return max(self.n_basis // _TIMES_SMALLER, 1)
 
-    def _finish(self, trials: _Trials, screened: list[_Tried], data: LabelledItems, plan: Plan) -> None:
+    def _finish(self, trials: _Trials, screened: list[_Tried], data: DataInMemory, plan: Plan) -> None:
         """Add the models of a family: those that did best over the small basis, over the whole one."""
         if not screened or screened[0].n_basis is None:
             trials.add(screened, [], 0.0)
