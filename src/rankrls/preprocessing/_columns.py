@@ -259,10 +259,10 @@ class ColumnUse:
     n_features: int = 0
 
 
-def decided(
+def column_uses(
     columns: Mapping[str, Column], encoder: Any, fills: Mapping[str, Any], layout: QueryLayout | None
 ) -> list[ColumnUse]:
-    """The use of each column, in the table's order.
+    """Uses of the columns, in the order of the table.
 
     Parameters
     ----------
@@ -316,7 +316,7 @@ _OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "tex
 
 
 def _kind(column: Column, named: str | None, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
-    """The kind of a column and why: by what a parameter says, or else by its cells."""
+    """The kind of a column and why: as a parameter says, or else by its cells."""
     if named in ("unused", "query text"):
         return named, "as configured"
     if column.missing.all():
@@ -330,35 +330,45 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
         return "unused", "constant"
     if named is not None:
         return named, "as configured"
+    return _guess(column, distinct, encoder, formats)
+
+
+def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
+    """The kind of a column by its cells, and why."""
     if column.declared and max(column.counts().values()) >= encoder.min_frequency:
         return "category", "categories by the table's type"
     present = int((~column.missing).sum())
-    padded = encoder.columns == "auto" and any(map(_PADDED.fullmatch, column.words or ()))
-    for kind in ("date",) if padded else ("number", "date"):
-        some = (column.words or ())[:_FIRST_WORDS]
-        if kind == "date" and sum(np.isfinite(day_of(word, formats)) for word in some) <= 0.5 * len(some):
-            continue
-        values, bad = column.read(kind, formats)
-        long = bool(some) and all(_LONG.fullmatch(word) for word in some)
-        if kind == "number" and not bad.any() and (long or like_ids(column.name, values[~column.missing])):
+    first = (column.words or ())[:_FIRST_WORDS]
+    codes = encoder.columns == "auto" and any(map(_PADDED.fullmatch, column.words or ()))
+    if not codes:
+        values, bad = column.read("number")
+        long = bool(first) and all(map(_LONG.fullmatch, first))
+        if not bad.any() and (long or like_ids(column.name, values[~column.missing])):
             return "unused", "like an id"
-        # A few bad cells are an error when they are encoded.
-        if bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present):
-            return kind, f"{kind}s"
+        if _few_bad(values, bad, present):
+            return "number", "numbers"
+    if sum(np.isfinite(day_of(word, formats)) for word in first) > 0.5 * len(first):
+        values, bad = column.read("date", formats)
+        if _few_bad(values, bad, present):
+            return "date", "dates"
     counts = column.counts()
-    share = _LARGE_SHARE * present
-    covered = sum(sorted(counts.values())[-encoder.max_categories :])
-    if all(_COMMA.fullmatch(word) for word in counts):
+    if all(map(_COMMA.fullmatch, counts)):
         return "unused", "numbers with commas instead of points"
-    if all(_SLASHED.fullmatch(word) for word in counts):
+    if all(map(_SLASHED.fullmatch, counts)):
         return "unused", "ambiguous dates: give date_format"
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
-    seldom = max(counts.values()) < encoder.min_frequency or covered < _COVERED * present
-    many = seldom or distinct > max(_MANY, share)
+    share = _LARGE_SHARE * present
+    covered = sum(sorted(counts.values())[-encoder.max_categories :])
+    many = max(counts.values()) < encoder.min_frequency or covered < _COVERED * present or distinct > max(_MANY, share)
     if words >= 2 and (many or (words >= 3 and distinct > min(_MANY, share))):
         return "text", f"{words:.1f} words per cell"
     found = f"{distinct} different values"
     return ("unused", f"like an id: {found}") if many else ("category", found)
+
+
+def _few_bad(values: NDArray[np.float64], bad: NDArray[np.bool_], present: int) -> bool:
+    """Whether so few cells are bad that these are errors when they are encoded, or all bad ones are infinite."""
+    return bool(bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present))
 
 
 def like_ids(name: str, values: NDArray[np.float64]) -> bool:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_count, check_word, unchanged_on_error
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
-from rankrls.preprocessing._columns import Column, ColumnUse, check_there, columns_of, decided, names_of
+from rankrls.preprocessing._columns import Column, ColumnUse, check_there, column_uses, columns_of, names_of
 from rankrls.preprocessing._encodings import (
     NEED_QUERY,
     TEXT_FEATURES,
@@ -177,7 +177,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         texts = self._checked(fills)
         formats = names_of("date_format", self.date_format)
         layout = None if qid is None else query_layout(qid, len(next(iter(columns.values())).values))
-        uses = decided(columns, self, fills, layout)
+        uses = column_uses(columns, self, fills, layout)
 
         def encoding(use: ColumnUse) -> Encoding:
             column = columns[use.name]
@@ -187,7 +187,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 return Texts.fitted(column, texts, self.max_words)
             return Numbers.fitted(column, use.kind, fills.get(use.name), formats)
 
-        found = _of_all(encoding, [use for use in uses if use.kind not in ("unused", "query text")])
+        found = _all_or_one_error(encoding, [use for use in uses if use.kind not in ("unused", "query text")])
         if not found:
             shown = "; ".join(f"{use.name!r} ({use.reason})" for use in uses)
             text = f"No column of the table is a feature: {shown}. Name columns in categorical, dates or text."
@@ -331,13 +331,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _encoded(self, columns: Mapping[str, Column]) -> Any:
         """The features of the rows; one error for all columns with cells that cannot be used."""
         query = columns.get(str(self.query_text))
-        parts = _of_all(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
+        parts = _all_or_one_error(lambda encoding: encoding.transform(columns[encoding.column], query), self.encodings_)
         if self.sparse_output_:
             return sparse.csr_array(sparse.hstack([sparse.csr_array(part) for part in parts]))
         return np.hstack([part.toarray() if sparse.issparse(part) else part for part in parts])
 
 
-def _of_all(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
+def _all_or_one_error(make: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
     """Results for all parts; one error for all parts that raise one."""
     found = []
     errors = []
