@@ -31,7 +31,10 @@ def found(target: str, owners: tuple[Any, ...]) -> Any:
 
 
 def joined(text: str) -> list[str]:
-    """The lines of a docstring, with a reference that begins a line at the end of the one before."""
+    """The lines of a docstring: names of one description on one line, and a reference to another beside them."""
+    text = re.sub(r"(?m)^(\w[\w, ]*_?)\n *: ", r"\1 : ", text)
+    while (longer := re.sub(r"(?m)^(\w+(?:, \w+)*),\n(?=\w[\w, ]*(?: : |,$))", r"\1, ", text)) != text:
+        text = longer
     return re.sub(r"(?m) : as (in|for)\n +:", r" : as \1 :", text).split("\n")
 
 
@@ -55,11 +58,14 @@ def entries(value: Any, parent: Any) -> dict[str, Entry]:
         elif section in DESCRIBED and (head := re.fullmatch(r"(\w[\w, ]*) : (.*)", line)):
             names = head[1].split(", ")
             described |= dict.fromkeys(names, (head[2], ()))
-        elif section in DESCRIBED and line.startswith("    "):
+        elif section in DESCRIBED and (line.startswith("    ") or not line):
             for name in names:
                 kind, text = described[name]
                 described[name] = (kind, (*text, line))
-    return described
+    ends = {
+        name: max((n for n, line in enumerate(text, 1) if line), default=0) for name, (_, text) in described.items()
+    }
+    return {name: (kind, text[: ends[name]]) for name, (kind, text) in described.items()}
 
 
 def expanded(lines: list[str], owners: tuple[Any, ...]) -> Iterator[str]:

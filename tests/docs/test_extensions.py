@@ -58,3 +58,18 @@ def test_every_command_and_option_is_in_the_reference(extension):
     for name, command in root.commands.items():
         shown = {max(p.opts, key=len) for p in command.params if p.opts[0].startswith("-")}
         assert {*sections[name]} == shown
+
+
+def test_names_of_one_description_may_take_several_lines(extension):
+    module = extension("inherited")
+    text = "Attributes\n----------\na_, b_,\nc_ : as in\n    :class:`RankRLS`\nd_ : int\n"
+    assert module.joined(text)[2:4] == ["a_, b_, c_ : as in :class:`RankRLS`", "d_ : int"]
+
+
+@pytest.mark.parametrize("name", sorted(set(rankrls.__all__) - {"InputError", "InputWarning"}))
+def test_attributes_have_types(name, extension):
+    module = extension("inherited")
+    text = expand(module, getattr(rankrls, name))
+    section = re.search(r"(?s)\nAttributes\n-+\n(.*?)(?:\n\n|$)", text)
+    for line in section[1].splitlines() if section else ():
+        assert line.startswith("    ") or " : " in line, line

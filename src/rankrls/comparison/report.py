@@ -31,7 +31,18 @@ _WIDTH = 360  # width of a chart, that of a phone
 
 @dataclass(frozen=True)
 class ChangedQuery:
-    """A query on which two rankings differ; ``difference`` is first minus second."""
+    """A query that two rankings order differently.
+
+    Attributes
+    ----------
+    qid : object
+    items : int
+        Number of its items.
+    first, second : float
+        The measure of each ranking.
+    difference : float
+        First minus second.
+    """
 
     qid: Any
     items: int
@@ -277,6 +288,12 @@ def compare_rankings(
     ValueError
         If there is a single query, scores have another length, names or measures are unknown, or a measure has no
         values.
+
+    See Also
+    --------
+    compare_runs : Compare TREC runs.
+    compare_per_query : Compare values of each query from any source.
+    rankrls.metrics.evaluate : Measures of one ranking.
 
     Notes
     -----

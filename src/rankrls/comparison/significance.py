@@ -282,9 +282,24 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
 class PairComparison:
     """One line of a :class:`Comparison`.
 
-    ``difference`` is the mean of first minus second, with its bootstrap interval from ``low`` to ``high``. The p values
-    are those of Fisher's randomization test and Wilcoxon's signed-rank test, unadjusted and adjusted by Holm's method
-    for the number of pairs. If ``at_floor``, the randomization p value is the smallest that the number of draws allows.
+    Attributes
+    ----------
+    first, second : str
+        Names of the two rankings.
+    difference : float
+        Mean over queries of first minus second.
+    low, high : float
+        Ends of its bootstrap interval.
+    p_randomization, p_wilcoxon : float
+        p values of Fisher's randomization test and of Wilcoxon's signed-rank test.
+    p_randomization_holm, p_wilcoxon_holm : float
+        The same, adjusted by Holm for the number of pairs.
+    at_floor : bool
+        Whether the randomization p value is the smallest that the number of draws allows.
+    wins, ties, losses : int
+        Queries in which first is better, equal or worse.
+    n_queries, n_dropped : int
+        Queries that were compared, and those without a value of both.
     """
 
     first: str

@@ -181,6 +181,12 @@ def leaderboard(
     -------
     Leaderboard
 
+    See Also
+    --------
+    rankrls.RankRLS.fit_pairs : Fit items with features.
+    rankrls.io.load_votes : Read votes from a file.
+    pair_posterior : The probability that one item is better.
+
     Notes
     -----
     The covariance of the scores is that of the exact jackknife over groups, :math:`\frac{G - 1}{G} \sum_g (u_g - \bar

@@ -112,6 +112,11 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
     OSError
         If the file cannot be read.
 
+    See Also
+    --------
+    load_votes : Votes between the two sides of a row, by names of columns.
+    rankrls.fit_pairs : Fit the preferences.
+
     Notes
     -----
     O(bytes), about a second per million. Repeated and contradictory preferences are kept; blank lines are skipped.
@@ -235,6 +240,11 @@ def load_votes(
         finite, a negative weight; and if no vote is left that prefers one item.
     OSError
         If the file cannot be read.
+
+    See Also
+    --------
+    load_pairs : Preferences between the rows of a file of items.
+    rankrls.inspection.leaderboard : Ratings of the items.
 
     Notes
     -----

@@ -68,6 +68,12 @@ def load_letor(
     OSError
         FileNotFoundError, PermissionError, IsADirectoryError and so on, if the file cannot be read.
 
+    See Also
+    --------
+    save_letor : Write the format.
+    load_table : Tables with named columns.
+    open_dataset : Data larger than memory.
+
     Notes
     -----
     O(bytes): the text is parsed once, in blocks of some megabytes, while it is read. Peak memory is about that of the
@@ -170,6 +176,12 @@ def load_table(
     -----
     InputWarning
         If items have different labels in one query: see :func:`resolve_conflicts`.
+
+    See Also
+    --------
+    load_letor : LETOR, SVMlight and RankLib text.
+    rankrls.preprocessing.TableEncoder : Categories, missing values, dates and texts.
+    open_dataset : Data larger than memory.
 
     Notes
     -----

@@ -58,6 +58,12 @@ def evaluate(
         If a measure is unknown; if labels, scores or weights are not finite (the message names the row), a weight is
         negative, lengths differ, or a label has no gain; and if no query has a value.
 
+    See Also
+    --------
+    Measure : One measure, with options and values of each query.
+    evaluate_run : TREC judgements and runs.
+    rankrls.comparison.compare_rankings : Intervals and paired tests.
+
     Notes
     -----
     :class:`Measure` describes equal scores, equal labels and queries without relevant items. O(m log m) per measure and

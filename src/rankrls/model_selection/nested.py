@@ -102,6 +102,11 @@ def nested_estimate(
     -------
     NestedEstimate
 
+    See Also
+    --------
+    permutation_test : Test whether the value is better than chance.
+    leave_pair_out : Hold out pairs, with a fixed alpha.
+
     Notes
     -----
     ``cv`` fits of the estimator.

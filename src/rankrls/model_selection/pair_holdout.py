@@ -113,6 +113,12 @@ def leave_pair_out(
         If the pairs of the estimator's graph cannot be held out without refitting, with the reason; if a pair has equal
         labels, is of different queries, or has unknown rows; if nothing is left to compare without a pair.
 
+    See Also
+    --------
+    nested_estimate : Evaluate a model together with its choice.
+    permutation_test : Test whether the value is better than chance.
+    leave_query_out : Hold out queries.
+
     Notes
     -----
     With ``event``: O(m d) per pair, alpha and step of conjugate gradients, about ten of them, with d = min(m, n) (m for

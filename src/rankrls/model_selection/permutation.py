@@ -101,6 +101,11 @@ def permutation_test(
     -------
     PermutationTest
 
+    See Also
+    --------
+    nested_estimate : Estimate the value on new data.
+    leave_pair_out : The value with a confidence interval.
+
     Notes
     -----
     The graph of RankRLSCV does not depend on the labels if ``ties="include"``. If queries or pairs are held out

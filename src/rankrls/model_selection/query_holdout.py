@@ -62,6 +62,12 @@ def leave_query_out(
         If alpha is not positive, a query is in two groups, or no query with two different labels is left when a group
         is held out.
 
+    See Also
+    --------
+    rankrls.RankRLSCV : Choose alpha by these scores.
+    leave_pair_out : Hold out pairs of one ranking.
+    leave_preference_out : Hold out preferences.
+
     Notes
     -----
     Primal: O(m n^2 + n^3) shared by all alphas; each small query then costs about ten thin products for all alphas
@@ -175,6 +181,11 @@ def leave_preference_out(
     ------
     ValueError
         If alpha is not positive, or fewer than two preferences or groups have a strength other than 0.
+
+    See Also
+    --------
+    leave_query_out : Hold out queries.
+    leave_pair_out : Hold out pairs of one ranking.
 
     Notes
     -----

@@ -250,6 +250,11 @@ def fit_pairs(model: M, X: ItemsLike, winners: VectorLike, losers: VectorLike, *
     ValueError
         If the last step does not learn from preferences, or not with these options; and for bad preferences.
 
+    See Also
+    --------
+    rankrls.io.load_pairs : Read preferences from a file.
+    rankrls.io.load_votes : Read votes from a file.
+
     Examples
     --------
     >>> import numpy as np

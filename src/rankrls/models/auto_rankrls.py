@@ -361,6 +361,11 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     InputWarning
         For models that were skipped.
 
+    See Also
+    --------
+    RankRLSCV : Choose among the parameters of one model.
+    SparseRankRLSCV : Gaussian kernels over a basis of items.
+
     Notes
     -----
     Scales and the basis are computed once from the features of all rows, without labels, also with folds of rows. O(m

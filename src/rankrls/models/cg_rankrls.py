@@ -74,9 +74,12 @@ class CGRankRLS(Chooses):
         An alpha has converged if the norm of its residual is at most ``tol`` times that of the right side.
     patience : int, default=10
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        What is held out if there are no validation data. None holds out a fifth: of the queries, or for one global
-        ranking of the rows, drawn evenly along the labels; for preferences of what will be new (:ref:`new`). An int is
-        that many folds of these. The data are not copied.
+        What is held out if there are no validation data. The data are not copied.
+
+        - None: a fifth of the queries, or for one global ranking of the rows, drawn evenly along the labels. For
+          preferences a fifth of what will be new (:ref:`new`).
+        - An int: that many folds of these.
+        - A splitter, or an iterable of row numbers: these folds.
     scoring : str, Measure or callable, default="disagreement"
         Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -136,6 +139,11 @@ class CGRankRLS(Chooses):
     -----
     sklearn.exceptions.ConvergenceWarning
         If the model has not converged, or with early stopping was still improving after ``max_iter`` iterations.
+
+    See Also
+    --------
+    RankRLSCV : Exact hold-out, for up to a few thousand features.
+    rankrls.io.load_letor : Read sparse features from text.
 
     Notes
     -----

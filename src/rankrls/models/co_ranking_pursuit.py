@@ -322,6 +322,11 @@ class CoRankingPursuit(ViewPursuer):
         Disagreement error of each view on held-out labelled queries, unless ``aggregation`` is "mean".
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
+    See Also
+    --------
+    CoRankingPursuitCV : Choose the number of stages and nu.
+    CoRankRLS : Views that agree, without selection of terms.
+
     Notes
     -----
     The memory is 8 N (n + l) bytes per view for N columns, n labelled and l unlabelled rows; time linear in the
@@ -423,10 +428,17 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
         Distinct columns selected by any view.
     held_out_scores_ : ndarray of shape (m,) or None
         Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
-    cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_, nu_at_edge_ : as in
+    nu_at_edge_ : bool
+        Whether the chosen nu is at an end of its grid.
+    cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_ : as in
         :class:`RankingPursuitCV`
     views_, path_, basis_indices_, X_fit_, coef_, view_weights_, view_errors_, n_queries_, n_features_in_,
     feature_names_in_ : as in :class:`CoRankingPursuit`
+
+    See Also
+    --------
+    CoRankingPursuit : Fit given parameters.
+    CoRankRLS : Views that agree, without selection of terms.
 
     Notes
     -----

@@ -182,6 +182,11 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
         The rows Z; kernels other than linear.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
+    See Also
+    --------
+    TransductiveRankRLS : Find labels for the unlabelled queries.
+    CoRankingPursuit : Views that agree, with few terms.
+
     Notes
     -----
     O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes. O(s^3) for s labelled rows and all alphas.

@@ -334,6 +334,11 @@ class ConditionalRankRLS(ConditionalRanker):
     n_queries_, n_items_, n_features_in_ : int
     alpha_ : float
 
+    See Also
+    --------
+    ConditionalRankRLSCV : Choose alpha by held-out queries.
+    RankRLS : Queries with different items.
+
     Notes
     -----
     O(q^3 + d^3) for the two kernels (O(q n^2) for linear ones of few features) and O(q d (q + d)) for the solution.
@@ -421,6 +426,11 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     held_out_scores_ : ndarray of shape (q, d)
         Held-out scores of each query, up to a constant for each.
     dual_coef_, coef_, intercept_, X_fit_, items_, n_items_, n_features_in_ : as in :class:`ConditionalRankRLS`
+
+    See Also
+    --------
+    ConditionalRankRLS : Fit one value of alpha.
+    RankRLSCV : Queries with different items.
 
     Notes
     -----

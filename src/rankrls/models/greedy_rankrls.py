@@ -156,6 +156,11 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     feature_names_in_ : ndarray of str
         If X has column names.
 
+    See Also
+    --------
+    RankingPursuitCV : Select features or kernel functions by the training loss.
+    rankrls.inspection.selected_features : The path of the selection as a table.
+
     Notes
     -----
     O(k m n) for k of n features and m rows, and ``8 m n`` bytes and ``48 n`` for each query, for every alpha and fold.

@@ -104,6 +104,10 @@ class RankBoost(FitsPreferences):
         How it was chosen, in words.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
+    See Also
+    --------
+    AutoRankRLS : Boosted trees of LightGBM, with ``families="all"``.
+
     Notes
     -----
     The values of each feature are numbered once, O(m n log m), two or four bytes per value. A round then is O(m) for

@@ -205,6 +205,12 @@ class RankingPursuit(Fits, _PathRanker):
     feature_names_in_ : ndarray of str
         If X has column names.
 
+    See Also
+    --------
+    RankingPursuitCV : Choose the number of terms.
+    CoRankingPursuit : Several models that agree on unlabelled rows, or share no term.
+    GreedyRankRLS : Select features by the held-out error.
+
     Notes
     -----
     O(m N) per stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that
@@ -297,6 +303,11 @@ class RankingPursuitCV(Chooses, _PathRanker):
         On all rows, up to the choice.
     n_basis_, basis_indices_, dual_coef_, X_fit_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`RankingPursuit`
+
+    See Also
+    --------
+    RankingPursuit : Fit a given number of terms.
+    GreedyRankRLS : Select features by the held-out error.
 
     Notes
     -----

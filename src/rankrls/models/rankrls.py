@@ -285,6 +285,12 @@ class RankRLS(ExactRanker):
     feature_names_in_ : ndarray of str
         If X has column names.
 
+    See Also
+    --------
+    RankRLSCV : Choose alpha and the other parameters by exact cross-validation.
+    SparseRankRLS : Kernels over more than a few thousand items.
+    CGRankRLS : Large sparse features.
+
     Notes
     -----
     Preferences: primal O(p n^2 + n^3) for p of them, or O(m n^2) if there are more pairs than items; dual O(min(p,
@@ -364,16 +370,21 @@ class RankRLSCV(ExactChooser):
         Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum,
         continued by up to 10 values if its best value is at an end.
     cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
-        None is exact leave-query-out; for one global ranking exact leave-pair-out up to 5000 items (where the measure
-        is over pairs and the graph allows it), else 5 folds of rows. An int is that many folds of whole queries, exact
-        too, drawn in the order of their ids, so that the order of rows does not matter. For one global ranking they are
-        folds of rows, by refits, which are drawn by row number. Folds that do not hold out whole queries are refitted,
-        one factorization each. "leave_pair_out" holds out each pair of rows of one query (or of the one ranking),
-        exactly, for any number of them, and adds confidence intervals to ``cv_results_``; ``scoring`` must be a measure
-        of pairs ("disagreement", "pair_accuracy"). Preferences: what is held out depends on what will be new
-        (:ref:`new`); an int is a number of folds of it. "leave_pair_out" holds out the two items of each preference,
-        and all other preferences of these items: O(m n) for each preference, alpha and step of conjugate gradients, and
-        m x m memory.
+        What is held out:
+
+        - None: each query, exactly. For one global ranking each pair of rows, exactly, up to 5000 items, where the
+          measure is over pairs and the graph allows it; otherwise 5 folds of rows.
+        - An int: that many folds of whole queries, exactly, drawn in the order of their ids, so that the order of rows
+          does not matter. For one global ranking folds of rows, by refits, drawn by row number.
+        - "leave_pair_out": each pair of rows of one query (or of the one ranking), exactly, for any number of them.
+          ``cv_results_`` then has confidence intervals. ``scoring`` must be a measure of pairs ("disagreement",
+          "pair_accuracy").
+        - A splitter, or an iterable of row numbers: these folds. If they do not hold out whole queries, each is
+          refitted, with one factorization.
+
+        For preferences it depends on what will be new (:ref:`new`), and an int is a number of folds of that.
+        "leave_pair_out" holds out the two items of each preference, and all other preferences of these items: O(m n)
+        for each preference, alpha and step of conjugate gradients, and m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
@@ -417,6 +428,13 @@ class RankRLSCV(ExactChooser):
     win_slope_ : float
         Slope used by :meth:`predict_win_probability`; set by ``fit_pairs``.
     coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
+
+    See Also
+    --------
+    RankRLS : Fit one value of alpha.
+    AutoRankRLS : Compare several models and scales of the features.
+    SparseRankRLSCV : Kernels over more than a few thousand items.
+    rankrls.model_selection.nested_estimate : Evaluate a model together with its choice.
 
     Notes
     -----

@@ -170,6 +170,11 @@ class RankSVM(Fits):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
+    See Also
+    --------
+    RankSVMCV : Choose C and the kernel.
+    RankRLS : The squared loss, with exact hold-out.
+
     Notes
     -----
     Truncated Newton steps; a value, a gradient or a product with the Hessian costs two products with X and O(m log m),
@@ -275,9 +280,17 @@ class RankSVMCV(Chooses):
         wider grid.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
         The same for each parameter of the chosen kernel that has several values to choose from.
-    best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_, query_scores_
-    : as in :class:`RankRLSCV`, with C instead of alpha coef_, dual_coef_, X_fit_, basis_indices_, support_, n_support_,
-    objective_, dual_gap_, n_iter_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankSVM`
+    best_params_ : dict
+        C, balance and the kernel's parameters.
+    best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_, query_scores_ : as in
+        :class:`RankRLSCV`
+    coef_, dual_coef_, X_fit_, basis_indices_, support_, n_support_, objective_, dual_gap_, n_iter_, n_queries_,
+    n_features_in_, feature_names_in_ : as in :class:`RankSVM`
+
+    See Also
+    --------
+    RankSVM : Fit one value of C.
+    RankRLSCV : The squared loss, with exact hold-out.
 
     Notes
     -----

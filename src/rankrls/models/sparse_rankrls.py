@@ -67,6 +67,12 @@ class SparseRankRLS(ExactRanker):
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
+    See Also
+    --------
+    SparseRankRLSCV : Choose alpha, kernels and graphs.
+    RankRLS : The exact model, for up to a few thousand items.
+    RankingPursuit : Select the basis using the labels.
+
     Notes
     -----
     Equal to :class:`RankRLS` where every row is in the basis, and always to RankRLS with the kernel :math:`k_R(x)'
@@ -155,6 +161,11 @@ class SparseRankRLSCV(ExactChooser):
         :class:`RankRLSCV`
     dual_coef_, X_fit_, basis_indices_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`SparseRankRLS`
+
+    See Also
+    --------
+    SparseRankRLS : Fit one value of alpha.
+    RankRLSCV : The exact model, for up to a few thousand items.
 
     Notes
     -----

@@ -137,6 +137,11 @@ class TransductiveRankRLS(PartlyLabelledRanker):
     basis_indices_ : ndarray of shape (r,)
         With a basis only: its row numbers in X. ``dual_coef_`` and ``X_fit_`` are then those of its items.
 
+    See Also
+    --------
+    TransductiveRankRLSCV : Choose alpha and the penalty.
+    CoRankRLS : Views that agree on unlabelled rows.
+
     Notes
     -----
     The labels are found by conjugate gradients, O(m n) a step for n features; before that O(m n^2 + n^3), and O(u^2 n)
@@ -233,11 +238,18 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
     Attributes
     ----------
     alpha_, best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, query_scores_,
-    alpha_at_edge_, penalty_at_edge_ : as in :class:`RankRLSCV`
+    alpha_at_edge_ : as in :class:`RankRLSCV`
+    penalty_at_edge_ : bool
+        The same for the penalty.
     held_out_scores_ : ndarray of shape (m,) or (m, targets)
         Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     transduction_, coef_, dual_coef_, X_fit_, basis_indices_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`TransductiveRankRLS`
+
+    See Also
+    --------
+    TransductiveRankRLS : Fit given parameters.
+    CoRankRLS : Views that agree on unlabelled rows.
 
     Notes
     -----

@@ -83,8 +83,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The encoding of each used column, in the order of the columns.
     features_ : tuple of EncodedFeature
         For each feature ``name``, ``column``, ``kind``, ``value``.
-    n_features_in_, feature_names_in_
-        Number and names of the columns.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Names of the columns.
 
     Raises
     ------
