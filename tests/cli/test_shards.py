@@ -1,6 +1,7 @@
 """Folders and patterns of Parquet shards: the same results as of one file."""
 
 import json
+import os
 import weakref
 
 import numpy as np
@@ -55,6 +56,29 @@ def test_predictions_rankings_and_measures_are_those_of_one_file(shards, works, 
     works("fit", "train_shards", "--alphas", "1000", "-m", "b.rankrls")
     one, other = (works("compare", each, "m.rankrls", "b.rankrls", "--json").json for each in ("test.parquet", data))
     assert json.dumps(other["measures"]["map"]["values"]) == json.dumps(one["measures"]["map"]["values"])
+
+
+def test_rows_in_any_order_are_predicted_and_evaluated_and_sorted_to_be_ranked(shards, works, refused):
+    """The scores and measures are those of one file; a ranking and a fit need the rows of a query together."""
+    works("fit", "train_shards", "-m", "m.rankrls")
+    works("convert", "test.txt", "test.parquet")
+    rows = pd.read_parquet("test.parquet").sample(frac=1, random_state=0)
+    os.mkdir("mixed")
+    for k, part in enumerate(np.array_split(np.arange(len(rows)), 3)):
+        rows.iloc[part].to_parquet(f"mixed/part-{k}.parquet", index=False)
+    rows.to_parquet("all.parquet", index=False)
+    one, other = (works("predict", "m.rankrls", data).out for data in ("all.parquet", "mixed"))
+    np.testing.assert_allclose([*map(float, other.split())], [*map(float, one.split())])
+    one, other = (works("evaluate", "m.rankrls", data, "--json").json for data in ("all.parquet", "mixed"))
+    assert other["measures"]["map"]["value"] == pytest.approx(one["measures"]["map"]["value"])
+    for command in (("rank", "m.rankrls", "mixed"), ("fit", "mixed", "-m", "n.rankrls")):
+        refused(*command, Refusal("--sort", parameter="qid"))
+    refused("convert", "all.parquet", "b.parquet", "--sort", Refusal("--rows-per-file", parameter="sort"))
+    works("convert", "mixed", "sorted", "--rows-per-file", "30", "--sort")
+    one, other = (works("rank", "m.rankrls", data, "--top", "3").out for data in ("all.parquet", "sorted"))
+    assert {tuple(line.split("\t")[:2]) for line in one.splitlines()[1:]} == {
+        tuple(line.split("\t")[:2]) for line in other.splitlines()[1:]
+    }
 
 
 def test_an_evaluation_keeps_no_features(shards, works, monkeypatch):

@@ -9,12 +9,17 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
+from sklearn import config_context
+from sklearn.pipeline import make_pipeline
 from tests.refusals import Refusal
 
+from rankrls import RankRLS
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
 from rankrls.io.copying import read_records
 from rankrls.io.files import expanded_paths
 from rankrls.io.reading import ReadOptions
+from rankrls.preprocessing import QueryMinMaxScaler
+from rankrls.streaming import evaluate, predict
 
 SIZES = st.lists(st.integers(1, 9), min_size=1, max_size=8)
 
@@ -119,9 +124,8 @@ def test_labels_that_are_not_there(tmp_path):
 @pytest.mark.parametrize("group", [1, 10])
 def test_queries_that_do_not_lie_together(queries, file, row, group, tmp_path):
     folder = write(tmp_path / "t", [frame_of(own) for own in queries], group)
-    with Refusal("Sort the rows by query", file=file, column="qid", parameter="qid") as found:
+    with Refusal("Sort the rows by query", "(sort)", file=file, column="qid", parameter="qid") as found:
         open_dataset(folder)
-    assert "convert" not in str(found.value)  # which does not sort
     assert row is None or group == 10 or found.value.row == row
 
 
@@ -132,11 +136,6 @@ def test_what_is_no_data_set(tmp_path):
         open_dataset(folder)
     with Refusal("query ids", parameter="qid"):
         open_dataset(write(tmp_path / "none", [frame.drop(columns="qid")]))
-    hive = tmp_path / "hive"
-    hive.mkdir()
-    write(hive / "year=2024", [frame])
-    with Refusal("'year'", "**", file="hive", parameter="path"):
-        open_dataset(hive)
     (tmp_path / "a.csv").write_text("label,qid,a\n1,1,2\n")
     with Refusal("--rows-per-file", file="a.csv"):
         open_dataset(tmp_path / "a.csv")
@@ -169,19 +168,136 @@ def test_paths(tmp_path):
         "_log.csv",
         ".hidden.csv",
         "day=2/x.csv",
-        "other/x.csv",
+        "other/deeper/x.csv",
+        "_temporary/x.csv",
+        ".git/x.csv",
         "note.md",
         "²1.csv",
     ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
     names = lambda *paths: [os.path.relpath(path, tmp_path) for path in expanded_paths(paths)]
-    assert names(tmp_path) == ["part-2.csv", "part-10.parquet", "²1.csv"]
+    assert names(tmp_path) == ["day=2/x.csv", "other/deeper/x.csv", "part-2.csv", "part-10.parquet", "²1.csv"]
     assert names(tmp_path / "part-*") == ["part-2.csv", "part-10.parquet"]
     assert names(tmp_path / "note.md", tmp_path / "part-2.csv") == ["note.md", "part-2.csv"]
     for wrong in (tmp_path / "none*", tmp_path / "other" / "y*"):
         with Refusal(parameter="path"):
             expanded_paths(wrong)
+
+
+@pytest.mark.parametrize("keys", [["year", "shop"], ["qid"]], ids=str)
+def test_the_keys_of_partitions_are_columns(tmp_path, keys):
+    """As pandas reads the folder that it has written, file by file and as a whole."""
+    frame = frame_of(np.repeat(["x y", "007", "a/b", "8"], 3), year=np.repeat([2023, 2023, 2024, 2024], 3))
+    frame["shop"] = np.repeat(["a", None, "b=c", "a"], 3)
+    folder = tmp_path / "run=7" / "data"
+    frame.to_parquet(folder, partition_cols=keys, index=False)
+    found = pd.concat(
+        pd.DataFrame(
+            {"docid": part.ids, "qid": [*map(str, part.qid)], "year": part.X[:, 2].astype(int), "a": part.X[:, 0]}
+        )
+        for part in open_dataset(folder, ignore="shop")
+    )
+    expected = frame[["docid", "qid", "year", "a"]].sort_values("docid", ignore_index=True)
+    pd.testing.assert_frame_equal(
+        found.sort_values("docid", ignore_index=True), expected, check_dtype=False, check_index_type=False
+    )
+    if "shop" in keys:
+        (missing,) = (path for path in expanded_paths(folder) if "HIVE" in path)
+        with Refusal("'shop'", "not numbers", file=os.path.basename(missing), column="shop"):
+            load_table(missing)
+
+
+def test_a_key_of_a_partition_is_text_in_text_and_no_column_twice(tmp_path):
+    path = tmp_path / "day=01" / "a=5" / "t.csv"
+    path.parent.mkdir(parents=True)
+    path.write_text("label,qid,a\n1,x,2\n0,x,3\n")
+    table = load_table(path)
+    assert table.feature_names == ("a", "day")
+    assert table.X.tolist() == [[2.0, 1.0], [3.0, 1.0]]
+    assert load_table(path, qid="day", ignore="qid").qid.tolist() == ["01", "01"]
+    read_records(path.parent, ReadOptions(), print).write(tmp_path / "out.csv", [1])
+    assert (tmp_path / "out.csv").read_text() == "label,qid,a,day\n0,x,3,01\n"
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "txt"])
+def test_rows_of_several_files_are_passed_on_as_those_of_one(ending, tmp_path):
+    frame = frame_of(["b", "a", "b", "c", "a", "c"])
+    save = save_letor if ending == "txt" else save_table
+    for name, rows in (("one/t", slice(6)), ("many/t-2", slice(4)), ("many/t-10", slice(4, 6))):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        own = {} if ending == "txt" else {"feature_names": ["a", "b"], "ids": frame["docid"][rows]}
+        X = frame[["a", "b"]].to_numpy()[rows]
+        save(tmp_path / f"{name}.{ending}", X, frame["label"][rows], frame["qid"][rows], **own)
+    one, many = (read_records(tmp_path / name, ReadOptions(), print) for name in ("one", "many"))
+    assert many.qid == one.qid == [*frame["qid"]]
+    for name, records in (("one", one), ("many", many)):
+        records.write(tmp_path / f"{name}.{ending}", [0, 3, 5])
+    read = load_letor if ending == "txt" else load_table
+    first, second = (read(tmp_path / f"{name}.{ending}") for name in ("one", "many"))
+    assert first.X.tolist() == second.X.tolist() == frame[["a", "b"]].to_numpy()[[0, 3, 5]].tolist()
+    assert first.qid.tolist() == second.qid.tolist() == ["b", "c", "c"]
+
+
+def test_files_that_make_no_rows_together(tmp_path):
+    write(tmp_path / "t", [frame_of([1, 1]), frame_of([2], c=[1.0])])
+    with Refusal("columns differ", file="part-1.parquet"):
+        read_records(tmp_path / "t", ReadOptions(), print)
+
+
+@given(
+    queries=st.lists(st.lists(st.integers(0, 6), min_size=1, max_size=9), min_size=1, max_size=4),
+    size=st.integers(1, 4000),
+    limit=st.integers(1, 20),
+    texts=st.booleans(),
+)
+def test_sorted_shards_hold_each_query_together_with_its_rows_in_their_order(
+    tmp_path_factory, queries, size, limit, texts
+):
+    """In any number of files that are sorted alone; a stable sort of pandas has the same rows of each query."""
+    folder = tmp_path_factory.mktemp("t")
+    frames = [
+        frame_of([f"q {q}" if texts else q for q in own], w=np.full(len(own), k)) for k, own in enumerate(queries)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("rankrls.io.shards._SORTED_BYTES", size)
+        found = write_shards(write(folder / "in", frames, 3), folder / "out", sort=True, rows_per_file=limit)
+    rows = pd.concat(frames, ignore_index=True)
+    assert (found["rows"], found["queries"]) == (len(rows), rows["qid"].nunique())
+    parts = [*open_dataset(folder / "out")]  # which refuses queries whose rows are not adjacent
+    written = pd.DataFrame(np.vstack([part.X for part in parts]), columns=["a", "b", "w"])
+    written["qid"] = np.concatenate([part.qid for part in parts])
+    for qid, own in rows.groupby("qid"):
+        np.testing.assert_array_equal(written.loc[written["qid"] == qid, ["a", "b", "w"]], own[["a", "b", "w"]])
+    assert sorted(path.name for path in (folder / "out").iterdir()) == [
+        f"part-{k:05d}.parquet" for k in range(found["files"])
+    ]
+
+
+def test_parts_without_whole_queries_are_good_for_scores_of_single_rows(tmp_path):
+    """Rows in any order, some without query ids, by models that score one row at a time; nothing else takes them."""
+    rng = np.random.default_rng(0)
+    frame = frame_of(rng.integers(0, 9, 60).tolist(), a=rng.normal(size=60), b=rng.normal(size=60))
+    folder = write(tmp_path / "t", [frame[:30], frame[30:]], 7)
+    data = open_dataset(folder, whole_queries=False, rows_per_part=20)
+    assert (data.n_rows, data.n_queries, [part.n_rows for part in data.parts]) == (60, 0, [14, 16, 14, 16])
+    X, y, qid = frame[["a", "b"]].to_numpy(), frame["label"], frame["qid"]
+    model = RankRLS().fit(X, y, qid=qid)
+    np.testing.assert_allclose(np.concatenate([*predict(model, data)]), model.predict(X))
+    without = open_dataset(write(tmp_path / "w", [frame.drop(columns="qid")]), whole_queries=False)
+    np.testing.assert_allclose(np.concatenate([*predict(model, without)]), model.predict(X))
+    scaled = make_pipeline(QueryMinMaxScaler(), RankRLS())
+    with config_context(enable_metadata_routing=True):
+        scaled[0].set_fit_request(qid=True).set_transform_request(qid=True)
+        scaled[1].set_fit_request(qid=True)
+        scaled.fit(X, y, qid=qid)
+    for job in (
+        lambda: RankRLS().fit_dataset(data),
+        lambda: evaluate(model, data),
+        lambda: predict(scaled, data),
+    ):
+        with Refusal("whole_queries", parameter="data"):
+            job()
 
 
 @given(sizes=SIZES, group=st.integers(1, 12), limit=st.integers(1, 15), texts=st.booleans(), block=st.integers(1, 7))

@@ -21,6 +21,7 @@ from rankrls.io.preferences import load_sides
 from rankrls.io.reading import ReadOptions, read_scores
 from rankrls.io.rows import Schema
 from rankrls.io.writing import write_blocks
+from rankrls.metrics._scorer import scales_by_query
 from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.persistence.table_rows import encoder_of_items
 from rankrls.survival import survival_pairs
@@ -56,13 +57,17 @@ def check_streamed(options: Options, path: Path) -> None:
         raise InputError(problem, parameter=name)
 
 
-def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
-    """The rows of DATA for a model: those of a file at once, those of shards in chunks of whole queries."""
+def chunks(
+    options: Options, reading: ReadOptions, report: Report, model: StoredModel, *, whole_queries: bool = False
+) -> Iterator[Rows]:
+    """The rows of DATA for a model: those of a file at once, those of shards in chunks, of whole queries if needed."""
     if not is_dataset(options.data):
         yield read(options.data, reading, report, model)
         return
     check_streamed(options, options.data)
-    for part in model.open(options.data, **options.roles, labels=reading.labels).parts:
+    whole_queries = whole_queries or scales_by_query(model.model)
+    opened = model.open(options.data, **options.roles, labels=reading.labels, whole_queries=whole_queries)
+    for part in opened.parts:
         yield part.read()
 
 

@@ -257,6 +257,7 @@ def export() -> None:
 @options.NAMES
 @data(["mean", "last", "refuse"], "--conflicts", "Label for an item that has several in one query.")
 @output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
+@output("", "--sort", "Shards: bring the rows of each query together, which otherwise must be adjacent.")
 @options.FORCE
 def convert() -> None:
     """Write data in another format, or as Parquet shards.

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankrls._queries import group_to_qid
+from rankrls.io._rows import joined_ids
 from rankrls.io.columns import ColumnRoles
-from rankrls.io.files import atomic_write, sizes_beside
+from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
 from rankrls.io.formats import FORMATS, format_of, open_rows
 from rankrls.io.reading import ReadOptions
 from rankrls.io.writing import write_stored
@@ -21,62 +23,76 @@ from rankrls.io.writing import write_stored
 
 @dataclass(frozen=True)
 class Records:
-    """Rows of a file as they are, which can be written again.
+    """Rows of files as they are, which can be written again.
 
     Attributes
     ----------
-    path : Path
+    sizes : dict of str to int
+        How many rows each file has, in the order of the rows.
     qid : list or None
-        Query id of each row; None if the file has none.
-    n_rows : int
+        Query id of each row; None if the files have none.
     ending : str
         How names of such files end.
     sizes_ending : str or None
         The ending of the name of the file with the sizes of the queries, if there is one.
     """
 
-    path: Path
+    sizes: dict[str, int]
     qid: list[Any] | None
-    n_rows: int
     ending: str
     sizes_ending: str | None = None
 
     def write(self, target: Path, rows: Sequence[int]) -> None:
-        """Write some rows as a file of the same format, reading it again: only blocks of it are held.
+        """Write some rows as one file of the same format, reading the files again: only blocks of them are held.
 
         If the sizes of the queries are in a file beside the rows, one is written too.
         """
-        kept = np.zeros(self.n_rows, dtype=bool)
+        kept = np.zeros(sum(self.sizes.values()), dtype=bool)
         kept[[*rows]] = True
-        format = format_of(self.path)
-        with open_rows(self.path, format) as file:
-            write_stored(target, file.stored(kept), format)
+        write_stored(target, self._stored(kept), format_of(next(iter(self.sizes))))
         if self.sizes_ending is not None and self.qid is not None:
             with atomic_write(f"{target}{self.sizes_ending}", "w") as sizes:
                 sizes.writelines(f"{count}\n" for count in Counter(compress(self.qid, kept)).values())
 
+    def _stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
+        """Some rows of the files."""
+        first = 0
+        for path, size in self.sizes.items():
+            with open_rows(path, format_of(path)) as file:
+                yield from file.stored(kept[first : first + size])
+            first += size
+
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
-    """The query ids of a file's rows; ``note`` is called if they come from another file.
+    """The query ids of the rows of a file, a folder or a pattern; ``note`` is called if another file has them.
 
     Raises
     ------
     InputError
-        For a file that is not of its format.
+        For a file that is not of its format, and for files with other columns than the first.
     OSError
         If it cannot be read.
     """
-    format = format_of(path)
-    with open_rows(path, format) as file:
-        schema = file.schema(ColumnRoles(qid=options.qid, features=(), labels="ignored"))
-        columns = {role: name for role, name in schema.columns.items() if role == "qid"}
-        found = file.read(replace(schema, columns=columns))
-    name = path.name.lower()
-    bare = name.removesuffix(".gz")
+    files = expanded_paths(path)
+    format = format_of(files[0])
+    sizes = dict[str, int]()
+    ids = list[NDArray[Any]]()
+    columns = None
+    for name in files:
+        with open_rows(name, format) as file:
+            schema = file.schema(ColumnRoles(qid=options.qid, features=(), labels="ignored"))
+            rows = file.read(replace(schema, columns={k: v for k, v in schema.columns.items() if k == "qid"}))
+            columns = columns or [*file.types.items()]
+            if [*file.types.items()] != columns:
+                raise file.refuse(f"the columns differ from those of {files[0]}. Convert the files to one schema.")
+        sizes[name] = rows.n_rows
+        ids += [] if rows.qid is None else [rows.qid]
+    qid = joined_ids(ids).tolist() if len(ids) == len(files) else None
+    first = Path(files[0]).name.lower()
+    bare = first.removesuffix(".gz")
     ending = next((ending for ending in FORMATS[format].endings if bare.endswith(ending)), ".txt")
-    qid = None if found.qid is None else found.qid.tolist()
-    records = Records(path, qid, found.n_rows, ending + ".gz" * name.endswith(".gz"))
-    sizes = sizes_beside(path, options.sizes, str(path), found.n_rows, qid is not None, note)
-    if sizes is None:
+    records = Records(sizes, qid, ending + ".gz" * first.endswith(".gz"))
+    queries = sizes_beside(path, options.sizes, str(path), sum(sizes.values()), qid is not None, note)
+    if queries is None:
         return records
-    return replace(records, qid=group_to_qid(sizes[0]).tolist(), sizes_ending=sizes[1])
+    return replace(records, qid=group_to_qid(queries[0]).tolist(), sizes_ending=queries[1])

@@ -19,7 +19,6 @@ from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema
 
 _PART_BYTES = 1 << 26
-SORTED_FIRST = "Sort the rows by query first, for instance with DuckDB or Polars."
 
 
 @dataclass(frozen=True)
@@ -136,6 +135,7 @@ def open_dataset(
     weight: str | None = None,
     labels: Literal["required", "optional", "ignored"] = "required",
     rows_per_part: int | None = None,
+    whole_queries: bool = True,
 ) -> Dataset:
     r"""Open Parquet files for streaming.
 
@@ -146,9 +146,9 @@ def open_dataset(
     Parameters
     ----------
     path : path or sequence of paths
-        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder; for folders in it, such as partitions,
-        the pattern ``"shards/**/*.parquet"``. Files of a pattern or a folder are read in the order of their names,
-        ``part-2`` before ``part-10``. All have the same columns.
+        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder with those in it. Files of a pattern or a
+        folder are read in the order of their names, ``part-2`` before ``part-10``. All have the same columns. Folders
+        called ``column=value`` right above a file, as Hive and Spark write partitions, are columns too.
     label, qid, id : str, optional
         Names of columns. By default "label", "qid" and "docid", if they exist; the column of query ids is required.
     features : sequence of str, optional
@@ -163,6 +163,9 @@ def open_dataset(
     rows_per_part : int, optional
         Rows of a part, at most, as far as row groups and queries allow it. By default as many as make 64 MiB of
         features in double precision.
+    whole_queries : bool, default=True
+        Whether parts hold whole queries. With False, the rows of a query may be anywhere, or have no query ids; parts
+        are then good for the predictions of models that score one row at a time.
 
     Returns
     -------
@@ -209,15 +212,15 @@ def open_dataset(
             message = f"only Parquet files can be streamed. Convert the data: {command}."
             raise InputError(message, file=name, parameter="path")
     paths = [*map(os.path.abspath, paths)]
-    schema = common_schema(paths, "parquet", roles)
+    schema = common_schema(paths, "parquet", roles, whole_queries=whole_queries)
     most = rows_per_part or max(_PART_BYTES // (8 * max(schema.n_features or 0, 1)), 1)
-    parts = tuple(_parts(paths, schema, most))
+    parts = tuple(_parts(paths, schema, most, Queries(schema.columns["qid"]) if whole_queries else None))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
     return Dataset(parts, ", ".join(path_list(path)))
 
 
-def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles) -> Schema:
+def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whole_queries: bool = True) -> Schema:
     """The schema of the first file, whose columns all need, with the shape and types that suit all of them.
 
     Raises
@@ -229,7 +232,7 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles) -> Sche
     for path in paths:
         with open_rows(path, format) as file:
             schema = file.scan(roles)
-            if "qid" not in schema.columns:
+            if whole_queries and "qid" not in schema.columns:
                 name = roles.usual_names["qid"]
                 message = f"there is no column {name!r}: name the column of query ids (qid)."
                 if schema.features is None:
@@ -251,28 +254,37 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles) -> Sche
     )
 
 
-def _parts(paths: Sequence[str], schema: Schema, most: int) -> Iterator[RowGroups]:
-    """Row groups together, up to so many rows, but to the end of a query."""
-    ids_only = Schema(features=(), columns={"qid": schema.columns["qid"]})
-    queries = Queries(schema.columns["qid"])
+def check_whole_queries(data: object) -> None:
+    """Refuse a data set whose parts do not hold whole queries."""
+    if isinstance(data, Dataset) and not data.n_queries:
+        raise InputError(
+            "the parts do not hold whole queries. Open the data with whole_queries=True.", parameter="data"
+        )
+
+
+def _parts(paths: Sequence[str], schema: Schema, most: int, queries: Queries | None) -> Iterator[RowGroups]:
+    """Row groups together, up to so many rows, but to the end of a query if ``queries`` are given."""
+    ids_only = Schema(columns={role: name for role, name in schema.columns.items() if role == "qid"})
     first_row = 0  # of the part
     for path in paths:
         with open_table(path, "parquet") as table:
             time = os.stat(path).st_mtime_ns
             first_group = n_rows = n_queries = row = 0
-            queries.last = None  # no query goes on in the next file
+            if queries is not None:
+                queries.last = None  # no query goes on in the next file
             for group, size in enumerate(table.group_sizes):
                 if not size:
                     continue
-                ids = table.read_roles(ids_only, range(group, group + 1))["qid"]
-                begins = queries.begin(ids, table, row)
+                begins = np.zeros(1, dtype=np.intp)
+                if queries is not None:
+                    begins = queries.begin(table.read_roles(ids_only, range(group, group + 1))["qid"], table, row)
                 if n_rows and begins[:1].tolist() == [0] and n_rows + size > most:
                     yield RowGroups(path, time, range(first_group, group), n_rows, n_queries, first_row, schema)
                     first_group = group
                     first_row += n_rows
                     n_rows = n_queries = 0
                 n_rows += size
-                n_queries += len(begins)
+                n_queries += 0 if queries is None else len(begins)
                 row += size
             if n_rows:
                 groups = range(first_group, len(table.group_sizes))
@@ -293,7 +305,8 @@ class Queries:
         rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
         for row in rows.tolist():
             if (key := hash(str(ids[row]))) in self.seen:
-                message = f"query {str(ids[row])!r} is not in adjacent rows of one file. {SORTED_FIRST}"
+                message = f"query {str(ids[row])!r} is not in adjacent rows of one file."
+                message += " Sort the rows by query: convert the data to shards (sort)."
                 raise file.refuse_row(first_row + row, message, column=self._column, parameter="qid")
             self.seen.add(key)
         self.last = str(ids[-1])

@@ -40,8 +40,8 @@ def path_list(paths: Paths) -> list[str]:
 def expanded_paths(paths: Paths) -> list[str]:
     """The files that paths, patterns and folders stand for.
 
-    Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder those
-    are taken whose ending is one of data, except hidden ones.
+    Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder and the
+    folders in it those are taken whose ending is one of data, except hidden ones.
 
     Raises
     ------
@@ -51,35 +51,26 @@ def expanded_paths(paths: Paths) -> list[str]:
     found = {path: data_files(path) for path in path_list(paths)}
     missing = next((path for path, files in found.items() if not files), None if found else "path")
     if missing is not None:
-        message = "there is no file of data (.parquet, .csv, .tsv, .txt)."
-        remedy = "Name the files, a folder, or a pattern of them."
-        if key := _partitioned_by(missing):
-            remedy = f"It has folders of partitions by {key!r}: add the column {key!r} to the files"
-            remedy += f", or give the pattern {os.path.join(missing, '**', '*.parquet')!r} to read them without it."
-        raise InputError(f"{message} {remedy}", file=missing, parameter="path")
+        message = "there is no file of data (.parquet, .csv, .tsv, .jsonl, .txt)."
+        message += " Name the files, a folder, or a pattern of them."
+        raise InputError(message, file=missing, parameter="path")
     return [file for files in found.values() for file in files]
-
-
-def _partitioned_by(folder: str) -> str:
-    """The column of a folder's partitions, ``column=value``, as Hive and Spark write them; empty if there is none."""
-    names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
-    found = (name.partition("=") for name in names if os.path.isdir(os.path.join(folder, name)))
-    return next((column for column, sign, _ in found if sign), "")
 
 
 def data_files(path: str) -> list[str]:
     """The files that a folder or a pattern stands for, possibly none; any other path is itself."""
     if os.path.isdir(path):
-        found = (os.path.join(path, name) for name in _by_name(filter(_is_data, os.listdir(path))))
-        return [file for file in found if os.path.isfile(file)]
+        found = glob.glob(os.path.join(glob.escape(path), "**"), recursive=True)
+        return [file for file in _by_name(found) if _is_data(file, path)]
     if not os.path.exists(path) and glob.has_magic(path):
         return [file for file in _by_name(glob.glob(path, recursive=True)) if os.path.isfile(file)]
     return [path]
 
 
-def _is_data(name: str) -> bool:
-    """Whether a file of a folder is one of data."""
-    return is_data(name) and not name.startswith((".", "_"))
+def _is_data(file: str, folder: str) -> bool:
+    """Whether a path below a folder is a file of data and not hidden, as what engines write beside them (_SUCCESS)."""
+    inside = os.path.relpath(file, folder).split(os.sep)
+    return is_data(file) and not os.path.isdir(file) and not any(name.startswith((".", "_")) for name in inside)
 
 
 def _by_name(names: Iterable[str]) -> list[str]:
@@ -246,7 +237,7 @@ def _is_member(target: str, name: str) -> bool:
                 return True
     above = os.path.realpath(name)
     if os.path.isdir(above):
-        return os.path.dirname(real) == above and _is_data(os.path.basename(real))
+        return real.startswith(os.path.join(above, "")) and _is_data(real, above)
     return not os.path.exists(above) and any(fnmatch.fnmatchcase(real, p) for p in (above, above.replace("**/", "")))
 
 

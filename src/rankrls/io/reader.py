@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,14 @@ class Reader(ABC):
     ----------
     name : str
         What errors call the file.
+    types : dict of str to DataType
+        Columns, and what each of them holds; none of LETOR text.
     lines : Lines or None
         Lines of the rows that have been read, of text.
     """
 
     name: str
+    types: Mapping[str, Any] = {}
     lines: Lines | None = None
 
     @abstractmethod

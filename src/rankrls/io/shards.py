@@ -8,7 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from tempfile import TemporaryDirectory
+from typing import Any, NamedTuple
+from zlib import crc32
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +21,12 @@ from rankrls.io.columns import ColumnRoles
 from rankrls.io.dataset import Queries, common_schema
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder
 from rankrls.io.formats import format_of, open_rows
+from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema
 from rankrls.io.writing import check_names
 
 _GROUP_BYTES = 1 << 26
+_SORTED_BYTES = 1 << 25
 _MOST_COLUMNS = 20_000
 _OURS = re.compile(r"part-[0-9]{5}\.parquet")
 
@@ -34,6 +38,7 @@ def write_shards(
     rows_per_file: int = 1_000_000,
     float32: bool = False,
     force: bool = False,
+    sort: bool = False,
     label: str | None = None,
     qid: str | None = None,
     id: str | None = None,
@@ -43,8 +48,7 @@ def write_shards(
 ) -> dict[str, int]:
     r"""Write data of any format and size as Parquet files that :func:`open_dataset` reads a part at a time.
 
-    Each row group holds whole queries. The rows of a query must be adjacent in the data: sort them first if they are
-    not.
+    Each row group holds whole queries. The rows of a query must be adjacent in the data, or be sorted (``sort``).
 
     Parameters
     ----------
@@ -59,6 +63,8 @@ def write_shards(
         Write features as float32, rounded.
     force : bool, default=False
         Whether a folder that this function has written may be replaced.
+    sort : bool, default=False
+        Whether to bring the rows of each query together, in their order. Queries are then in another order.
     label, qid, id, features, ignore
         As for :func:`open_dataset`; for LETOR text, ``features`` is their number. Every other column must hold numbers,
         and is written.
@@ -81,7 +87,8 @@ def write_shards(
     Notes
     -----
     O(cells). For LETOR text a first pass finds the number of features. The memory is that of a few row groups, and
-    about 60 bytes per query. Ids that are text stay text.
+    about 60 bytes per query. Ids that are text stay text. With ``sort``, rows are first written to files beside the
+    new ones, one for about 32 MiB of data, each with all rows of its queries; the memory is that of one of them.
 
     Examples
     --------
@@ -118,24 +125,30 @@ def write_shards(
         raise InputError(message, file=files[0], parameter="features")
     coded = [schema.columns[role] for role in ("label", "qid", "id") if role in schema.columns]
     check_names([*coded, *names])
-    queries = Queries(schema.columns["qid"])
     most = min(max(_GROUP_BYTES // (8 * max(len(names), 1)), 1), int(rows_per_file))
+    qid = schema.columns["qid"]
+    queries = Queries(qid)
 
-    def tables() -> Iterator[tuple[Any, NDArray[np.intp]]]:
+    def tables() -> Iterator[_Located]:
         for path in files:
             first = 0
             with open_rows(path, format) as file:
                 for part in file.parts(schema):
                     for start in range(0, part.n_rows, most):  # of sparse rows many are in a block of text
                         rows = part.take(slice(start, start + most))
-                        assert rows.qid is not None
-                        yield _table(rows, schema, names), queries.begin(rows.qid, file, first + start)
+                        yield _Located(_table(rows, schema, names), file, first + start)
                     first += part.n_rows
 
     writer: Any = None
     n_files = n_rows = in_file = 0
-    with new_folder(Path(folder), _OURS, force=force) as new, ExitStack() as opened:
-        for group in _row_groups(tables(), most):
+    target = new_folder(Path(folder), _OURS, force=force)
+    with target as new, TemporaryDirectory(dir=new) as aside, ExitStack() as opened:
+        found = tables()
+        if sort:
+            n_buckets = 1 + sum(map(os.path.getsize, files)) // _SORTED_BYTES
+            found = _by_query(found, qid, Path(aside), n_buckets)
+        begun = ((table, queries.begin(table[qid].to_numpy(), file, first)) for table, file, first in found)
+        for group in _row_groups(begun, most):
             if writer is None or in_file + group.num_rows > rows_per_file:
                 opened.close()
                 how: Any = {"use_dictionary": coded, "write_statistics": False}
@@ -147,6 +160,37 @@ def write_shards(
             in_file = in_file + group.num_rows
             n_rows = n_rows + group.num_rows
     return {"files": n_files, "rows": n_rows, "queries": len(queries.seen), "features": len(names)}
+
+
+class _Located(NamedTuple):
+    """Rows as a table of pyarrow, with their file and the number of the first in it."""
+
+    table: Any
+    file: Reader
+    first_row: int
+
+
+def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int) -> Iterator[_Located]:
+    """Rows with those of a query together: written to one of some files by query, each of which is sorted."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import ipc
+
+    writers: dict[int, Any] = {}
+    with ExitStack() as opened:
+        for located in tables:
+            table = located.table
+            coded = table[qid].combine_chunks().dictionary_encode()
+            buckets = np.array([crc32(str(name).encode()) % n_buckets for name in coded.dictionary.to_pylist()])
+            bucket_of = buckets[coded.indices]
+            for bucket in np.unique(bucket_of).tolist():
+                if bucket not in writers:
+                    writers[bucket] = opened.enter_context(ipc.new_file(folder / f"{bucket}.arrow", table.schema))
+                writers[bucket].write_table(table.filter(pa.array(bucket_of == bucket)))
+    for bucket in sorted(writers):
+        with pa.memory_map(str(folder / f"{bucket}.arrow")) as source:
+            rows = ipc.open_file(source).read_all()
+            yield located._replace(table=rows.take(pc.sort_indices(rows[qid])))
 
 
 def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> Iterator[Any]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from itertools import compress, islice
+from itertools import compress, islice, takewhile
 from typing import Any
+from urllib.parse import unquote
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -17,7 +19,7 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls._missing import MISSING
-from rankrls.io._rows import SAVE_AS_UTF8, Growing, ids_of, joined_ids, objects, quoted
+from rankrls.io._rows import SAVE_AS_UTF8, Growing, ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io._stored import Stored
 from rankrls.io.columns import ColumnRoles, find_columns
 from rankrls.io.reader import Reader
@@ -25,6 +27,7 @@ from rankrls.io.rows import Rows, Schema
 
 _BATCH_CELLS = 1 << 20
 _EXACT = 2.0**53
+_NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 class CellError(InputError):
@@ -59,6 +62,10 @@ class Table(Reader):
         first list with any has.
     types : dict of str to DataType
         What each column holds.
+
+    Notes
+    -----
+    Folders called ``column=value`` right above a file are columns with one value each.
     """
 
     def __init__(self, name: str, source: Any, kind: str, open: Callable[[Any], Stored]) -> None:
@@ -67,7 +74,9 @@ class Table(Reader):
         self.types: dict[str, Any] = {}
         self._kind = kind
         self._source = source
-        self._places: dict[str, tuple[str, int | None]] = {}
+        self._places: dict[
+            str, tuple[str | None, Any]
+        ] = {}  # a stored column and a place in its lists; or a key's value
         self._sizes: dict[str, int] = {}  # of the lists
         with self._understood():
             self._data = open(source)
@@ -78,6 +87,11 @@ class Table(Reader):
                 self.types |= dict.fromkeys(places, field.type if size is None else field.type.value_type)
                 self._places |= {name: (field.name, place) for name, place in places.items()}
                 self._sizes |= {} if size is None else {field.name: size}
+        for key, value in (partition_keys(os.path.abspath(name)) if os.path.isfile(name) else {}).items():
+            if key not in self.columns:
+                self._places[key] = (None, self._key(value))
+                self.columns.append(key)
+                self.types[key] = self._places[key][1].type
         self.lines = self._data.lines
         self.group_sizes = self._data.group_sizes
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
@@ -157,7 +171,11 @@ class Table(Reader):
             return
         first = 0
         for batch in self._stored(self._data.schema.names):
-            yield pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])
+            rows = pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])
+            for name, (stored, value) in self._places.items():
+                if stored is None:
+                    rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+            yield rows
             first += batch.num_rows
 
     def first_cells(self) -> Any:
@@ -235,7 +253,8 @@ class Table(Reader):
     def _batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
         """Some columns, those of lists one by one, some rows at a time behind the number of the first."""
         names = names or self.columns[:1]  # which counts the rows
-        stored = dict.fromkeys(self._places[name][0] for name in names)
+        stored = dict.fromkeys(filter(None, (self._places[name][0] for name in names)))
+        stored = stored or dict.fromkeys(self._data.schema.names[:1])
         step = max(_BATCH_CELLS // len(names), 1)
         first = row = 0 if groups is None else sum(self.group_sizes[: groups.start])
         for batch in self._stored([*stored], step, groups):
@@ -268,9 +287,23 @@ class Table(Reader):
             if k >= 0:
                 message = f"column {stored!r} needs a list of {size} numbers, as in other rows."
                 raise self.refuse_row(row + k, message, column=stored)
-        places = [(batch.column(stored), place) for stored, place in map(self._places.__getitem__, names)]
-        columns = [column if place is None else pc.list_element(column, place) for column, place in places]
+        columns = []
+        for name in names:
+            stored, place = self._places[name]
+            if stored is None:
+                columns.append(pa.repeat(place, batch.num_rows))
+                continue
+            column = batch.column(stored)
+            columns.append(column if place is None else pc.list_element(column, place))
         return pa.RecordBatch.from_arrays(columns, names=[*names])
+
+    def _key(self, value: str) -> Any:
+        """The value of a partition's key: a whole number if it is written as one, else text."""
+        import pyarrow as pa
+
+        if is_whole(value) and not self.textual:
+            return pa.scalar(int(value))
+        return pa.scalar(None if value == _NO_KEY else value, pa.string())
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
@@ -285,6 +318,13 @@ class Table(Reader):
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
             remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
             raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}){remedy}") from None
+
+
+def partition_keys(path: str) -> dict[str, str]:
+    """The columns that a file's folders have in their names, ``column=value``, as Hive and Spark write partitions."""
+    folders = reversed(os.path.dirname(path).split(os.sep))
+    keys = [folder.partition("=") for folder in takewhile(lambda folder: "=" in folder[1:], folders)]
+    return {unquote(key): unquote(value) for key, _, value in reversed(keys)}
 
 
 def is_number(kind: Any) -> bool:

@@ -107,8 +107,8 @@ def predict_by_query(model: Any, X: Any, qid: Any) -> Any:
 
 
 def scales_by_query(model: Any) -> bool:
-    """Whether any part of a fitted model depends on the other rows of a query."""
-    return _holds(model, "fitted_with_qid_")
+    """Whether a fitted model's scores of a row depend on the other rows of its query: a step scales within queries."""
+    return any(_holds(step, "fitted_with_qid_") for step in unwrapped(model)[0])
 
 
 def unwrapped(model: Any) -> tuple[list[Any], Any]:

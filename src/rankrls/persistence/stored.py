@@ -15,7 +15,7 @@ from rankrls.io import Rows, open_dataset
 from rankrls.io._rows import few
 from rankrls.io.reading import ReadOptions
 from rankrls.io.rows import Schema
-from rankrls.metrics._scorer import predict_by_query, scales_by_query
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._pipelines import table_encoder
 from rankrls.persistence._files import read_model, steps_of
 from rankrls.persistence.table_rows import encoded_rows
@@ -117,7 +117,7 @@ class StoredModel:
 
     def check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids if the model was fitted with queries."""
-        if table.qid is None and scales_by_query(self.model):
+        if table.qid is None and self.by_query:
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
     def scores(self, table: Rows) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
 from rankrls._typing import Array, Index, Mask
+from rankrls.io.dataset import check_whole_queries
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.basis import Basis
@@ -254,10 +255,11 @@ class StreamedItems(Data):
         Raises
         ------
         InputError
-            If there are no rows.
+            If there are no rows, and if parts do not hold whole queries.
         """
         if not dataset.n_rows:
             raise InputError("The data set has no rows.", parameter="data")
+        check_whole_queries(dataset)
         names = None if dataset.feature_names is None else np.array(dataset.feature_names, dtype=object)
         features = Features(int(dataset.n_features), names)
         X = np.empty((0, int(dataset.n_features)))

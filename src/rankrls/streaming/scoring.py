@@ -14,9 +14,10 @@ from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls.io.dataset import check_whole_queries
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import named_measures
-from rankrls.metrics._scorer import predict_by_query
+from rankrls.metrics._scorer import predict_by_query, scales_by_query
 from rankrls.streaming.executors import map_parts
 from rankrls.streaming.fitting import query_numbers
 
@@ -51,7 +52,7 @@ def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[
         With one target.
     data : Dataset
         As :func:`rankrls.io.open_dataset` returns it, with the features that the model was fitted on, in their order;
-        labels are not used.
+        labels are not used. Models that score one row at a time also take data opened with ``whole_queries=False``.
     executor : as in :meth:`rankrls.RankRLS.fit_dataset`
 
     Yields
@@ -79,6 +80,8 @@ def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[
     >>> np.allclose(np.concatenate(scores), model.predict(X))
     True
     """
+    if scales_by_query(model):
+        check_whole_queries(data)
     return _mapped(_predicted, [model], data, executor)
 
 
@@ -96,6 +99,7 @@ def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], 
     InputError
         As :func:`predict`.
     """
+    check_whole_queries(data)
     found = list(_mapped(partial(_judged, tuple(measures)), models, data, executor))
     return QueryValues(*(np.concatenate(parts) for parts in zip(*found, strict=True)))
 
@@ -143,7 +147,7 @@ def _mapped(function: Callable[..., Any], models: Sequence[Any], data: Any, exec
 
 
 def _scores(model: Any, table: Any) -> NDArray[np.float64]:
-    if not len(table.qid):
+    if not table.X.shape[0]:
         return np.zeros(0)
     scores = np.asarray(predict_by_query(model, table.X, table.qid), dtype=np.float64)
     if scores.ndim != 1:

@@ -39,11 +39,14 @@ def convert(options: Options, report: Report) -> Result:
                 feature_names=names,
                 rows_per_file=options.rows_per_file,
                 force=options.force,
+                sort=options.sort,
                 **options.roles,
             )
         size = "{rows} rows of {queries} queries with {features} features are in {files} files".format(**found)
         report.note(f"{size} in {options.out}.")
         return Result()
+    if options.sort:
+        raise InputError("only shards are sorted by query. Add --rows-per-file.", parameter="sort")
     to_letor = format_of(options.out) not in TABLES
     if to_letor and names is not None:
         problem = f"--names cannot be used for {options.out}: LETOR text has no feature names."

@@ -101,7 +101,7 @@ def _rankings(options: Options, report: Report) -> Iterator[Columns]:
     stored = load_model(options.model, report)
     reading = options.reading(queries="ignored" if options.all_rows else "optional")
     first = 0
-    for table in chunks(options, reading, report, stored):
+    for table in chunks(options, reading, report, stored, whole_queries=True):
         scores = score_rows(stored, table, report).reshape(table.n_rows, -1)
         scores = scores[:, check_target(options.target, scores.shape[1])]
         names: Any = [str(first + row) for row in range(table.n_rows)] if table.docids is None else table.docids
