@@ -81,11 +81,14 @@ class Dataset:
     parts : tuple of RowGroups
         In the order of the data; each holds whole queries.
     path : str
-        What was opened, as it was written.
+        Path that was opened, as given.
+    whole_queries : bool
+        Whether the rows of a query are in one part.
     """
 
     parts: tuple[RowGroups, ...]
     path: str = ""
+    whole_queries: bool = True
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -217,7 +220,7 @@ def open_dataset(
     parts = tuple(_parts(paths, schema, most, Queries(schema.columns["qid"]) if whole_queries else None))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
-    return Dataset(parts, ", ".join(path_list(path)))
+    return Dataset(parts, ", ".join(path_list(path)), whole_queries)
 
 
 def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whole_queries: bool = True) -> Schema:
@@ -256,7 +259,7 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whol
 
 def check_whole_queries(data: object) -> None:
     """Refuse a data set whose parts do not hold whole queries."""
-    if isinstance(data, Dataset) and not data.n_queries:
+    if isinstance(data, Dataset) and not data.whole_queries:
         raise InputError(
             "the parts do not hold whole queries. Open the data with whole_queries=True.", parameter="data"
         )
