@@ -67,20 +67,27 @@ def test_each_row_of_the_table_is_that_estimator_on_those_features() -> None:
         assert own["alpha"] == pytest.approx(expected.alpha_, rel=1e-9)
 
 
+def _gammas(family: str, Z: np.ndarray) -> list[float]:
+    if family == "degree 2":
+        return [1.0 / (Z**2).sum(axis=1).mean()]
+    if family == "gaussian":
+        apart = ((Z[:, None] - Z[None]) ** 2).sum(axis=2).mean()
+        return [width / apart for width in (0.03125, 0.125, 0.5, 2.0, 8.0)]
+    return [width / Z.std(axis=0).sum() for width in (0.1, 0.4, 1.6)]
+
+
 def test_the_kernels_that_are_best_over_a_third_of_the_basis_are_fitted_over_all_of_it() -> None:
     X, y, qid = _data()
     model = AutoRankRLS(n_basis=60, families=(*NAMES, "laplacian")).fit(X, y, qid=qid)
-    reached: dict[str, dict[tuple[str, float], float]] = {"degree 2": {}, "gaussian": {}, "laplacian": {}}
-    for scale, Z in _scaled(X).items():
-        apart = ((Z[:, None] - Z[None]) ** 2).sum(axis=2).mean()
-        gammas = {"degree 2": [1.0 / (Z**2).sum(axis=1).mean()]}
-        gammas["gaussian"] = [width / apart for width in (0.03125, 0.125, 0.5, 2.0, 8.0)]
-        gammas["laplacian"] = [width / Z.std(axis=0).sum() for width in (0.1, 0.4, 1.6)]
-        for family, values in gammas.items():
-            for gamma in values:
-                search = _expected(family, gamma, 20).fit(Z, y, qid=qid)
-                reached[family][scale, gamma] = search.best_score_
-    for family, values in reached.items():
+    features = _scaled(X)
+    for family in ("degree 2", "gaussian", "laplacian"):
+        values = {}
+        for scale, Z in features.items():
+            gamma = _gammas(family, Z)[len(_gammas(family, Z)) // 2]
+            values[scale, gamma] = _expected(family, gamma, 20).fit(Z, y, qid=qid).best_score_
+        for scale, _ in sorted(values, key=lambda one: values[one])[-2:]:
+            for gamma in _gammas(family, features[scale]):
+                values[scale, gamma] = _expected(family, gamma, 20).fit(features[scale], y, qid=qid).best_score_
         best = sorted(values, key=lambda one: values[one])[-2:]
         own = model.results_["model"] == family
         assert sorted(model.results_["scale"][own]) == sorted(scale for scale, _ in best)
@@ -158,7 +165,7 @@ def test_its_own_value_is_never_what_is_reported() -> None:
         own = model.results_["mean_score"][model.results_["chosen"]][0]
         assert model.optimism_ >= 0.0
         assert model.best_score_ == pytest.approx(own - model.optimism_)
-        assert "28 models" in model.selection_
+        assert "20 models" in model.selection_
         gaps.append(model.optimism_)
     # nothing can be learned here, so that all of the best one's lead is the choice's own
     assert np.mean(gaps) > 0.01

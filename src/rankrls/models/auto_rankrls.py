@@ -70,7 +70,7 @@ _ABSOLUTE_WIDTHS = (0.1, 0.4, 1.6)
 _TIMES_SMALLER = 3
 """Kernels are screened over a basis that is so many times smaller than the one that they are fitted with."""
 _FINALISTS = 2
-"""Kernels of each family that are fitted after the screening."""
+"""Scales, and then kernels, of each family that are left by the screening."""
 _DIGITS = 9
 """Values of kernels that differ only by rounding are equal."""
 _QUANTILES = 200
@@ -216,12 +216,23 @@ class _Tried:
         """The value of its choice, greater is better."""
         return self.results.best_score if self.results.greater_is_better else -self.results.best_score
 
+    @property
+    def gamma(self) -> float:
+        """Gamma of its kernel; NaN if it has none."""
+        return float(self.results.best_choices.get("gamma", np.nan))
+
     def described(self, choices: Values, alpha: float) -> Values:
         """One of its models."""
         gamma = float(choices.get("gamma", np.nan))
         more = ("loss", "leaves", "blended", "weight")
         known = {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
         return known | {name: choices[name] for name in more if name in choices}
+
+
+def _best(models: list[_Tried]) -> list[_Tried]:
+    """The finalists of a family, the simplest first."""
+    best = sorted(models, key=lambda one: -round(one.goodness, _DIGITS))[:_FINALISTS]
+    return sorted(best, key=lambda one: (tuple(_SCALES).index(one.scale), one.gamma))
 
 
 @dataclass(eq=False)
@@ -278,8 +289,9 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
     Functions are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2,
     Gaussians of five widths and Laplacian kernels of three, over one basis of items), whose regularization is chosen by
-    exact leave-query-out, on raw and on scaled features. All kernels are first evaluated over a basis of a third of
-    ``n_basis``, and the best two of each family are fitted over all of it. The models are ordered by complexity: linear
+    exact leave-query-out, on raw and on scaled features. Kernels are first evaluated over a basis of a third of
+    ``n_basis``: the middle width on all scales, then all widths on the best two scales; and the best two of each family
+    are fitted over all of it. The models are ordered by complexity: linear
     before degree 2 before Gaussian before Laplacian before trees before the blend, and within each raw before scaled.
     The choice is the first one that is not worse than the best by more than half a standard error of their difference
     over queries.
@@ -583,8 +595,9 @@ class AutoSpec(Spec):
         scaled = lru_cache(maxsize=1)(partial(_Scaled.of, data=data))
         for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
             with trials.skipping(family, scale):
-                for gamma in _FAMILIES[family].gammas(scaled(scale).data.X, _weights(data)):
-                    screened[family].append(self._try(family, gamma, self._n_screened, scaled(scale), plan))
+                gammas = _FAMILIES[family].gammas(scaled(scale).data.X, _weights(data))
+                middle = gammas[len(gammas) // 2]
+                screened[family].append(self._try(family, middle, self._n_screened, scaled(scale), plan))
         for family in progress(self.families, self.verbose, "families"):
             with trials.skipping(family, "raw"):
                 if family in functions:
@@ -604,20 +617,21 @@ class AutoSpec(Spec):
         return max(self.n_basis // _TIMES_SMALLER, 1)
 
     def _finish(self, trials: _Trials, screened: list[_Tried], data: DataInMemory, plan: Plan) -> None:
-        """Add the models of a family: those that did best over the small basis, over the whole one."""
+        """Add the models of a family: more kernels on the best scales; and the best of these over the whole basis."""
         if not screened or screened[0].n_basis is None:
             trials.add(screened, [], 0.0)
             return
-        best = sorted(range(len(screened)), key=lambda k: -round(screened[k].goodness, _DIGITS))[:_FINALISTS]
-        finalists = [screened[k] for k in sorted(best)]
+        for one in _best(screened):
+            scaled = _Scaled.of(one.scale, data)
+            gammas = _FAMILIES[one.family].gammas(scaled.data.X, _weights(data))
+            more = [gamma for gamma in gammas if gamma != one.gamma]
+            screened += [self._try(one.family, gamma, self._n_screened, scaled, plan) for gamma in more]
+        finalists = _best(screened)
         dropped = [one for one in screened if one not in finalists]
         cheap = max(one.goodness for one in finalists)
         if data.n_rows > 2 * self._n_screened:
             finalists = [
-                self._try(
-                    one.family, one.results.best_choices["gamma"], self.n_basis, _Scaled.of(one.scale, data), plan
-                )
-                for one in finalists
+                self._try(one.family, one.gamma, self.n_basis, _Scaled.of(one.scale, data), plan) for one in finalists
             ]
         trials.add(finalists, dropped, cheap)
 
