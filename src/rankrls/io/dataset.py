@@ -82,18 +82,16 @@ class Dataset:
         In the order of the data; each holds whole queries.
     path : str
         Path that was opened, as given.
-    whole_queries : bool
-        Whether the rows of a query are in one part.
+    feature_names : tuple of str
+        Names of the features.
+    n_queries : int
+        Queries of all parts; 0 if parts do not hold whole queries.
     """
 
     parts: tuple[RowGroups, ...]
-    path: str = ""
-    whole_queries: bool = True
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        return self.parts[0].schema.features or ()
+    path: str
+    feature_names: tuple[str, ...]
+    n_queries: int
 
     @property
     def n_features(self) -> int:
@@ -104,11 +102,6 @@ class Dataset:
     def n_rows(self) -> int:
         """Rows of all parts."""
         return sum(part.n_rows for part in self.parts)
-
-    @property
-    def n_queries(self) -> int:
-        """Queries of all parts."""
-        return sum(part.n_queries for part in self.parts)
 
     def summary(self) -> dict[str, Any]:
         """What is in it, as :meth:`Rows.summary`; labels are not counted."""
@@ -220,7 +213,7 @@ def open_dataset(
     parts = tuple(_parts(paths, schema, most, Queries(schema.columns["qid"]) if whole_queries else None))
     if not parts:
         raise InputError("the files have no rows.", file=paths[0])
-    return Dataset(parts, ", ".join(path_list(path)), whole_queries)
+    return Dataset(parts, ", ".join(path_list(path)), schema.features or (), sum(part.n_queries for part in parts))
 
 
 def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whole_queries: bool = True) -> Schema:
@@ -259,7 +252,7 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whol
 
 def check_whole_queries(data: object) -> None:
     """Refuse a data set whose parts do not hold whole queries."""
-    if isinstance(data, Dataset) and not data.whole_queries:
+    if isinstance(data, Dataset) and not data.n_queries:
         raise InputError(
             "the parts do not hold whole queries. Open the data with whole_queries=True.", parameter="data"
         )
