@@ -11,6 +11,7 @@ from tests.refusals import Refusal
 
 from rankrls import RankRLS, load, save
 from rankrls.cli._files import score_rows
+from rankrls.metrics._scorer import predict_by_query
 
 
 @pytest.fixture
@@ -92,6 +93,19 @@ def test_an_evaluation_keeps_no_features(shards, works, monkeypatch):
     works("fit", "train_shards", "-m", "m.rankrls")
     monkeypatch.setattr("rankrls.cli._files.score_rows", scored_and_watched)
     works("evaluate", "m.rankrls", "test_shards")
+    assert len(features) > 1
+
+
+def test_an_evaluation_of_test_shards_keeps_no_features(shards, works, monkeypatch):
+    features = []
+
+    def predicted_and_watched(model, X, qid):
+        assert not any(each() is not None for each in features)
+        features.append(weakref.ref(X if X.base is None else X.base))
+        return predict_by_query(model, X, qid)
+
+    monkeypatch.setattr("rankrls.cli._study.predict_by_query", predicted_and_watched)
+    works("fit", "train_shards", "--test", "test_shards", "-m", "m.rankrls")
     assert len(features) > 1
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -71,16 +72,24 @@ def chunks(
         yield part.read()
 
 
-def concatenated(tables: Sequence[Rows], path: Path) -> Rows:
-    """Chunks of one data set as one table without features."""
-    if len(tables) == 1:
-        return tables[0]
+def score_parts(
+    parts: Iterable[Rows], score: Callable[[Rows], NDArray[np.float64]], path: Path
+) -> tuple[Rows, NDArray[np.float64]]:
+    """The rows of a data set without their features, and their scores; only one part has its features in memory."""
+    seen = []
+    scores = []
+    for part in parts:
+        scores.append(score(part))
+        seen.append(replace(part, X=part.X[:, :0].copy()))  # a view would keep the features
+    if len(seen) == 1:
+        return seen[0], scores[0]
     columns: dict[str, Any] = {}
     for name in ("y", "qid", "ids"):
-        known = [vars(table)[name] for table in tables if vars(table)[name] is not None]
+        known = [vars(part)[name] for part in seen if vars(part)[name] is not None]
         columns[name] = np.concatenate(known) if known else None
-    nothing = np.empty((sum(table.n_rows for table in tables), 0))
-    return Rows(nothing, path=str(path), schema=replace(tables[0].schema, features=()), **columns)
+    nothing = np.empty((sum(part.n_rows for part in seen), 0))
+    rows = Rows(nothing, path=str(path), schema=replace(seen[0].schema, features=()), **columns)
+    return rows, np.concatenate(scores)
 
 
 def load_model(path: Path, report: Report) -> StoredModel:
@@ -110,20 +119,21 @@ def read_and_score(
     table: Any = None
     scores: dict[Path, NDArray[np.float64]] = {}
     for stored in models:
-        seen = []
-        values = []
-        for chunk in chunks(options, reading, report, stored):
-            found_here = score_rows(stored, chunk, report)
-            if found_here.size != chunk.n_rows:
-                problem = f"the model gives {found_here.shape[1]} scores per row, one per target; evaluation needs one."
-                raise InputError(problem, file=str(stored.path))
-            values.append(found_here.reshape(-1))
-            seen.append(replace(chunk, X=chunk.X[:, :0].copy()))  # a view would keep the features
-        table = concatenated(seen, options.data) if table is None else table
-        scores[stored.path] = np.concatenate(values)
+        score = partial(_one_score_each, stored, report)
+        rows, scores[stored.path] = score_parts(chunks(options, reading, report, stored), score, options.data)
+        table = rows if table is None else table
     if table is None:
         table = read(options.data, reading, report)
     return table, scores | {path: read_scores(path, reading, table) for path in files}
+
+
+def _one_score_each(stored: StoredModel, report: Report, rows: Rows) -> NDArray[np.float64]:
+    """Scores of rows by a model of one target."""
+    scores = score_rows(stored, rows, report)
+    if scores.size != rows.n_rows:
+        problem = f"the model gives {scores.shape[1]} scores per row, one per target; evaluation needs one."
+        raise InputError(problem, file=str(stored.path))
+    return scores.reshape(-1)
 
 
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.pipeline import Pipeline
@@ -18,7 +19,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError, did_you_mean
-from rankrls.cli._files import check_streamed, comparable_pairs, concatenated, is_dataset, read, read_votes
+from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import with_proposal
 from rankrls.cli._report import Report
@@ -421,9 +422,11 @@ def _evaluated(role: str, study: Study) -> dict[str, Judgement] | None:
             labels, weights, _ = corrected_clicks(table.X, table.y, **known)
             table = replace(table, y=labels)
     elif is_dataset(options.train):
-        chunks = [part.read() for part in table.parts]
-        scores = np.concatenate([predict_by_query(estimator, chunk.X, chunk.qid) for chunk in chunks])
-        table = concatenated(chunks, study.files[role])
+
+        def predicted(part: Rows) -> NDArray[np.float64]:
+            return np.asarray(predict_by_query(estimator, part.X, part.qid))
+
+        table, scores = score_parts((part.read() for part in table.parts), predicted, study.files[role])
     else:
         scores = predict_by_query(estimator, table.X, table.qid)
     if role in study.pairs:
