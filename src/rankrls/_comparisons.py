@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 
 from rankrls._arrays import to_device_of
 from rankrls._curves import (
@@ -280,7 +281,7 @@ class Data(ABC):
     @property
     def size(self) -> tuple[int, int]:
         """Number of rows and columns of X; for objects, both are the number of objects."""
-        return self.X.shape if hasattr(self.X, "shape") else (len(self.X), len(self.X))
+        return (len(self.X), len(self.X)) if isinstance(self.X, list) else self.X.shape
 
     @property
     def blocks_are_queries(self) -> bool:
@@ -420,7 +421,7 @@ class LabelledItems(DataInMemory):
             return self
         kept = self.weights > 0.0
         rows = np.flatnonzero(kept)
-        cut = hasattr(self.X, "__getitem__")  # a LinearOperator cannot be cut: its users apply ``kept`` themselves
+        cut = not isinstance(self.X, LinearOperator)  # which its users cut themselves, by ``kept``
         left = self.take(rows, items=cut, square=square)
         ids = self.layout.ids[self.layout.codes[rows]]
         return replace(left, X=left.X if cut else self.X, layout=query_layout(ids, len(rows)), kept=kept)

@@ -20,6 +20,7 @@ from rankrls.kernels import Kernel
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
 from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.scorer import Scorer
+from rankrls.numerics.smoother import regresses
 
 
 class Dictionary:
@@ -36,7 +37,7 @@ class Dictionary:
     """
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
-        self._X = X if getattr(graph, "e3", 0.0) else centred(X)
+        self._X = X if regresses(graph) else centred(X)
         self._graph = graph
         self.shape = graph.n_rows, X.shape[1]
 

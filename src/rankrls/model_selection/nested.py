@@ -18,7 +18,9 @@ from rankrls._typing import Array, Index
 from rankrls.metrics import Measure, preference_accuracy
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.metrics._values import mean_and_error
+from rankrls.models.fitted import ChosenAttributes
 from rankrls.models.parameters import number
+from rankrls.models.ranker import Chooses, Ranker
 from rankrls.survival import survival_pairs
 
 
@@ -167,19 +169,19 @@ def nested_estimate(
     return NestedEstimate(mean, error, values, choices, fold, scores, name, protocol)
 
 
-def choosing(estimator: Any, event: Any, what: str) -> tuple[Any, Measure]:
+def choosing(estimator: object, event: object, what: str) -> tuple[Any, Measure]:
     """A clone of an estimator that selects a model, and the measure used for selection."""
-    if not (hasattr(estimator, "scoring") and hasattr(estimator, "cv")):
+    if not isinstance(estimator, ChosenAttributes) or not isinstance(estimator, Ranker):
         raise InputError(
             f"{what} repeats the selection of a model, so it needs an estimator with cross-validation (cv), such as "
             f"RankRLSCV; got {type(estimator).__name__}.",
             parameter="estimator",
         )
-    if event is not None and not hasattr(estimator, "fit_pairs"):
+    if event is not None and not isinstance(estimator, Chooses):
         raise InputError(f"{type(estimator).__name__} cannot be fitted to censored times.", parameter="event")
     spec = estimator._spec()
     spec = spec if event is None else spec.for_preferences()
-    return clone(estimator), spec.measure
+    return clone(estimator), spec.required_measure
 
 
 def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tuple[Index, str]:

@@ -15,7 +15,7 @@ from rankrls._curves import QueryEvaluator
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, Splitter
 from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import choosing
 from rankrls.models.intake import labelled_items
@@ -192,7 +192,7 @@ def held_out_score(model: Any) -> float:
 
 def _is_shared(model: RankRLSCV, plan: Plan) -> bool:
     """Whether permuted labels are targets of one graph and are held out without refitting."""
-    splits = hasattr(model.cv, "split") and not isinstance(model.cv, str)  # may depend on the labels
+    splits = isinstance(model.cv, Splitter) and not isinstance(model.cv, str)  # may depend on the labels
     plain = model.positive is False and options(model.ties) == ("include",) and model.rule == "best"
     return plain and not splits and isinstance(plan, PairsPlan | UnitsPlan)
 

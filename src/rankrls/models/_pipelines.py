@@ -14,10 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._errors import InputError, format_setting
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, IdsLike, Index, ItemsLike, Values, VectorLike
+from rankrls.learners.greedy import ForwardPath
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
 from rankrls.models.intake import check_qid_given
-from rankrls.models.ranker import Ranker
+from rankrls.models.ranker import Chooses, FitsPreferences, Ranker
+from rankrls.models.ranking_pursuit import RankingPursuitCV
 from rankrls.preprocessing import TableEncoder
 
 M = TypeVar("M")
@@ -156,11 +158,9 @@ class SelectedFeatures(Shown):
         return table_text(self.head, self.rows, left=2)
 
 
-def selects_features(final: Any) -> bool:
+def selects_features(final: object) -> bool:
     """Whether a fitted ranker selected features one by one."""
-    path = getattr(final, "path_", None)
-    of_features = hasattr(final, "selected_") or getattr(final, "dictionary", None) == "features"
-    return path is not None and of_features and path.indices.ndim == 1
+    return isinstance(final, Ranker) and final._feature_path is not None
 
 
 def selected_features(model: Any, *, feature_names: Sequence[str] | None = None) -> SelectedFeatures:
@@ -195,10 +195,10 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     2  x3       +0.9531          0.2065  +0.1644
     3  x30      +0.5056          0.1554  +0.0512
     """
-    final: Any = fitted_ranker(model)
-    if not selects_features(final):
+    final = fitted_ranker(model)
+    path = final._feature_path
+    if path is None:
         raise InputError(f"This {type(final).__name__} does not select features.", parameter="model")
-    path = final.path_
     feature, stage = np.unique(path.indices, return_index=True)
     order = np.argsort(stage)
     feature = feature[order]
@@ -206,10 +206,10 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     held_out = np.full(path.n_stages + 1, np.nan)
     measure = "held out"
     sign = -1.0
-    if hasattr(path, "held_out"):
+    if isinstance(path, ForwardPath):
         held_out = path.held_out / path.held_out[0]
         measure = "held-out error"
-    elif hasattr(final, "cv_results_"):
+    elif isinstance(final, RankingPursuitCV):
         chosen = {name: value for name, value in final.best_params_.items() if name != "n_basis"}
         same = [all(of[name] == chosen[name] for name in chosen) for of in _rows(final.cv_results_)]
         held_out[1:] = final.cv_results_["mean_score"][same][: path.n_stages]
@@ -267,7 +267,7 @@ def fit_pairs(model: M, X: ItemsLike, winners: VectorLike, losers: VectorLike, *
     np.int64(2)
     """
     final = model.steps[-1][1] if isinstance(model, Pipeline) else model
-    if not hasattr(final, "fit_pairs") or isinstance(final, type):
+    if not isinstance(final, FitsPreferences | Chooses):
         problem = f"fit_pairs needs an estimator for preferences, or a pipeline that ends in one; got {final!r}."
         raise InputError(problem, parameter="model")
     if isinstance(model, Pipeline) and len(model.steps) > 1:

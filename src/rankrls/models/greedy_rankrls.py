@@ -192,6 +192,7 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     _checks = GRAPHS | SELECTION | {"n_features_to_select": auto_or(count), "max_features": count}
 
     selected_: Index
+    path_: ForwardPath
     alpha_: float
     n_features_: int
 
@@ -238,6 +239,10 @@ class GreedyRankRLS(SelectorMixin, Chooses):
             n_features=n_features,
             max_features=int(self.max_features),
         )
+
+    @property
+    def _feature_path(self) -> ForwardPath | None:
+        return self.path_ if self.__sklearn_is_fitted__() else None
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)

@@ -335,10 +335,11 @@ def _check_on_device(
 
 def _refuse_dates(X: ItemsLike) -> None:
     """An error about the first column of dates or times of a data frame."""
-    for name, kind in zip(getattr(X, "columns", ()), getattr(X, "dtypes", ()), strict=False):
-        of_numpy = getattr(kind, "kind", "")
-        of_polars = getattr(kind, "is_temporal", None)
-        if of_numpy in ("m", "M") or (of_polars is not None and of_polars()):
+    frame: Matrix = X
+    known = hasattr(X, "columns") and hasattr(X, "dtypes")
+    columns = zip(frame.columns, frame.dtypes, strict=True) if known else ()
+    for name, kind in columns:
+        if str(kind).lower().startswith(("date", "time", "duration")):
             problem = f"Column {str(name)!r} of X holds {kind}, not numbers."
             remedy = "Encode it (rankrls.preprocessing.TableEncoder), or drop it."
             raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))

@@ -17,6 +17,7 @@ from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike
 from rankrls.kernels import Kernel
+from rankrls.learners.paths import StagePath
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import needs_gains
 from rankrls.metrics._values import labelled_rows
@@ -195,10 +196,15 @@ class Ranker(RegressorMixin, FittedAttributes):
 
     def _html_repr(self) -> str:
         """What a notebook shows: scikit-learn's diagram, and the selected features with their weights."""
-        from rankrls.models._pipelines import selected_features, selects_features
+        from rankrls.models._pipelines import selected_features
 
         html = str(estimator_html_repr(self))
-        return html + selected_features(self)._repr_html_() if selects_features(self) else html
+        return html + selected_features(self)._repr_html_() if self._feature_path is not None else html
+
+    @property
+    def _feature_path(self) -> StagePath | None:
+        """The path of a fitted ranker that selected features one by one."""
+        return None
 
     def __sklearn_is_fitted__(self) -> bool:
         """False after a failed fit."""

@@ -136,6 +136,10 @@ class _PathRanker(Ranker):
         kernel = self._kernel_ if of_items else None
         yield from sum_of_terms(coefficients.T, kernel, items, taken, known.get("n_features_in_", 0))(X).T
 
+    @property
+    def _feature_path(self) -> PursuitPath | None:
+        return self.path_ if self.dictionary == "features" and self.__sklearn_is_fitted__() else None
+
     @available_if(_of_features)
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
         """The names of the features that were taken, in the order of the columns of X.

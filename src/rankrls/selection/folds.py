@@ -191,7 +191,7 @@ def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
 
 def are_identities(X: Matrix) -> bool:
     """Whether each row has one entry, each in another column: nothing is known of items but which they are."""
-    if isinstance(X, list) or not hasattr(X, "nonzero"):
+    if not isinstance(X, np.ndarray) and not sparse.issparse(X):
         return False
     m = X.shape[0]
     if X.shape[1] < m:

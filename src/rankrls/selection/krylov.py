@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator
 
 from rankrls._comparisons import DataInMemory, Setting
 from rankrls._curves import Curve, scale_of
@@ -37,7 +38,7 @@ class KrylovSystems:
     def _rows(self) -> Index:
         """The rows of X of all items: a LinearOperator has those of weight zero too."""
         data = self.comparisons
-        if data.kept is not None and not hasattr(data.X, "__getitem__"):
+        if data.kept is not None and isinstance(data.X, LinearOperator):
             return np.flatnonzero(data.kept)
         return np.arange(data.n_rows, dtype=np.intp)
 
@@ -83,8 +84,11 @@ class Watched:
         found = self.evaluate(self.scores(which))
         if self.curve is None:
             self.curve = found
-        for name in ("mean", "error", "per_block"):
-            getattr(self.curve, name)[..., which] = getattr(found, name)
+            return found
+        self.curve.mean[which] = found.mean
+        self.curve.error[which] = found.error
+        if self.curve.per_block is not None:
+            self.curve.per_block[:, which] = found.per_block
         return self.curve
 
     def scores(self, which: Index) -> Array:

@@ -17,12 +17,13 @@ from functools import lru_cache, partial
 from importlib import import_module
 from operator import call
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rankrls._compiled import limited_threads, n_threads, stream_threads
 from rankrls._errors import InputError
 
 
+@runtime_checkable
 class Executor(Protocol):
     """A concurrent.futures.Executor, or the client of a Dask cluster."""
 
@@ -82,7 +83,7 @@ def _submit(executor: Any, task: Callable[[Any], Any], files: ExitStack) -> tupl
             return client.compute(delayed(call)(shared, getattr(part, "delayed", part)))
 
         return submit, sum(client.nthreads().values())
-    if not callable(getattr(executor, "submit", None)):
+    if not isinstance(executor, Executor):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
         raise InputError(problem, parameter="executor")
     if isinstance(executor, ProcessPoolExecutor):  # whose workers are on this machine, and read the task once each

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
@@ -177,7 +178,8 @@ def _unnamed(model: Any) -> Any:
     out = copy(model)
     if isinstance(model, Pipeline):
         out.steps = [(name, _unnamed(step)) for name, step in model.steps]
-    getattr(out, "__dict__", {}).pop("feature_names_in_", None)
+    if isinstance(model, BaseEstimator):
+        vars(out).pop("feature_names_in_", None)
     return out
 
 
