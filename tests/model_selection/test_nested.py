@@ -143,7 +143,7 @@ def test_a_selection_of_features_is_repeated_if_nothing_else_is_chosen(alphas):
 
 def test_an_estimator_that_needs_validation_data_is_refused():
     X, y, qid = study()
-    with Refusal("RankBoost", "chooses by held-out rows", parameter="estimator"):
+    with Refusal("RankBoost", "cross-validation", parameter="estimator"):
         nested_estimate(RankBoost(), X, y, qid=qid)
 
 
@@ -157,5 +157,5 @@ def test_rows_of_one_patient_are_in_one_fold():
     assert found.protocol == "5 folds of 40 items"
     assert abs(found.score - 0.5) < 0.1
     assert nested_estimate(RankRLSCV((1.0,)), X, time, event=np.ones(80)).score > 0.7
-    with Refusal("for censored times", parameter="item_id"):
+    with Refusal("censored times", parameter="item_id"):
         nested_estimate(RankRLSCV((1.0,)), X, time, item_id=patient)
