@@ -1,4 +1,4 @@
-"""Tables: the same cells as CSV, Parquet and Arrow give the same arrays, or are refused in all of them."""
+"""Tables: the same cells as CSV, Parquet, Arrow and JSON give the same arrays, or are refused in all of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet
 from numpy.random import Generator
 
 from fuzzing.campaign import Refused, Target, Wrong
@@ -56,10 +57,13 @@ def judge(case: bytes) -> None:
         try:
             frame.to_parquet(path / "t.parquet")
             frame.to_feather(path / "t.arrow")
+            records = pyarrow.parquet.read_table(path / "t.parquet").to_pylist()
         except Exception:  # pyarrow has no column of this mixture
             raise Refused from None
-        found = [_read(path / name) for name in ("t.parquet", "t.arrow", "t.csv")]
-        if not _same(found[0], found[1]) or (None not in found and not _same(found[0], found[2])):
+        (path / "t.jsonl").write_text("".join(f"{json.dumps(record)}\n" for record in records))
+        found = [_read(path / name) for name in ("t.parquet", "t.arrow", "t.csv", "t.jsonl")]
+        typed = all(_same(found[0], found[k]) for k in (1, 3))
+        if not typed or (None not in found and not _same(found[0], found[2])):
             raise Wrong(f"formats differ: {found}"[:300])
         if found[0] is None and found[2] is None:
             raise Refused

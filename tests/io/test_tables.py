@@ -572,7 +572,7 @@ class TestJsonLines:
             ('{"qid": 1, "label": 2, "x": "7"', Refusal("not JSON", line=3)),
             ('[{"qid": 1}]', Refusal("an object", "jq", line=3)),
             ('{"qid": 1, "label": 2}', Refusal("'x'", "empty", line=3, row=1, column="x")),
-            ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", column="x")),
+            ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", "x", file="t.jsonl")),
             ('{"qid": 1, "label": 2, "x": 18446744073709551616}', Refusal("64 bits", column="x")),
             ('{"qid": 1, "label": 2, "x": NaN}', Refusal("'x'", line=3, row=1, column="x")),
             ('{"a": {"b": 1}, "a.b": 2}', Refusal("twice", line=3, row=1, column="a.b")),

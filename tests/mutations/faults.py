@@ -422,6 +422,25 @@ FAULTS = [
         "io/test_dataset.py cli/test_shards.py",
         ('most, side="right")', 'most, side="left")'),
         ("in_file + group.num_rows > rows_per_file", "in_file > rows_per_file"),
+        ("rows.take(pc.sort_indices(rows[qid]))", "rows"),
+    ),
+    *_planted(
+        "io/copying.py",
+        "io/test_dataset.py",
+        ("first += size", "first = size"),
+    ),
+    *_planted(
+        "io/_json_lines.py",
+        "io/test_tables.py",
+        ("lines.append(line)", "lines.append(len(lines))"),
+        ("self._source.seek(0)", "pass"),
+    ),
+    *_planted(
+        "_records.py",
+        "test_records.py io/test_tables.py",
+        ('feature.get("value", 0.0)', 'feature.get("value")'),
+        ("column += [None] * (row - len(column))", "pass"),
+        ('f"{name}."', '""'),
     ),
     # export
     *_planted(

@@ -44,16 +44,11 @@ class JsonLines(Frame):
                 raise error.replace(file=self.text.name, row=row, line=at) from None
             self.lines.append(n_rows, lines)
             n_rows += len(lines)
-        for name in {name: None for table in tables for name in table.column_names}:
-            fields = (table.schema.field(name) for table in tables if name in table.column_names)
-            schemas = [pa.schema([field]) for field in fields]
-            try:
-                pa.unify_schemas(schemas, promote_options="permissive")
-            except pa.ArrowException:
-                kinds = ", ".join(sorted({str(schema.types[0]) for schema in schemas}))
-                problem = f"column {name!r} holds values of several types ({kinds})."
-                raise InputError(problem, file=self.text.name, column=name) from None
-        super().__init__(pa.concat_tables(tables, promote_options="permissive"))
+        try:
+            table = pa.concat_tables(tables, promote_options="permissive")
+        except pa.ArrowException as error:
+            raise InputError(f"a column holds values of several types ({error}).", file=self.text.name) from None
+        super().__init__(table)
 
     def as_lines(self) -> Iterator[bytes]:
         """The rows as they are."""

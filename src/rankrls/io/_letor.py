@@ -25,9 +25,9 @@ from rankrls.io.reader import Reader
 from rankrls.io.rows import Lines, Rows, Schema, document_ids
 
 _DENSE_FROM = 0.1
-"""Share of written cells from which on a table is dense: a sparse product costs some ten times a dense one a cell."""
+"""Share of written cells from which a table is dense: per cell, a sparse product costs some ten times a dense one."""
 _MOST_COLUMNS = 1 << 27
-"""More features have to be confirmed: what works on so many columns takes gigabytes."""
+"""Number of features above which it must be confirmed: computations on so many columns take gigabytes."""
 _BLANKS = b" \t\r\v\f"
 _MAP_BYTES = 1 << 23
 _COLUMNS = {"label": "label", "qid": "qid", "id": "docid"}
@@ -47,19 +47,19 @@ class _Block:
         The line of each row, the first being 1; None if each line is a row.
     y : ndarray of shape (m,)
     ends : ndarray of shape (m,)
-        Where each row's entries end.
+        End of each row's entries.
     ids, values : ndarray of shape (entries,)
         Feature ids as the text writes them, ascending in each row, in the smallest type that holds them.
     qid : ndarray of shape (m,), or None
         None where the rows have no query ids.
     comments : list of str, or None
-        What stands behind ``#`` in each row; None if that is nothing in all of them.
+        Text behind ``#`` in each row; None if no row has any.
     least, largest : int
-        Feature ids.
+        Least and largest feature id.
     start : int
         A byte of the first row.
     bad : int, or None
-        One of the first bad line.
+        A byte of the first bad line.
     """
 
     lines: int
@@ -82,7 +82,7 @@ class LetorText(Reader):
     Parameters
     ----------
     name : str
-        What errors call it.
+        Name in errors.
     source : path or binary file object
     """
 
@@ -257,7 +257,7 @@ def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
 
 
 class _Memory(threading.local):
-    """Memory of each thread, which is used again."""
+    """Memory of each thread, which is reused."""
 
     def __init__(self) -> None:
         self.size = 0

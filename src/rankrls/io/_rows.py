@@ -45,7 +45,7 @@ class _Hashed(io.RawIOBase):
 
 
 def source_name(source: Any) -> str:
-    """What errors call a path or an open binary file.
+    """Name of a path or an open binary file in errors.
 
     Raises
     ------
@@ -76,9 +76,9 @@ class Text:
     Attributes
     ----------
     name : str
-        For errors.
+        Name in errors.
     sha256 : str
-        Of the bytes as they lie on disk, when all blocks have been read.
+        SHA-256 of the bytes as they lie on disk, when all blocks have been read.
     """
 
     def __init__(self, path: Source) -> None:
@@ -120,13 +120,13 @@ class Text:
 
 
 SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FILE)."
-"""What to do about a name or an id that cannot be decoded."""
+"""Advice about a name or an id that cannot be decoded."""
 
 LARGEST_SINGLE = float(2**128 - 2**103)
-"""From here on a float32 is infinite."""
+"""Least number that is infinite in float32."""
 
 BLANKS = " \t\n\r\v\f"
-"""What is no part of a cell of text at its ends."""
+"""Characters that are stripped from both ends of a cell of text."""
 
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,18}")
 _INT64 = np.iinfo(np.int64)
@@ -157,7 +157,7 @@ def quoted(raw: bytes | str) -> str:
 
 
 def few(names: Sequence[str], most: int = 6) -> str:
-    """The first of some names, and how many more there are."""
+    """First few of some names, and the number of the others."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
@@ -197,8 +197,8 @@ class Growing:
     array, an eighth more at worst, and not twice as much.
     """
 
-    def __init__(self, shape: tuple[int, ...], dtype: Any, n_rows: int = 0) -> None:
-        self._array = np.empty((n_rows, *shape), dtype=dtype)
+    def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
+        self._array = np.empty((0, *shape), dtype=dtype)
         self._rows = 0
 
     def append(self, block: NDArray[Any]) -> None:

@@ -36,10 +36,10 @@ class ColumnRoles:
     ignore : tuple of str
         Names or patterns of columns that are no features.
     labels : {"required", "partly", "optional", "ignored"}
-        Whether there has to be a column of labels, and whether each row needs one.
+        Whether a column of labels, and a label in each row, is required.
     known : Schema
-        What other files or a model have fixed. Its features are read, and no others; its columns are the usual names
-        of roles that are not given, where the default is "label", "qid" and "docid".
+        Schema that other files or a model have fixed. Its features are read, and no others; its columns are the default
+        names of roles, instead of "label", "qid" and "docid".
     """
 
     label: str | None = None

@@ -29,15 +29,15 @@ class RowGroups:
     ----------
     path : str
     time : int
-        When the file was last changed, in nanoseconds.
+        Time of the file's last change, in nanoseconds.
     groups : range
         The row groups.
     n_rows, n_queries : int
-        How many it has.
+        Numbers of rows and queries.
     first_row : int
-        How many rows of the data come before it.
+        Number of rows of the data before it.
     schema : Schema
-        The columns that are read; X is float32 if all columns of features are, in all files, else float64.
+        Columns that are read; X is float32 if all columns of features are, in all files, else float64.
     """
 
     path: str
@@ -104,7 +104,7 @@ class Dataset:
         return sum(part.n_rows for part in self.parts)
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, as :meth:`Rows.summary`; labels are not counted."""
+        """Source and sizes, as by :meth:`Rows.summary`; labels are not counted."""
         sizes = {"rows": self.n_rows, "queries": self.n_queries, "features": self.n_features}
         return {"path": self.path, **sizes, "sparse": False, "labels": {}, "parts": len(self.parts)}
 

@@ -26,7 +26,7 @@ from rankrls.io.formats import is_data
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike]
 _ENDS = (".query", ".group")
-"""Of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
+"""Endings of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
 _POSITION = ".position"
 _MOST_ROWS = 1e12
 _LONGEST_NAME = 50
@@ -81,22 +81,23 @@ def _by_name(names: Iterable[str]) -> list[str]:
 def sizes_beside(
     path: Path, given: Path | None, name: str, rows: int, has_ids: bool, note: Callable[[str], object]
 ) -> tuple[list[int], str] | None:
-    """The sizes of the queries of rows without query ids, from the file that is given or stands beside them.
+    """Sizes of the queries of rows without query ids, from the file that is given or stands beside them.
 
     Parameters
     ----------
     path : path
-        Of the rows.
+        File of the rows.
     given : path or None
-        By default the file beside them that is called the same with ``.query`` or ``.group`` behind, if there is one.
+        File of the sizes; by default the file beside the rows with the same name and ``.query`` or ``.group`` behind,
+        if it exists.
     name : str
-        What errors call the rows.
+        Name of the rows in errors.
     rows : int
-        How many there are.
+        Number of rows.
     has_ids : bool
-        Whether they have query ids, which come first.
+        Whether the rows have query ids, which take precedence.
     note : callable
-        Called with the name of the file if it was not given.
+        Function that is called with the name of the file if it was not given.
 
     Returns
     -------
@@ -128,7 +129,7 @@ def has_positions(path: Path) -> bool:
 
 
 def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> NDArray[np.float64] | None:
-    """The position of each row, from the file beside them that is called the same with ``.position`` behind."""
+    """Position of each row, from the file beside the rows with the same name and ``.position`` behind."""
     found = _first_beside(path, (_POSITION,))
     if found is None:
         return None
@@ -141,7 +142,7 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> ND
 
 
 def companion_paths(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
-    """Where files that belong to a file of rows are looked for."""
+    """Paths at which files that belong to a file of rows are looked for."""
     stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
     return [f"{stem}{end}" for stem in stems for end in ends]
 
@@ -183,7 +184,7 @@ def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: 
 
 
 def read_names(path: Path) -> list[str]:
-    """Names of features from a file, one a line."""
+    """Names of features from a file with one per line."""
     try:
         return [line.strip() for line in path.read_text("utf-8-sig").strip().splitlines()]
     except UnicodeDecodeError:
@@ -202,7 +203,7 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
     targets : iterable of path or None
         Files to write; "-" is standard output.
     inputs : iterable of path or None
-        What the command reads, as it was named.
+        Inputs of the command, as they were named.
 
     Raises
     ------
@@ -415,7 +416,7 @@ def _make_file(path: str) -> None:
 
 
 def _prefix(target: str, kind: str) -> str:
-    """How the paths begin of what is beside a target for some time: ``.NAME.tmp`` or ``.NAME.old``."""
+    """Beginning of the paths that are beside a target for some time: ``.NAME.tmp`` or ``.NAME.old``."""
     folder, name = os.path.split(target)
     if len(name) > _LONGEST_NAME:  # a name may have 255 bytes
         name = f"{name[:_LONGEST_NAME]}{zlib.crc32(os.fsencode(name)):08x}"
@@ -427,7 +428,7 @@ def _new_name(target: str, kind: str) -> str:
 
 
 def _beside(target: str, kind: str) -> list[str]:
-    """What writers of a target have beside it, or what killed ones have left."""
+    """Paths that writers of a target have beside it, or that killed ones have left."""
     return glob.glob(glob.escape(_prefix(target, kind)) + 12 * "[0-9a-f]")
 
 

@@ -25,13 +25,14 @@ class Format(NamedTuple):
     Attributes
     ----------
     endings : tuple of str
-        How names of its files end; those of text may have ``.gz`` behind.
+        Endings of the names of its files; ``.gz`` may follow those of text.
     start : bytes
-        The first bytes of its files.
+        First bytes of its files.
     open : callable
-        Makes a reader of a name and a binary file.
+        Function that makes a reader of a name and a binary file.
     write : callable
-        Writes rows, as :meth:`Reader.stored` has them, into a binary file, whose name is the second argument.
+        Function that writes rows, as :meth:`Reader.stored` has them, into a binary file, whose name is the second
+        argument.
     is_text : bool
         Whether files may be packed by gzip.
     """
@@ -57,7 +58,7 @@ FORMATS = {
 }
 TABLES = tuple(name for name in FORMATS if name != "letor")
 ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
-"""How names of tables end."""
+"""Endings of the names of tables."""
 
 
 def format_of(path: object) -> str:

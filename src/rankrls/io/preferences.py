@@ -25,7 +25,7 @@ _CHOICES = {
     **dict.fromkeys(("tie", "tied", "draw", "both", "neither", "equal", "same", "none", *_BOTH), 0.0),
     **dict.fromkeys((f"tie ({both})" for both in _BOTH), 0.0),
 }
-"""What words mean that are no item: 1 for the left one, -1 for the right one, 0 for a tie."""
+"""Meaning of words that are not items: 1 for the left one, -1 for the right one, 0 for a tie."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,19 +35,19 @@ class PairTable:
     Attributes
     ----------
     winners, losers : ndarray of shape (p,), intp
-        Numbers of the items, from 0. Of a tie the left one is the winner, with strength 0.
+        Numbers of the items, from 0. In a tie, the left item counts as the winner, with strength 0.
     strength, weight : ndarray of shape (p,), float64, or None
-        None if the file has no such column; of votes, if they have no ties either.
+        Column of the file, or None. Votes with ties have strengths in any case.
     groups : object ndarray of shape (p,) of str, or None
-        The cells of the column "group": the annotator, the prompt.
+        Cells of the column "group", such as annotators or prompts.
     path : str
-        The file, as errors name it.
+        File, as errors name it.
     sha256 : str
-        Of the bytes of the file; empty for a data frame.
+        SHA-256 of the bytes of the file; empty for a data frame.
     items : object ndarray of shape (m,) of str, or None
-        Of votes, each different item once, in the order in which they appear.
+        Different items of votes, in the order in which they appear.
     n_left_out : int
-        Votes between equal items, which were left out.
+        Number of votes between equal items, which were left out.
     ignored : tuple of str
         Names of the file's other columns, which were not read.
     """
@@ -69,7 +69,7 @@ class PairTable:
         return len(self.winners)
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, as plain values: where it came from, and how much of what there is."""
+        """Source and sizes, as plain values."""
         return {
             "path": self.path,
             "sha256": self.sha256,

@@ -20,9 +20,9 @@ class Reader(ABC):
     Attributes
     ----------
     name : str
-        What errors call the file.
+        Name of the file in errors.
     types : dict of str to DataType
-        Columns, and what each of them holds; none of LETOR text.
+        Type of each column; empty for LETOR text.
     lines : Lines or None
         Lines of the rows that have been read, of text.
     """

@@ -42,7 +42,7 @@ def load_letor(
     Parameters
     ----------
     path : path or binary file object
-        Read to its end, once.
+        File, which is read to its end, once.
     n_features : int, optional
         Columns of ``X``. By default the largest feature id decides. Pass the training table's ``n_features`` if the
         shapes must agree; a line with a higher id is then an error. More than 2**27 columns, which a single wrong id
@@ -53,7 +53,7 @@ def load_letor(
     dense : bool or "auto", default="auto"
         Whether ``X`` is an ndarray or a CSR array. "auto": dense if the file lists at least one cell in ten.
     dtype : dtype, default=float64
-        Of ``X``: float64 or float32. Labels are float64.
+        Type of ``X``: float64 or float32. Labels are float64.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def load_table(
         or ``.ipc``, lines of JSON if it ends in ``.jsonl`` or ``.ndjson``, text if it ends in ``.csv``, ``.tsv`` or
         ``.tab``; otherwise what its first bytes say.
     dtype : dtype, default=float64
-        Of ``X``: float64 or float32. Labels are float64.
+        Type of ``X``: float64 or float32. Labels are float64.
 
     Returns
     -------
@@ -216,20 +216,20 @@ def load_table(
 
 @dataclass(frozen=True)
 class ReadOptions(ColumnRoles):
-    """How files are read: the roles of their columns, and what the first file or a model has fixed.
+    """Options for reading files: roles of their columns, and the schema that the first file or a model has fixed.
 
     Attributes
     ----------
     features : tuple of str, optional
-        Of LETOR text one word, how many.
+        Columns of features; for LETOR text one word, their number.
     queries : {"required", "optional", "ignored"}
         Whether every row needs a query id; "ignored" makes one ranking of all rows.
     missing : tuple of str, optional
-        If columns of tables stay as they are, for an encoder, the cell texts that become null in text files; () are
-        those of ``MISSING``.
+        Cell texts that become null in text files, if columns of tables stay as they are, for an encoder; () stands for
+        ``MISSING``. None reads numbers.
     sizes : path, optional
-        A file with the number of rows of each query, for rows without query ids. By default the file beside them that
-        is called the same with ``.query`` or ``.group`` behind, if there is one.
+        File with the number of rows of each query, for rows without query ids; by default the file beside them with
+        the same name and ``.query`` or ``.group`` behind, if it exists.
     """
 
     queries: Literal["required", "optional", "ignored"] = "required"
@@ -247,9 +247,9 @@ class ReadOptions(ColumnRoles):
         ----------
         path : path
         note : callable
-            Called with each note for the user.
+            Function that is called with each note for the user.
         source : binary file, optional
-            What is read instead, if the path is only a name.
+            Source that is read instead, if the path is only a name.
 
         Raises
         ------

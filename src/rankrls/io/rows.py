@@ -118,9 +118,9 @@ class Rows:
         Query ids: int64 if every id is written as ``str(int)`` writes it and fits, otherwise an object array of
         strings, as in the file. None if there are none.
     path : str
-        The file, as errors name it.
+        File, as errors name it.
     sha256 : str
-        Of the bytes of the file (compressed or not), as ``sha256sum`` prints it; empty for a data frame.
+        SHA-256 of the bytes of the file (compressed or not), as ``sha256sum`` prints it; empty for a data frame.
     schema : Schema
         Names of the features and columns.
     ids : ndarray of shape (m,) or None
@@ -185,7 +185,7 @@ class Rows:
 
     @property
     def feature_ids(self) -> list[str]:
-        """What the file calls the columns of ``X``."""
+        """Names of the columns of ``X`` in the file."""
         if self.feature_names is not None:
             return [*self.feature_names]
         return [str((self.first_feature or 0) + column) for column in range(self.n_features)]
@@ -231,7 +231,7 @@ class Rows:
         return None if row is None or self.lines is None else self.lines.of(row)
 
     def summary(self) -> dict[str, Any]:
-        """What is in it, as plain values: where it came from, its size, and how often each label occurs."""
+        """Source, sizes, and the number of each label, as plain values."""
         y = np.zeros(0) if self.y is None else self.y
         n_queries = None if self.qid is None else query_layout(self.qid, self.n_rows).n_queries
         return {

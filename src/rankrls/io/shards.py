@@ -27,6 +27,7 @@ from rankrls.io.writing import check_names
 
 _GROUP_BYTES = 1 << 26
 _SORTED_BYTES = 1 << 25
+_MOST_BUCKETS = 256  # files that are open together
 _MOST_COLUMNS = 20_000
 _OURS = re.compile(r"part-[0-9]{5}\.parquet")
 
@@ -58,18 +59,18 @@ def write_shards(
     folder : path
         It is created if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
     rows_per_file : int, default=1,000,000
-        Rows of a file, at most, unless one query has more.
+        Most rows of a file, unless one query has more.
     float32 : bool, default=False
-        Write features as float32, rounded.
+        Whether features are written as float32, rounded.
     force : bool, default=False
         Whether a folder that this function has written may be replaced.
     sort : bool, default=False
         Whether to bring the rows of each query together, in their order. Queries are then in another order.
     label, qid, id, features, ignore
-        As for :func:`open_dataset`; for LETOR text, ``features`` is their number. Every other column must hold numbers,
-        and is written.
+        Columns, as for :func:`open_dataset`; for LETOR text, ``features`` is their number. Every other column must hold
+        numbers, and is written.
     feature_names : sequence of str, optional
-        Names to write; by default those of the files, of LETOR text f1, f2, ...
+        Names to write; by default those of the files, or f1, f2, ... for LETOR text.
 
     Returns
     -------
@@ -88,7 +89,8 @@ def write_shards(
     -----
     O(cells). For LETOR text a first pass finds the number of features. The memory is that of a few row groups, and
     about 60 bytes per query. Ids that are text stay text. With ``sort``, rows are first written to files beside the
-    new ones, one for about 32 MiB of data, each with all rows of its queries; the memory is that of one of them.
+    new ones, one for about 32 MiB of data but at most 256, each with all rows of its queries; the memory is that of one
+    of them.
 
     Examples
     --------
@@ -145,7 +147,7 @@ def write_shards(
     with target as new, TemporaryDirectory(dir=new) as aside, ExitStack() as opened:
         found = tables()
         if sort:
-            n_buckets = 1 + sum(map(os.path.getsize, files)) // _SORTED_BYTES
+            n_buckets = min(1 + sum(map(os.path.getsize, files)) // _SORTED_BYTES, _MOST_BUCKETS)
             found = _by_query(found, qid, Path(aside), n_buckets)
         begun = ((table, queries.begin(table[qid].to_numpy(), file, first)) for table, file, first in found)
         for group in _row_groups(begun, most):

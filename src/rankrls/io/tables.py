@@ -27,6 +27,8 @@ from rankrls.io.rows import Rows, Schema
 
 _BATCH_CELLS = 1 << 20
 _EXACT = 2.0**53
+_FIELDS = {"label": "y", "id": "ids", "weight": "sample_weight"}
+"""Attributes of Rows with other names than their roles."""
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -36,7 +38,7 @@ class CellError(InputError):
     Attributes
     ----------
     cells : mapping of str to pyarrow Array
-        The features of some rows, as they are in the file, among them that of the cell.
+        Features of some rows, as they are in the file, among them the cell.
     """
 
     cells: Mapping[str, Any] = {}
@@ -48,12 +50,12 @@ class Table(Reader):
     Parameters
     ----------
     name : str
-        What errors call it.
+        Name in errors.
     source : binary file object, or a data frame with ``__arrow_c_stream__``
     kind : str
-        What errors call the format.
+        Name of the format in errors.
     open : callable
-        Opens the source.
+        Function that opens the source.
 
     Attributes
     ----------
@@ -61,7 +63,7 @@ class Table(Reader):
         Names. A column "emb" of lists of numbers is the columns ``emb[0]``, ``emb[1]``, and so on: as many as the
         first list with any has.
     types : dict of str to DataType
-        What each column holds.
+        Type of each column.
 
     Notes
     -----
@@ -132,8 +134,7 @@ class Table(Reader):
 
     def read(self, schema: Schema, groups: range | None = None) -> Rows:
         """The rows of all row groups or some; memory is that of the arrays and of a few batches."""
-        n_rows = 0 if groups is None else sum(self.group_sizes[groups.start : groups.stop])
-        return self._rows(schema, self.read_roles(schema, groups, n_rows), self.sha256 if groups is None else "")
+        return self._rows(schema, self.read_roles(schema, groups), self.sha256 if groups is None else "")
 
     def parts(self, schema: Schema) -> Iterator[Rows]:
         """All rows, some at a time."""
@@ -186,7 +187,6 @@ class Table(Reader):
         self,
         schema: Schema,
         groups: range | None = None,
-        n_rows: int = 0,
         batches: Iterable[tuple[int, Any]] | None = None,
     ) -> dict[str, NDArray[Any]]:
         """The features, as "X", and the other columns by role.
@@ -196,8 +196,6 @@ class Table(Reader):
         schema : Schema
         groups : range, optional
             Row groups to read; all by default.
-        n_rows : int
-            How many rows there will be, if it is known: memory is then taken once.
         batches : iterable, optional
             Batches that have been read, perhaps with further columns.
         """
@@ -208,26 +206,14 @@ class Table(Reader):
                 if name in ids:
                     ids[name].append(values)
                 else:
-                    held.setdefault(name, Growing(values.shape[1:], values.dtype, n_rows)).append(values)
+                    held.setdefault(name, Growing(values.shape[1:], values.dtype)).append(values)
         by_role = {name: column.finish() for name, column in held.items()}
         return by_role | {role: joined_ids(found) for role, found in ids.items()}
 
     def _rows(self, schema: Schema, found: dict[str, NDArray[Any]], sha256: str = "") -> Rows:
         """Columns by role as rows."""
-        return Rows(
-            X=found["X"],
-            y=found.get("label"),
-            qid=found.get("qid"),
-            path=self.name,
-            sha256=sha256,
-            schema=schema,
-            ids=found.get("id"),
-            event=found.get("event"),
-            sample_weight=found.get("weight"),
-            position=found.get("position"),
-            impressions=found.get("impressions"),
-            lines=self.lines,
-        )
+        columns: dict[str, Any] = {"y": None, "qid": None} | {_FIELDS.get(role, role): found[role] for role in found}
+        return Rows(**columns, path=self.name, sha256=sha256, schema=schema, lines=self.lines)
 
     def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, NDArray[Any]]:
         """The features and the columns of each role of a batch that begins with a row of the table."""

@@ -199,14 +199,14 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     path : path
     table : Rows
     names : sequence of str, optional
-        Of the features, if they are not to be called as in the table.
+        Names of the features, if other than in the table.
     note : callable
-        Called with a note about what the format cannot hold.
+        Function that is called with a note about what the format cannot hold.
 
     Raises
     ------
     InputError
-        For what LETOR text, or a table, cannot hold.
+        For values that LETOR text, or a table, cannot hold.
     """
     if format_of(path) not in TABLES:
         assert table.y is not None
@@ -390,11 +390,11 @@ def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
     Parameters
     ----------
     ranking : Ranking
-        As :func:`trec_ranking` gives it.
+        Ranking by :func:`trec_ranking`.
     names : sequence of str
         Document ids of the ranked items, in their order.
     run : str
-        Its name.
+        Name of the run.
 
     Raises
     ------
