@@ -319,7 +319,7 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
     wrong = Refusal("--impressions", file="clicks.txt", parameter="clicks", row=0)
     refused("fit", "clicks.txt", "-m", "m.rankrls", wrong)
     words = ["fit", "clicks.txt", "-m", "m", "--method", "ranksvm"]
-    refused(*words, Refusal("cannot be fitted on clicks", parameter="position"))
+    refused(*words, Refusal("cannot be fitted to clicks", parameter="position"))
     beside.write_text("1\n" * 479)
     refused("fit", "clicks.txt", "-m", "m", Refusal("479", file=str(beside.name), parameter="position"))
     beside.write_text("1\nx\n" * 240)

@@ -36,7 +36,7 @@ check_methods_subset_invariance check_fit2d_1feature check_dict_unchanged check_
 check_fit_check_is_fitted check_n_features_in check_fit2d_predict1d check_array_api_input
 """
 _CONDITIONAL = dict.fromkeys(_OF_QUERIES.split(), _ONE_ITEM)
-_NOT_CONTINUED = {"check_fit_score_takes_y": "partial_fit adds to what partial_fit began, and fit keeps no equations"}
+_NOT_CONTINUED = {"check_fit_score_takes_y": "partial_fit continues only a model that partial_fit began"}
 _ROW_NUMBERS = {
     "check_array_api_input": "row numbers, basis_indices_, are numpy's; pairs of rows are held out on the host"
 }

@@ -1,4 +1,4 @@
-"""A model that may stand behind transformers: its ranker, scores and features, and its fit to preferences."""
+"""Models that may be pipelines: their ranker, scores and features, and fits to preferences."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def fitted_ranker(model: Any) -> Ranker:
 
 
 def item_scores(model: Any, X: ItemsLike, qid: IdsLike | None, what: str, target: int | None = None) -> Array:
-    """One score a row, (m,), by a model that is refused to compare items of different queries."""
+    """One score per row, (m,); refused for a model fitted with qid if qid is missing."""
     final = fitted_ranker(model)
     check_qid_given(final.fitted_with_qid_, qid, what)
     scores = np.asarray(predict_by_query(model, X, qid), dtype=np.float64)
@@ -46,7 +46,7 @@ def item_scores(model: Any, X: ItemsLike, qid: IdsLike | None, what: str, target
 
 
 def check_target(target: int | None, targets: int) -> int:
-    """Which of a model's targets; it has to be said where there are several."""
+    """Number of a target of a model, which is required if there are several."""
     if target is None and targets > 1:
         problem = f"The model has {targets} targets. Choose one, from 0 to {targets - 1} (target)."
         raise InputError(problem, parameter="target")
@@ -57,7 +57,7 @@ def check_target(target: int | None, targets: int) -> int:
 
 
 def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "") -> Array:
-    """Weights of the features, (n,); a model that has none is refused with the reason, and ``what`` needs them."""
+    """Weights of the features, (n,); other models are refused with the reason and the purpose ``what``."""
     if not hasattr(final, "coef_"):
         kernel = getattr(getattr(final, "_kernel_", None), "name", None)
         why = f"its kernel is {kernel!r}" if kernel is not None else "its score is not a sum of weighted features"
@@ -70,19 +70,19 @@ def linear_weights(final: Ranker, target: int | None, what: str, remedy: str = "
 
 
 def table_encoder(model: Any) -> TableEncoder | None:
-    """The TableEncoder that a model's pipeline begins with; None if there is none."""
+    """The TableEncoder at the start of a model's pipeline; None if there is none."""
     steps = unwrapped(model)[0]
     return steps[0] if steps and isinstance(steps[0], TableEncoder) else None
 
 
 def fitted_names(model: Any) -> Any:
-    """The names of the features that a model was fitted on, an array; None if it does not know them."""
+    """Names of the features that a model was fitted to, as an array; None if unknown."""
     first = [*unwrapped(model)[0], fitted_ranker(model)][0]
     return getattr(first, "feature_names_in_", getattr(model, "feature_names_in_", None))
 
 
 def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
-    """A name for each feature that the last step sees."""
+    """Names of the features of the last step."""
     steps = unwrapped(model)[0]
     first = steps[0] if steps else fitted_ranker(model)
     names: Any = fitted_names(model) if given is None else [str(name) for name in given]
@@ -92,7 +92,7 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
         raise InputError(problem, parameter="feature_names")
     known = [f"x{j}" for j in range(columns)] if names is None else [str(name) for name in names]
     for step in steps:
-        own = [str(name) for name in getattr(step, "feature_names_in_", known)]  # it insists on those of its fit
+        own = [str(name) for name in getattr(step, "feature_names_in_", known)]  # a step accepts only those of its fit
         try:
             out = [str(name) for name in step.get_feature_names_out(own)]
         except (AttributeError, ValueError, TypeError):
@@ -103,21 +103,21 @@ def names_of_features(model: Any, given: Sequence[str] | None, n: int) -> tuple[
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectedFeatures(Shown):
-    """Features in the order in which they were selected; made by :func:`selected_features`, prints as a table.
+    """Features in the order of selection, returned by :func:`selected_features`; prints as a table.
 
     Attributes
     ----------
     feature : ndarray of shape (k,), intp
-        Columns of X.
+        Column numbers in X.
     name : ndarray of shape (k,)
     weight : ndarray of shape (k,)
-        In the fitted model.
+        Weights in the fitted model.
     held_out : ndarray of shape (k,)
-        The held-out measure of the model with this feature and those before it; NaN if nothing was held out.
+        Held-out measure of the model with this feature and those before it; NaN if nothing was held out.
     gain : ndarray of shape (k,)
-        By how much this feature made it better; NaN if it is not known without any feature.
+        Improvement by this feature; NaN if the measure without any feature is unknown.
     measure : str
-        What ``held_out`` is.
+        Name of the measure in ``held_out``.
     """
 
     feature: Index
@@ -129,7 +129,7 @@ class SelectedFeatures(Shown):
 
     @property
     def records(self) -> list[Values]:
-        """The table by rows, such as ``pandas.DataFrame`` takes; None for NaN."""
+        """The table by rows, as accepted by ``pandas.DataFrame``; None for NaN."""
         names = ("feature", "name", "weight", "held_out", "gain")
         values = zip(*(vars(self)[name].tolist() for name in names), strict=True)
         return [
@@ -138,7 +138,7 @@ class SelectedFeatures(Shown):
 
     @property
     def head(self) -> list[str]:
-        """The names of the columns of :attr:`rows`."""
+        """Column names of :attr:`rows`."""
         return ["", "feature", "weight", self.measure, "gain"]
 
     @property
@@ -164,21 +164,21 @@ def selects_features(final: object) -> bool:
 
 
 def selected_features(model: Any, *, feature_names: Sequence[str] | None = None) -> SelectedFeatures:
-    """The features that a model selected, with their weights and what each did for the held-out measure.
+    """Return the features that a model selected, with their weights and effects on the held-out measure.
 
     Parameters
     ----------
     model : GreedyRankRLS, RankingPursuit or RankingPursuitCV with ``dictionary="features"``
-        Fitted; or a pipeline that ends in one.
+        Fitted model, or a pipeline that ends in one.
     feature_names : sequence of str, optional
-        Names of X's columns; by default those of the fit.
+        Names of the columns of X; by default the names of the fit.
 
     Returns
     -------
     SelectedFeatures
-        Of GreedyRankRLS the held-out measure is the squared error that is left, as a share of that without features:
-        the error by which it selects. Of RankingPursuitCV it is that by which the number of features was chosen, each
-        fold with a selection of its own.
+        For GreedyRankRLS, the held-out measure is the remaining squared error, as a share of that without features:
+        the error by which it selects. For RankingPursuitCV, it is the measure used to select the number of features,
+        where each fold has its own selection.
 
     Examples
     --------
@@ -229,26 +229,26 @@ def _rows(columns: dict[str, NDArray[Any]]) -> list[Values]:
 def fit_pairs(model: M, X: ItemsLike, winners: VectorLike, losers: VectorLike, **options: Any) -> M:
     """Fit a pipeline to preferences: its transformers to the items, then its last step to the pairs.
 
-    scikit-learn's ``Pipeline.fit`` cannot do this: its metadata have one entry per row, and it slices everything that
+    scikit-learn's ``Pipeline.fit`` cannot do this: its metadata have one entry per row, and it slices every array that
     is as long as the rows.
 
     Parameters
     ----------
     model : Pipeline, or estimator with ``fit_pairs``
-        Fitted in place, as by ``Pipeline.fit``. The last step needs a ``fit_pairs``.
+        Model, fitted in place as by ``Pipeline.fit``. The last step needs ``fit_pairs``.
     X : array-like, sparse matrix or data frame of shape (m, n)
-        The items, those in no preference too: transformers learn from all of them.
+        Items, including those in no preference: transformers are fitted to all of them.
     winners, losers, **options : as in the last step's ``fit_pairs``
 
     Returns
     -------
     model
-        The same, fitted.
+        The same object, fitted.
 
     Raises
     ------
     ValueError
-        If the last step does not learn from preferences, or not with these options; and for bad preferences.
+        If the last step does not support preferences or these options, or preferences are invalid.
 
     See Also
     --------

@@ -1,4 +1,4 @@
-"""RankRLS by conjugate gradients: very large sparse data, and kernels known by their products."""
+"""RankRLS by conjugate gradients, for very large sparse data and kernels given by their products."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _REASONS = {
     Status.MAX_ITER: "too few iterations",
 }
 _RATIO = 1e4
-"""Weights of columns whose spreads differ by more are not reached in some hundred iterations."""
+"""Ratio of column spreads beyond which some weights are not reached in a few hundred iterations."""
 
 
 class CGRankRLS(Chooses):
-    r"""RankRLS by conjugate gradients: every regularization value and every number of iterations from one run.
+    r"""RankRLS by conjugate gradients: all regularization values and numbers of iterations from one run.
 
     Minimizes, for every alpha of a grid,
 
@@ -58,7 +58,7 @@ class CGRankRLS(Chooses):
 
     by conjugate gradients on :math:`(X'LX + \alpha I) w = X'Ly` (Airola, Pahikkala, Salakoski 2010). The systems of all
     alphas share one Krylov space, so one product with the data per iteration updates the iterates of all alphas and
-    their validation scores. ``validation_surface_`` (alphas x iterations) holds the measure of all candidates.
+    their validation scores. ``validation_surface_`` (alphas x iterations) contains the measure of all candidates.
 
     Parameters
     ----------
@@ -66,13 +66,16 @@ class CGRankRLS(Chooses):
         Regularization values, 0 allowed. "auto" is a geometric grid of 21 from ten times the largest eigenvalue of
         X'LX down by ten decades, as in :class:`RankRLSCV`, and 0 for early stopping.
     selection : {"hybrid", "tikhonov", "early_stopping"}, default="hybrid"
-        What is chosen on the surface. "tikhonov": alpha; each one runs until it has converged. "early_stopping": the
-        number of iterations of one alpha. "hybrid": both. The last two stop once each alpha has converged or has not
-        improved for ``patience`` iterations; the best iterate is kept.
+        Parameters selected on the surface. "tikhonov": alpha; each one is iterated to convergence. "early_stopping":
+        the number of iterations for one alpha. "hybrid": both. The last two stop when each alpha has converged or has
+        not improved for ``patience`` iterations; the best iterate is returned.
     max_iter : int, default=500
+        Maximum number of iterations.
     tol : float, default=1e-5
-        An alpha has converged if the norm of its residual is at most ``tol`` times that of the right side.
+        Relative tolerance: an alpha has converged if the norm of its residual is at most ``tol`` times that of the
+        right side.
     patience : int, default=10
+        Number of iterations without improvement after which an alpha stops.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         What is held out if there are no validation data. The data are not copied.
 
@@ -83,62 +86,63 @@ class CGRankRLS(Chooses):
     scoring : str, Measure or callable, default="disagreement"
         Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
-        "one_se" takes the largest alpha that is within one standard error of the best measure, with the fewest
-        iterations; if this model is not the best one, the run is repeated for it.
+        Selection rule; "one_se" selects the largest alpha within one standard error of the best measure, with the
+        fewest iterations; if this model is not the best one, the run is repeated for it.
     kernel : {"linear", "precomputed"}, default="linear"
-        With "precomputed", X is a kernel matrix or a :class:`scipy.sparse.linalg.LinearOperator` that multiplies by it,
-        and the same iteration runs on ``F K F'``.
+        Kernel. With "precomputed", X is a kernel matrix or a :class:`scipy.sparse.linalg.LinearOperator` that
+        multiplies by it, and the same iteration is applied to ``F K F'``.
     ties, balance, regression_weight : as in :class:`RankRLS`
     verbose : int, default=0
-        1 shows a progress bar over the iterations; 0 only on a terminal.
+        1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     random_state : int, Generator, RandomState or None, default=0
         Seed of the held-out queries, or rows of one ranking, with ``cv=None``. Queries are drawn in the order of their
-        ids, rows in the order in which they come.
+        ids, rows in row order.
 
     Attributes
     ----------
     alpha_ : float
     n_iter_ : int
-        Iterations of the model.
+        Number of iterations of the model.
     coef_ : ndarray of shape (n,) or (targets, n)
-        Linear kernel.
+        Weights of the features; linear kernel only.
     dual_coef_ : ndarray of shape (m,) or (m, targets)
-        Precomputed kernel.
+        Coefficients of the training items; precomputed kernel only.
     alphas_ : ndarray of shape (alphas,)
     validation_surface_ : ndarray of shape (alphas, iterations)
-        The measure of each alpha after 1, 2, ... iterations; an alpha that has converged keeps its value. It has no
-        columns if nothing was held out.
+        Measure of each alpha after 1, 2, ... iterations; an alpha that has converged keeps its value. It has no columns
+        if nothing was held out.
     status_ : list of str
-        Of each alpha: "converged", "stopped" (patience ended first), "max_iter", "breakdown" (a search direction with
-        no positive curvature, because of rounding or an indefinite kernel), "stagnated" (converged up to rounding).
+        Status of each alpha: "converged", "stopped" (patience ended first), "max_iter", "breakdown" (a search direction
+        without positive curvature, because of rounding or an indefinite kernel), "stagnated" (converged up to
+        rounding).
     iterations_ : ndarray of shape (alphas,)
-        Iterations of each alpha until then.
+        Number of iterations of each alpha until then.
     optimism_ : float
-        As in :class:`RankRLSCV`, of the choice of alpha and iteration. NaN for fewer than three held-out queries.
+        Selection bias of alpha and iteration, as in :class:`RankRLSCV`. NaN for fewer than three held-out queries.
     best_score_, best_score_error_ : float
-        The measure of the choice and its standard error; NaN if nothing was held out.
+        Measure of the selected model and its standard error; NaN if nothing was held out.
     best_params_ : dict
-        alpha, n_iter.
+        Selected alpha and n_iter.
     cv_results_ : dict of ndarray
-        For each alpha, with its best number of iterations: alpha, mean_score, standard_error, n_iter.
+        One entry per alpha, with its best number of iterations: alpha, mean_score, standard_error, n_iter.
     alpha_at_edge_ : bool
-        Whether the chosen alpha is the smallest or largest of a grid of three or more, and its neighbour is not equally
-        good.
+        Whether the selected alpha is the smallest or largest of a grid of three or more, and its neighbour is not
+        equally good.
     selection_ : str
-        What was held out, in words.
+        Description of the held-out data.
     held_out_scores_ : None
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Raises
     ------
     ValueError
-        By ``fit``, for bad input, naming the row and column; if no query has two different labels; and if the measure
-        is not defined for the held-out or validation data.
+        Raised by ``fit`` if input is invalid, with the row and column; if no query has two different labels; or if the
+        measure is undefined for the held-out or validation data.
 
     Warns
     -----
     sklearn.exceptions.ConvergenceWarning
-        If the model has not converged, or with early stopping was still improving after ``max_iter`` iterations.
+        If the model has not converged, or with early stopping still improved at ``max_iter`` iterations.
 
     See Also
     --------
@@ -147,18 +151,18 @@ class CGRankRLS(Chooses):
 
     Notes
     -----
-    ``fit`` reads CSR in place: any index type, any order of the indices, duplicates added up. With a kernel, ``X_val``
-    multiplies from the training to the validation items.
+    ``fit`` reads CSR in place: any index type, any order of indices, with duplicates summed. With a kernel, ``X_val``
+    multiplies from the training items to the validation items.
 
-    An iteration is one pass over the stored entries of X, O(alphas x (features + validation rows)) and one evaluation
-    of the measure; O(pairs) for preferences. An automatic grid needs ten more passes, for the largest eigenvalue that
-    matters for the labels. ``alpha = 0`` converges to the solution of minimum norm. One alpha with
-    ``selection="tikhonov"`` holds nothing out. The measure of one ranking has a standard error over its items if it is
-    one of pairs.
+    An iteration costs one pass over the stored entries of X, O(alphas x (features + validation rows)) and one
+    evaluation of the measure; O(pairs) for preferences. An automatic grid costs ten more passes, for the largest
+    eigenvalue that matters for the labels. ``alpha = 0`` converges to the solution of minimum norm. With one alpha and
+    ``selection="tikhonov"``, nothing is held out. The measure of one ranking has a standard error over its items if it
+    is a measure of pairs.
 
-    With X_val the model is fitted on all of X. Without it, a run on all rows accompanies the runs on the training rows,
-    and the model is its iterate at the chosen alpha and number of iterations. If measures are equal, the largest alpha
-    is chosen, then the fewest iterations.
+    With X_val, the model is fitted to all of X. Without it, a run on all rows accompanies the runs on the training
+    rows, and the model is its iterate at the selected alpha and number of iterations. If measures are equal, the
+    largest alpha is selected, then the fewest iterations.
 
     References
     ----------
@@ -258,14 +262,14 @@ class CGRankRLS(Chooses):
         if self.selection != "early_stopping":
             return alphas
         if alphas is not None and len(alphas) > 1:
-            problem = f"selection='early_stopping' takes one alpha; got {len(alphas)}. selection='hybrid' chooses."
+            problem = f"selection='early_stopping' needs one alpha; got {len(alphas)}. selection='hybrid' selects one."
             raise InputError(problem, parameter="alphas")
         return np.zeros(1) if alphas is None else alphas
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CGSpec(Spec):
-    """Conjugate gradients that are evaluated while they iterate.
+    """Conjugate gradients with an evaluation after every iteration.
 
     Attributes
     ----------
@@ -295,7 +299,7 @@ class CGSpec(Spec):
         check_square(data.X, self.kernel)
         setting, _ = data.settings(self.graphs)[0]
         systems = KrylovSystems(data.whole(), self.kernel, setting)
-        # threads that BLAS wakes for a vector would spin in the way of the next product's
+        # threads that BLAS wakes for a vector would spin and delay the next product
         with one_blas_thread() if self.kernel.is_linear else nullcontext():
             grid = _grid(systems) if self.grid is None else self.grid
 
@@ -314,11 +318,11 @@ class CGSpec(Spec):
             return self._found(surface, data, plan)
 
     def _found(self, surface: Surface, data: Data, plan: Plan) -> Fitted:
-        """The attributes of the best point of a surface."""
+        """Attributes of the model at the best point of a surface."""
         k, n_iter = surface.best
         alpha = float(surface.alphas[k])
         at_edge = self._at_edge(surface)
-        warning = self._warning(surface, data, at_edge=at_edge)  # which verifies, and so changes the status
+        warning = self._warning(surface, data, at_edge=at_edge)  # it verifies convergence, which changes the status
         score, error = surface.at_best()
         fitted = Fitted.of(
             data,
@@ -342,14 +346,14 @@ class CGSpec(Spec):
         return fitted if warning is None else fitted.with_warnings(warning)
 
     def _at_edge(self, surface: Surface) -> bool:
-        """Whether the choice is at an end of three or more alphas, and its neighbour is not equally good."""
+        """Whether the selected alpha is at an end of three or more, and its neighbour is not equally good."""
         order = np.argsort(surface.alphas)
         goodness = surface.sign * surface.readings()["mean_score"][order]
         place = int(np.flatnonzero(order == surface.best[0])[0])
         return bool(at_open_end(place, goodness, 1.0) and np.isfinite(surface.at_best()[0]))
 
     def _warning(self, surface: Surface, data: Data, *, at_edge: bool) -> InputWarning | None:
-        """One warning if the model is not what was asked for."""
+        """A single warning if the model is not as requested; None otherwise."""
         badly_scaled = self._badly_scaled(data) if self.kernel.is_linear else ""
         if badly_scaled:
             return InputWarning(f"{self.name}: {badly_scaled}", parameter="X")
@@ -360,10 +364,10 @@ class CGSpec(Spec):
             return None
         alpha = surface.alphas[surface.best[0]]
         edge = f"alpha={alpha:.3g} is at an end of the grid, beyond which the measure may be better."
-        return InputWarning(f"{self.name}: {edge} Give other alphas.", parameter="alphas")
+        return InputWarning(f"{self.name}: {edge} Use other alphas.", parameter="alphas")
 
     def _badly_scaled(self, data: Data) -> str:
-        """Why the iteration does not reach the weights of some columns, which vary far less than others."""
+        """Message about columns that vary far less than others, whose weights the iteration does not reach."""
         scales = column_scales(data.X)
         live = np.flatnonzero(scales > 0.0)
         if not len(live) or scales[live].max() <= _RATIO * scales[live].min():
@@ -373,7 +377,7 @@ class CGSpec(Spec):
         large = live[scales[live].argmax()]
         return (
             f"column {names[large]!s} varies {scales[large] / scales[small]:.1g} times as much as column "
-            f"{names[small]!s}, whose weight conjugate gradients hardly reach. Scale the columns, as with "
+            f"{names[small]!s}, whose weight conjugate gradients hardly reach. Scale the columns, for example with "
             "StandardScaler (MaxAbsScaler if X is sparse), or use RankRLSCV."
         )
 
@@ -384,11 +388,11 @@ class CGSpec(Spec):
         columns = [cast(KernelSystem, run.system).items(c) for run, c in zip(surface.final, solutions, strict=True)]
         a = np.column_stack(columns)
         if data.kept is not None and len(a) == len(data.kept):
-            a = a[data.kept]  # a LinearOperator has columns for rows of weight zero, too
+            a = a[data.kept]  # a LinearOperator also has columns for rows of weight zero
         return Scorer(None, a, self.kernel)
 
     def _problem_with(self, surface: Surface) -> str:
-        """Why the model is not what was asked for, if it is not."""
+        """Reason why the model is not as requested, if so."""
         k = surface.best[0]
         if surface.every_iteration:
             if surface.still_improving:
@@ -404,12 +408,12 @@ class CGSpec(Spec):
         residual = max(float(run.residuals[k]) for run in surface.final)
         return (
             f"alpha={surface.alphas[k]:g} has not converged to tol={self.cg.tol:g} ({ended}: {_REASONS[ended]}; the "
-            f"residual is {residual:.1e}). Raise max_iter, tol or alpha."
+            f"residual is {residual:.1e}). Increase max_iter, tol or alpha."
         )
 
 
 def _grid(systems: KrylovSystems) -> Array:
-    """An automatic grid, ascending, relative to the largest eigenvalue of any target's system."""
+    """An automatic grid, ascending, relative to the largest eigenvalue over the systems of all targets."""
     largest = [largest_eigenvalue(system, right) for system, right in systems.build(None, None)]
     top = max(largest)
     return np.geomspace(1e-9 * top, 10.0 * top, 21) if top > 0.0 else np.ones(1)

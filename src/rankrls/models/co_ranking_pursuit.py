@@ -1,4 +1,4 @@
-"""Ranking pursuit of several views that agree on unlabelled rows."""
+"""Ranking pursuit in several views that agree on unlabelled rows."""
 
 from __future__ import annotations
 
@@ -52,25 +52,25 @@ _CHECKS: dict[str, Check] = {
     "backfit": flag,
 }
 _LAST = slice(-1, None)
-"""The last stage, if there is one: the sum over it is 0 without a stage."""
+"""The last stage, if there is one; without stages, the sum over it is 0."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoPursuitSpec(SearchSpec[ViewSolutions]):
-    """Every kernel of the views, with every weight of their agreement and every graph.
+    """All kernels of the views, weights of their agreement and graphs.
 
     Attributes
     ----------
     graphs : sequence of (Setting, dict)
     kernels : mapping
-        The kernels of views that name none, and their parameters, each one value or several.
+        Kernels of views without their own, and their parameters, each one value or several.
     kernel_params : mapping or None
     views : sequence, or None
-        None for both halves of the features.
+        Views; None for both halves of the features.
     nus : tuple of float
         Weights of the agreement, ascending.
     n_basis : int
-        Stages at most.
+        Maximum number of stages.
     of_features, disjoint, shared_basis, backfit : bool
         See :class:`rankrls.learners.copursuit.CoPursuit`.
     aggregation : {"mean", "weighted", "best"}
@@ -101,13 +101,13 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
                     )
 
     def _pursuit(self, data: KnownItems, kernel: Params, nu: float) -> CoPursuit:
-        """The pursuit of all views, with these values of the kernel's parameters."""
+        """The pursuit in all views, with the given values of the kernel's parameters."""
         plans = view_plans(self.views, data.features, kernel, self.kernel_params)
         n = data.everything.X.shape[1]
         if self.disjoint and not (self.of_features and n >= len(plans)):
             why = "it needs dictionary='features'"
             if self.of_features:
-                why = f"{len(plans)} views need as many, and X has {n}"
+                why = f"{len(plans)} views need at least as many features, and X has {n}"
             raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
         return CoPursuit(
             data.everything,
@@ -154,7 +154,7 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
         )
 
     def _view_errors(self, known: KnownItems, candidate: CoPursuitCandidate, stages: int) -> Array:
-        """The error of each view on held-out queries."""
+        """Error of each view on held-out queries."""
         plan = planner(Measure("disagreement"), known, self.regression_weight).few(self.cv)
         values = np.array([float(stages)])
         errors = []
@@ -164,7 +164,7 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
         return np.array(errors)
 
     def _view_weights(self, errors: Array | None, n_views: int) -> Array:
-        """Weights of the views, by their held-out errors if they are not to be equal."""
+        """Weights of the views; equal without held-out errors."""
         equal = np.full(n_views, 1.0 / n_views)
         if errors is None:
             return equal
@@ -175,14 +175,14 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
 
 
 def feature_weights(terms: Terms, n: int) -> Array:
-    """Weights of n features, mostly zeros."""
+    """Weights of n features, most of which are zero."""
     out = np.zeros(n)
     out[terms.taken] = terms.coefficients[-1] if len(terms.coefficients) else 0.0
     return out
 
 
 class ViewPursuer(PartlyLabelledRanker):
-    """A ranker whose function is a weighted mean of those of several views, each a sum of columns taken one by one."""
+    """A ranker whose function is a weighted mean of the functions of several views, each a sum of selected columns."""
 
     _accepts = Accepts(missing_labels=True, several_targets=False)
 
@@ -192,17 +192,17 @@ class ViewPursuer(PartlyLabelledRanker):
 
     @property
     def views_(self) -> tuple[ViewFunction, ...]:
-        """The function of each view."""
+        """Function of each view."""
         check_is_fitted(self, "path_")
         return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
     def predict(self, X: ItemsLike) -> Array:
-        """Score items by the weighted mean of the views' functions; as :meth:`RankRLS.predict`."""
+        """Score items by the weighted mean of the views' functions; see :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         return np.asarray(self._staged(X, _LAST).sum(axis=1))
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
-        """Score items after each stage of the path, (m,) at a time, the last of which is :meth:`predict`."""
+        """Yield scores of items, (m,), after each stage of the path; the last are those of :meth:`predict`."""
         check_is_fitted(self)
         yield from self._staged(X, slice(None)).T
 
@@ -213,8 +213,8 @@ class ViewPursuer(PartlyLabelledRanker):
         return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
 
     def _expansions(self) -> Iterator[tuple[Kernel | None, Index | None, Matrix, Array]]:
-        """What the views add to a score, a sum over a kernel each: kernel, features (None for all), items and
-        coefficients. Nothing without a stage.
+        """The sum over a kernel that each view adds to a score: kernel, features (None for all), items and
+        coefficients. Empty without a stage.
         """
         for terms, weight in zip(self._terms_, self.view_weights_, strict=True) if self.path_.n_stages else ():
             yield terms.kernel, terms.features, terms.items, weight * terms.coefficients[-1]
@@ -228,7 +228,7 @@ class ViewFunction:
     ----------
     model : estimator
     number : int
-        Which view.
+        Number of the view.
     """
 
     model: ViewPursuer
@@ -236,7 +236,7 @@ class ViewFunction:
 
     @property
     def coef_(self) -> Array:
-        """Weights of the features, (n,), mostly zeros; dictionary="features"."""
+        """Weights of the features, (n,), most of which are zero; dictionary="features"."""
         terms = self.model._terms_[self.number]
         if terms.kernel is not None:
             raise AttributeError("A view of kernel functions has no weights of features.")
@@ -244,15 +244,15 @@ class ViewFunction:
 
     @property
     def support_(self) -> Index:
-        """Numbers of the features with a weight, ascending; dictionary="features"."""
+        """Numbers of the features with nonzero weight, ascending; dictionary="features"."""
         return np.flatnonzero(self.coef_)
 
     def predict(self, X: ItemsLike) -> Array:
-        """Score items, (m,)."""
+        """Return scores of items, (m,)."""
         return np.asarray(self._staged(X, _LAST).sum(axis=1))
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
-        """Score items after each stage."""
+        """Yield scores of items after each stage."""
         yield from self._staged(X, slice(None)).T
 
     def _staged(self, X: ItemsLike, stages: slice) -> Array:
@@ -268,54 +268,54 @@ class CoRankingPursuit(ViewPursuer):
 
         \sum_v (y - f_v)' L (y - f_v) + \nu \sum_{v,u} (\bar f_v - \bar f_u)' \bar L (\bar f_v - \bar f_u) ,
 
-    where the bar means the unlabelled rows and ``Lbar`` compares those of the same query. Each stage selects one column
-    per view, which together lower it most, and then refits all coefficients of all views. The prediction is a mean of
-    the views' functions (``aggregation``).
+    where the bar refers to the unlabelled rows and ``Lbar`` compares those of the same query. Each stage selects one
+    column per view, which together lower the objective most, and then refits all coefficients of all views. The
+    prediction is a mean of the views' functions (``aggregation``).
 
     Parameters
     ----------
     n_basis : int, default=10
         P, the number of stages.
     views : sequence of views, optional
-        A view is a list, slice or mask of features (or their names); or a kernel's name or function; or a dict with any
-        of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0`` and ``kernel_params``. By default two views, the
-        first and the second half of the features. Columns are those of labelled rows.
+        Views. A view is a list, slice or mask of features (or their names); or a kernel's name or function; or a dict
+        with any of ``features``, ``kernel``, ``gamma``, ``degree``, ``coef0`` and ``kernel_params``. By default two
+        views, the first and the second half of the features. Columns are those of labelled rows.
     nu : float, default=1.0
         Weight of the agreement; with 0 the views need not agree.
     dictionary : {"kernel", "features"}, default="kernel"
-        "features": the columns are the features of a view, and each view is a linear function of few of them. A stage
-        selects a feature for the first view, then one for the second, and so on, O(M N (n + l)) for N features; kernels
-        and ``shared_basis`` are ignored. Several views of all features, ``({}, {})``, are several solutions; with
-        ``disjoint`` they share no feature.
+        Dictionary of columns. With "features", the columns are the features of a view, and each view is a linear
+        function of few of them. A stage selects a feature for the first view, then one for the second, and so on,
+        O(M N (n + l)) for N features; kernels and ``shared_basis`` are ignored. Several views of all features,
+        ``({}, {})``, are several solutions; with ``disjoint`` they share no feature.
     disjoint : bool, default=False
         Whether a feature can be selected by one view only. The views are then several solutions without a common
         feature, each nearly as good (section 1 of the paper).
     aggregation : {"mean", "weighted", "best"}, default="mean"
-        How the views' functions make the prediction: their mean; a mean weighted by 1 - 2 e, at least 0, for each
-        view's disagreement error e on held-out queries; or the view with the least error. The last two fit 5 folds of
-        the labelled queries (or ``cv``) for each view.
+        Aggregation of the views' functions: their mean; a mean weighted by 1 - 2 e, at least 0, with each view's
+        disagreement error e on held-out queries; or the view with the smallest error. The last two fit 5 folds of the
+        labelled queries (or ``cv``) for each view.
     shared_basis : bool, default=True
         Whether a stage selects the same row in every view, O(P M^3 n l). Otherwise all combinations of rows are tried,
         O(n^M) of them, up to 4 million.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
-        For views without their own kernel; not precomputed.
+        Kernel of views without their own; not precomputed.
     ties, balance, regression_weight : as in :class:`RankRLS`
-        All pairs of unlabelled rows of a query are compared.
+        Graph of the labelled rows; all pairs of unlabelled rows of a query are compared.
     backfit : bool, default=True
         Whether all coefficients are refitted at each stage.
 
     Attributes
     ----------
     views_ : tuple of ViewFunction
-        The views' own functions, each with ``predict`` and ``staged_predict``.
+        Functions of the views, each with ``predict`` and ``staged_predict``.
     path_ : CoPursuitPath
         ``indices`` (stages, M), ``coefficients``, ``losses`` (the objective) and ``view_losses`` of every stage.
     basis_indices_ : ndarray of shape (r,), intp
-        The rows, or features, selected by any view, in the order of selection.
+        Rows, or features, selected by any view, in the order of selection.
     X_fit_ : ndarray or sparse array of shape (r, n)
-        Those rows; dictionary="kernel".
+        The selected rows; dictionary="kernel".
     coef_ : ndarray of shape (n,)
-        Weights of the features, with dictionary="features". Each of ``views_`` has its own ``coef_`` and ``support_``.
+        Weights of the features; dictionary="features". Each of ``views_`` has its own ``coef_`` and ``support_``.
     view_weights_ : ndarray of shape (M,)
         Weights of the views in the prediction; they sum to 1.
     view_errors_ : ndarray of shape (M,)
@@ -329,8 +329,8 @@ class CoRankingPursuit(ViewPursuer):
 
     Notes
     -----
-    The memory is 8 N (n + l) bytes per view for N columns, n labelled and l unlabelled rows; time linear in the
-    unlabelled rows. Without unlabelled rows the views agree on the labelled ones. One view, or ``nu=0`` without a
+    Memory is 8 N (n + l) bytes per view for N columns, n labelled and l unlabelled rows; time is linear in the
+    unlabelled rows. Without unlabelled rows, the views agree on the labelled ones. One view, or ``nu=0`` without a
     shared basis, is :class:`RankingPursuit`.
 
     References
@@ -395,37 +395,38 @@ class CoRankingPursuit(ViewPursuer):
 
 
 class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
-    r"""Ranking pursuit of several views; the number of terms and the agreement are chosen by folds of labelled queries.
+    r"""Ranking pursuit in several views, with terms and agreement selected by folds of labelled queries.
 
     Has the same objective as :class:`CoRankingPursuit`. Each fold is one run, whose path is evaluated after every stage
-    ("P is estimated using a cross-validation procedure", section 3.1). A held-out query loses its labels and stays
+    ("P is estimated using a cross-validation procedure", section 3.1). A held-out query loses its labels and remains
     among the unlabelled rows.
 
     Parameters
     ----------
     max_basis : int, default=50
-        The largest number of stages to choose from.
+        Maximum number of stages to choose from.
     nu : float or tuple, default=(0.0, 0.01, 0.1, 1.0)
         Weights of the agreement to choose from; with 0 the views need not agree.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of the labelled queries, each query alone if there are no more, and of rows for one ranking; an
-        int is that many. Your own folds name rows of X; rows without a label are ignored. Every fold is refitted.
+        Held-out units. None is 5 folds of the labelled queries (each query alone if there are no more), and of rows for
+        one ranking; an int is a number of folds. Folds given as rows are row numbers of X; rows without a label are
+        ignored. Every fold is refitted.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
-        "one_se" takes the fewest stages whose measure is within one standard error of the best.
+        Selection rule; "one_se" selects the fewest stages whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`CoRankingPursuit`, or a tuple of values to choose from
-        Those of the kernel are for views without their own kernel.
+        Kernel parameters apply to views without their own kernel.
     views, dictionary, disjoint, aggregation, shared_basis, backfit, kernel_params, regression_weight : as in
         :class:`CoRankingPursuit`
 
     Attributes
     ----------
     best_params_ : dict
-        ``n_basis`` (stages), ``nu``, ties, balance and those of the kernel's parameters that are chosen.
+        ``n_basis`` (stages), ``nu``, ties, balance and the selected parameters of the kernel.
     n_basis_at_edge_ : bool
-        Whether the choice is ``max_basis``. If so, increase it.
+        Whether ``max_basis`` was selected. If so, increase it.
     n_basis_ : int
-        Distinct columns selected by any view.
+        Number of distinct columns selected by any view.
     held_out_scores_ : ndarray of shape (m,) or None
         Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
     nu_at_edge_ : bool
@@ -442,8 +443,8 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
 
     Notes
     -----
-    One pursuit per fold and one on all rows, for each combination. If measures are equal, the fewest stages are chosen,
-    then the smallest ``nu``.
+    One pursuit per fold and one on all rows, for each combination. If measures are equal, the fewest stages are
+    selected, then the smallest ``nu``.
 
     Examples
     --------
@@ -510,7 +511,7 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
 
 
 def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPursuitSpec:
-    """What the parameters that both have ask for, with at most some terms a view."""
+    """Specification from the parameters that both classes have, with a maximum number of terms per view."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     return CoPursuitSpec(

@@ -1,4 +1,4 @@
-"""Co-regularized RankRLS: views of labelled and unlabelled rows that agree."""
+"""Co-regularized RankRLS: views that agree on labelled and unlabelled rows."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ from rankrls.selection.basis import random_numbers
 from rankrls.selection.plans import Plan
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
-"""Weights of the agreement, relative to the mean square of the centred views."""
+"""Weights of the agreement, relative to the mean diagonal entry of the centred kernels of the views."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConsensusSpec(SearchSpec[PathSolutions[None]]):
-    """Every agreement of the views with every graph.
+    """All agreements of the views and graphs.
 
     Attributes
     ----------
     graphs : sequence of (Setting, dict)
     agreements : tuple of float, or None
-        Values of mu, ascending; None for automatic ones.
+        Values of mu, ascending; None for an automatic grid.
     views : sequence, or None
-        None for random halves of the features.
+        Views; None for random halves of the features.
     n_views : int
     random_state : int, Generator or RandomState
     kernel : mapping
-        The kernel of views that name none, and its parameters.
+        Kernel of views without their own, and its parameters.
     kernel_params : mapping or None
     """
 
@@ -74,7 +74,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
     kernel_params: Params | None
 
     def plans(self, features: Features) -> list[ViewPlan]:
-        """The views of some features."""
+        """Views of the given features."""
         views = self.views
         if views is None:
             rng = random_numbers(self.random_state)
@@ -84,7 +84,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
 
     def plan(self, data: Data) -> Plan:
         settings = [setting for setting, _ in self.graphs]
-        # pairs that are held out without refitting would be evaluated by the consensus, not by the prediction
+        # a shortcut for pairs would evaluate the consensus rather than the prediction
         return self.planner(data).exact(self.cv, settings, constrained=True)
 
     def candidates(self, data: Data) -> Iterator[ConsensusCandidate]:
@@ -99,13 +99,13 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
             consensus = views.agree(mu)
             for setting, chosen in data.settings(self.graphs):
                 yield ConsensusCandidate(choices={**chosen, "mu": mu}, consensus=consensus, setting=setting)
-            del consensus  # a matrix for each view, before those of the next agreement
+            del consensus  # one matrix per view, freed before those of the next agreement
 
     def _values_of_mu(self, views: Views) -> tuple[float, ...]:
-        """The values of mu to try, the least agreement first."""
+        """Values of mu to try, with the weakest agreement first."""
         if self.agreements is not None:
             return self.agreements
-        scale = float(f"{views.scale:.6g}")  # the same in any order of the rows
+        scale = float(f"{views.scale:.6g}")  # equal for every order of the rows
         return tuple(weight / scale for weight in _AGREEMENTS) if scale > 0.0 else (1.0,)
 
     def fitted(self, data: Data, solved: Solved[PathSolutions[None]]) -> Fitted:
@@ -134,7 +134,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
 
 
 class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
-    r"""Co-regularized RankRLS: several views of labelled and unlabelled rows that agree on all of them.
+    r"""Co-regularized RankRLS: several views that agree on labelled and unlabelled rows.
 
     Minimizes, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
 
@@ -144,27 +144,27 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
         + \mu \lVert C ( f_v(Z) - h ) \rVert^2 \right] ,
 
     with S the labelled rows and C the centring of Z within its queries, by weighted means and in the weighted norm if
-    rows have weights. The prediction is the mean of the views' functions. It helps if few queries are labelled and many
-    rows are not. With many labelled queries, :class:`RankRLSCV` is as good.
+    rows have weights. The prediction is the mean of the views' functions. This method helps if few queries are labelled
+    and many rows are not. With many labelled queries, :class:`RankRLSCV` is as good.
 
     Parameters
     ----------
     alphas : "auto" or array-like, default="auto"
-        Regularization values to choose from, positive.
+        Positive regularization values to choose from.
     mu : "auto", float or tuple, default="auto"
-        Weights of the agreement to choose from, positive. "auto" is 0.1, 1, 10 and 100 over the mean diagonal entry of
-        the views' centred kernels.
+        Positive weights of the agreement to choose from. "auto" is 0.1, 1, 10 and 100 over the mean diagonal entry of
+        the centred kernels of the views.
     views : sequence of views, optional
-        As in :class:`CoRankingPursuit`. None draws ``n_views`` random halves of the features.
+        Views as in :class:`CoRankingPursuit`. None draws ``n_views`` random halves of the features.
     n_views : int, default=16
-        M, if there are no ``views``.
+        Number of random views, M, if ``views`` is None.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
-        For views without their own kernel; not precomputed.
-    ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
+        Kernel of views without their own; not precomputed.
+    ties, balance, regression_weight : as in :class:`RankRLS`; ties and balance may be tuples to choose from
     cv, scoring, rule : as in :class:`RankRLSCV`
-        Only labelled queries are evaluated.
+        Parameters of the selection, in which only labelled queries are evaluated.
     random_state : int, Generator, RandomState or None, default=0
-        Draws the halves.
+        Seed of the random halves.
 
     Attributes
     ----------
@@ -173,13 +173,13 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_, query_scores_ : as in
         :class:`RankRLSCV`
     held_out_scores_ : ndarray of shape (m,)
-        Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
+        Scores of the labelled rows of X by models without the labels of their query; NaN for unlabelled rows.
     coef_ : ndarray of shape (n,)
-        Weights of the features if the kernels of all views are linear.
+        Weights of the features, if the kernels of all views are linear.
     dual_coef_ : ndarray of shape (rows of Z, M)
-        Coefficients of the rows in each view; kernels other than linear.
+        Coefficients of the rows in each view, otherwise.
     X_fit_ : ndarray or sparse array
-        The rows Z; kernels other than linear.
+        The rows Z, if the kernel of a view is not linear.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     See Also
@@ -189,10 +189,10 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
 
     Notes
     -----
-    O(M l^3) for l rows in all and each ``mu``, and ``8 (M + 3) l^2`` bytes. O(s^3) for s labelled rows and all alphas.
-    Held-out queries stay among the unlabelled rows. To evaluate new queries, use folds that leave their rows out of
-    ``X``. One labelled query, and one global ranking, are evaluated by 5 folds of rows. Rows of weight zero are left
-    out of Z too.
+    O(M l^3) for l rows in total per ``mu``, and ``8 (M + 3) l^2`` bytes; O(s^3) for s labelled rows and all alphas.
+    Held-out queries remain among the unlabelled rows. To evaluate new queries, use folds that leave their rows out of
+    ``X``. One labelled query, or one global ranking, is evaluated by 5 folds of rows. Rows of weight zero are left out
+    of Z too.
 
     References
     ----------
@@ -285,7 +285,7 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
         )
 
     def predict(self, X: ItemsLike) -> Array:
-        """Score items by the mean of the views' functions; as :meth:`RankRLS.predict`."""
+        """Score items by the mean of the views' functions; see :meth:`RankRLS.predict`."""
         check_is_fitted(self)
         rows = check_matrix(self, X, self._accepts)
         if "coef_" in vars(self):
@@ -294,9 +294,9 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
         return np.asarray(sum(expansion_scores(select_features(rows, f), k.columns(Z), a) for k, f, Z, a in parts))
 
     def _expansions(self) -> Iterator[tuple[Kernel, Index | None, Matrix, Array]]:
-        """What each view adds to a score, a sum over its kernel: kernel, features (None for all), items, coefficients.
+        """The sum over its kernel that each view adds to a score: kernel, features (None for all), items, coefficients.
 
-        Of kernels other than linear.
+        For kernels other than linear.
         """
         for kernel, features, a in zip(self._view_kernels_, self._view_features_, self.dual_coef_.T, strict=True):
             yield kernel, features, select_features(self.X_fit_, features), a

@@ -1,4 +1,4 @@
-"""Conditional ranking: the same items ranked for each query, known by features of queries and of items."""
+"""Conditional ranking: the same items ranked for each query, using features of queries and of items."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ _CHECKS: dict[str, Check] = KERNEL | {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
-    """The kernel of the queries with that of the items.
+    """A kernel for queries with one for items.
 
     Attributes
     ----------
     kernels : KernelGrid
-        Of the queries.
+        Kernel of the queries.
     item_kernel : tuple
-        Name, gamma, degree and coef0.
+        Name, gamma, degree and coef0 of the kernel of the items.
     fit_intercept : bool
     """
 
@@ -113,9 +113,9 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
 
 
 class ConditionalRanker(RegressorMixin, FittedAttributes):
-    """Ranks the same items for every query."""
+    """Estimator that ranks the same items for every query."""
 
-    # Items reach fit through pipelines and searches, which are evaluated with the items of the training data.
+    # Items reach fit through pipelines and searches, which evaluate with the items of the training data.
     __metadata_request__fit = {"items": True}  # noqa: RUF012
     __metadata_request__predict = {"items": False}  # noqa: RUF012
     __metadata_request__score = {"items": False}  # noqa: RUF012
@@ -142,16 +142,16 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     _item_kernel_: Kernel
 
     def fit(self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None) -> Self:
-        """Fit queries and their utilities of the items; what there is to choose is chosen by held-out queries.
+        """Fit queries and their utilities for the items; parameters are selected by held-out queries, if any.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (q, n)
-            Queries; with ``kernel="precomputed"`` the kernel between them, (q, q).
+            Queries; with ``kernel="precomputed"``, the kernel between them, (q, q).
         y : array-like of shape (q, d)
-            Utilities, higher is better.
+            Utilities; higher is better.
         items : Items, optional
-            Features of the d items. None is label ranking.
+            Features of the d items; None for label ranking.
 
         Returns
         -------
@@ -162,7 +162,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         return self._set_fitted(spec.fit(ranked, spec.plan(ranked)))
 
     def _spec(self) -> ConditionalSpec:
-        """What the parameters ask for, which are checked."""
+        """Specification from the checked parameters."""
         check_parameters(self)
         kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         return ConditionalSpec(
@@ -180,14 +180,14 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (q, n)
-            Queries. With ``kernel="precomputed"`` the kernel between them and the training queries.
+            Queries; with ``kernel="precomputed"``, the kernel between them and the training queries.
         items : Items, optional
             Items other than those of the training data, if the model was fitted with items.
 
         Returns
         -------
         ndarray of shape (q, items)
-            Higher is better; only differences within a row are meaningful.
+            Scores; higher is better, and only differences within a row are meaningful.
         """
         check_is_fitted(self)
         kind: XKind = "kernel" if self._kernel_.name == "precomputed" else "features"
@@ -209,7 +209,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         return np.asarray(scores @ across.T)
 
     def rank(self, X: ItemsLike, *, items: Items | None = None) -> Index:
-        """Position of each item for each query, from 1 for the highest score; ties keep column order.
+        """Return the position of each item for each query, from 1 for the highest score; ties keep column order.
 
         Parameters
         ----------
@@ -225,15 +225,15 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
     def score(
         self, X: ItemsLike, y: LabelsLike, *, items: Items | None = None, sample_weight: VectorLike | None = None
     ) -> float:
-        """1 - disagreement error: the share of the pairs of a query's items that are ordered correctly, averaged.
+        """Return 1 - disagreement error: the share of a query's item pairs that are ordered correctly, averaged.
 
         Parameters
         ----------
         X, items : as for :meth:`predict`
         y : array-like of shape (q, items)
-            Utilities.
+            Utilities of the items.
         sample_weight : array-like of shape (q,), optional
-            What each query counts; the same by default.
+            Weight of each query; equal by default.
         """
         scores = self.predict(X, items=items)
         Y, _ = check_labels(type(self).__name__, self._accepts, y)
@@ -261,7 +261,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
 
     @property
     def _scorer(self) -> Scorer:
-        """Of queries, a column for each item of the training data."""
+        """Function of queries, with one column per item of the training data."""
         known = vars(self)
         return Scorer(
             self.coef_.T if "coef_" in known else None, known.get("dual_coef_"), self._kernel_, known.get("X_fit_")
@@ -269,7 +269,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
 
 
 def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Items | None) -> RankedItems:
-    """Checked queries with their utilities of the items."""
+    """Checked queries with their utilities for the items."""
     data = labelled_items(spec, X, y, None, None, comparable=False)
     q, d = data.Y.shape
     if (data.Y[:, :1] == data.Y).all():
@@ -289,7 +289,7 @@ def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Item
 
 
 def check_items(items: Items | ItemsLike) -> Items:
-    """Items with finite features; a plain matrix will do."""
+    """Items with finite features; a plain matrix is accepted."""
     items = items if isinstance(items, Items) else Items(items)
     try:
         features = check_array(unmasked(items.features), accept_sparse="csr", dtype=np.float64, order="C")
@@ -299,37 +299,38 @@ def check_items(items: Items | ItemsLike) -> Items:
 
 
 class ConditionalRankRLS(ConditionalRanker):
-    r"""Ranks the same d items for each query, with a kernel for queries and one for items.
+    r"""Conditional ranking of the same d items for each query, with a kernel for queries and one for items.
 
     Minimizes, over functions of a query x and an item z with the kernel :math:`k(x, x') g(z, z')`,
 
     .. math:: \sum_u \sum_{ij} \tfrac{1}{2 d} ( (y_{ui} - y_{uj}) - (f(x_u, z_i) - f(x_u, z_j)) )^2
               + \alpha \lVert f \rVert^2 ,
 
-    the sum over the pairs of the d items. Without ``items`` the columns of Y are independent labels, which is label
-    ranking.
+    where the sum is over the pairs of the d items. Without ``items``, the columns of Y are independent labels, which is
+    label ranking.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularization, positive.
+        Positive regularization parameter.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
-        Of the queries; positive semidefinite.
+        Kernel of the queries; positive semidefinite.
     item_kernel, item_gamma, item_degree, item_coef0 : the same, default="linear"
-        Of the items.
+        Kernel of the items.
     fit_intercept : bool, default=False
-        Whether each column of Y has an unpenalized intercept, for what all queries have in common. It cannot be used
-        with ``items``, and is usually needed for label ranking with a linear kernel.
+        Whether each column of Y has an unpenalized intercept, for what all queries have in common. It is incompatible
+        with ``items``, and usually needed for label ranking with a linear kernel.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (q, d)
         ``a`` in ``f(x, z) = sum_ui a_ui k(x, x_u) g(z, z_i)``; kernels other than linear.
     coef_ : ndarray of shape (d, n)
-        ``a'X``, with a linear kernel of the queries.
+        ``a'X``; linear kernel of the queries only.
     intercept_ : ndarray of shape (d,)
+        Intercepts of the columns of Y; 0 without ``fit_intercept``.
     X_fit_ : ndarray or sparse array
-        The training queries; kernels other than linear and precomputed.
+        Training queries; kernels other than linear and precomputed.
     items_ : Items or None
     n_queries_, n_items_, n_features_in_ : int
     alpha_ : float
@@ -341,7 +342,7 @@ class ConditionalRankRLS(ConditionalRanker):
 
     Notes
     -----
-    O(q^3 + d^3) for the two kernels (O(q n^2) for linear ones of few features) and O(q d (q + d)) for the solution.
+    O(q^3 + d^3) for the two kernels (O(q n^2) for linear ones with few features) and O(q d (q + d)) for the solution.
     Pairs of equal utilities are included as ties.
 
     References
@@ -399,7 +400,7 @@ class ConditionalRankRLS(ConditionalRanker):
 
 
 class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
-    r"""Conditional ranking with alpha chosen by exact leave-query-out.
+    r"""Conditional ranking with alpha selected by exact leave-query-out.
 
     Has the same objective as :class:`ConditionalRankRLS`. One factorization gives the held-out scores of every query
     and the solutions of all alphas.
@@ -407,12 +408,12 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     Parameters
     ----------
     alphas : "auto" or array-like, default="auto"
-        Regularization values to choose from, positive. "auto" is a grid of 21 relative to the spectrum.
+        Positive regularization values to choose from. "auto" is a grid of 21 relative to the spectrum.
     scoring : as in :class:`RankRLSCV`
-        The measure of the items of one query.
+        Measure over the items of one query.
     rule : {"best", "one_se"}, default="best"
     kernel, gamma, degree, coef0, kernel_params, item_kernel, item_gamma, item_degree, item_coef0, fit_intercept
-        As in :class:`ConditionalRankRLS`.
+        Parameters of :class:`ConditionalRankRLS`.
 
     Attributes
     ----------
@@ -420,11 +421,11 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
     alpha_at_edge_ : bool
     best_params_, best_score_, best_score_error_, best_index_, cv_results_, selection_ : as in :class:`RankRLSCV`
     query_scores_ : ndarray
-        The measure of each held-out query with the chosen alpha.
+        Measure of each held-out query with the selected alpha.
     optimism_ : float
-        As in :class:`RankRLSCV`.
+        Selection bias, as in :class:`RankRLSCV`.
     held_out_scores_ : ndarray of shape (q, d)
-        Held-out scores of each query, up to a constant for each.
+        Held-out scores of each query, up to a constant per query.
     dual_coef_, coef_, intercept_, X_fit_, items_, n_items_, n_features_in_ : as in :class:`ConditionalRankRLS`
 
     See Also
@@ -434,7 +435,7 @@ class ConditionalRankRLSCV(ChosenAttributes, ConditionalRanker):
 
     Notes
     -----
-    O(q^3 + d^3) once and two products of q x q with q x d for each alpha.
+    O(q^3 + d^3) once, and two products of q x q with q x d matrices per alpha.
 
     Examples
     --------

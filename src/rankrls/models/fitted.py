@@ -1,4 +1,4 @@
-"""Everything that a fit finds: an estimator's attributes are set from it, in one place, at the very end."""
+"""Results of a fit, from which an estimator's attributes are set in one place, at the very end."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 
 FORMAT_VERSION = 2
-"""Version of the attributes of fitted models, in pickles and in model files."""
+"""Version of the attributes of fitted models, for pickles and model files."""
 
 
 class FormatVersionError(InputError):
-    """A stored model whose attributes are not those of this version."""
+    """A stored model whose attributes differ from those of this version."""
 
 
 def check_format(version: object, model: str) -> None:
-    """Refuse a stored model with the attributes of another version.
+    """Refuse a stored model whose attributes have another version.
 
     Raises
     ------
     FormatVersionError
-        With what to do.
+        If the versions differ, with the remedy.
     """
     if version != FORMAT_VERSION:
         remedy = "Update rankrls" if isinstance(version, int) and version > FORMAT_VERSION else "Fit the model again"
@@ -54,14 +54,14 @@ class NotConverged(InputWarning, ConvergenceWarning):
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """Everything that a fit finds.
+    """All results of a fit.
 
     Attributes
     ----------
     data : Data
-        What was fitted.
+        Fitted data.
     attributes : mapping
-        The estimator's attributes, by name.
+        Attributes of the estimator, by name.
     warnings : tuple of Warning
         Warnings to show the user.
     """
@@ -79,7 +79,7 @@ class Fitted:
         basis: Basis | None = None,
         **more: object,
     ) -> Fitted:
-        """The attributes that follow from the data, scorer, kernel and basis, and further ones by name."""
+        """Attributes that follow from the data, scorer, kernel and basis, and further ones by name."""
         known = {**_of_data(data), **more}
         if scorer is not None:
             known |= _of_function(data, scorer)
@@ -91,19 +91,19 @@ class Fitted:
         return cls(data, known)
 
     def with_attributes(self, **more: object) -> Fitted:
-        """The same with more attributes."""
+        """A copy with more attributes."""
         return replace(self, attributes={**self.attributes, **more})
 
     def with_warnings(self, *warnings: Warning) -> Fitted:
-        """The same with more warnings."""
+        """A copy with more warnings."""
         return replace(self, warnings=(*self.warnings, *warnings))
 
     def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
-        """A copy with what was chosen, and how; held-out scores are those of the rows of ``data``."""
+        """A copy with the results of the selection; held-out scores are those of the rows of ``data``."""
         lost = () if found.lost_feature is None else (lost_feature_warning(data, found.lost_feature),)
         held_out = {} if found.best_scores is None else data.held_out_attributes(found.best_scores)
         choice = {**choice_attributes(found, plan.description, data), **held_out}
-        # attributes that the solver sets itself take precedence
+        # attributes set by the solver itself take precedence
         return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost)
 
 
@@ -123,14 +123,14 @@ class FittedAttributes(BaseEstimator):
         super().__setstate__(attributes)
 
     def _set_fitted(self, fitted: Fitted) -> Self:
-        """Set the attributes of a fit that has succeeded, and warn of what users are told."""
+        """Set the attributes of a fit that has succeeded, and issue its warnings."""
         self._set_attributes(fitted.attributes)
         for warning in fitted.warnings:
             warn_user(warning)
         return self
 
     def _set_attributes(self, attributes: Params) -> Self:
-        """Set the attributes of a fit that has succeeded, in place of those of an earlier one."""
+        """Replace the attributes of an earlier fit by those of one that has succeeded."""
         known: Values = self.__dict__
         for name in [name for name in known if name.endswith("_") and not name.startswith("__")]:
             del known[name]
@@ -139,7 +139,7 @@ class FittedAttributes(BaseEstimator):
 
 
 class ChosenAttributes:
-    """The attributes of an estimator that chooses; see :class:`rankrls.RankRLSCV`."""
+    """Attributes of an estimator that selects a model; see :class:`rankrls.RankRLSCV`."""
 
     best_params_: Values
     best_index_: int
@@ -168,7 +168,7 @@ def _of_data(data: Data) -> Values:
 
 
 def _of_function(data: Data, scorer: Scorer) -> Values:
-    """A function as public coefficients."""
+    """Public coefficients of a function."""
     scorer = scorer.over(data.kept)
     known: Values = {}
     if scorer.weights is not None:
@@ -187,7 +187,7 @@ def _stored(values: Matrix, like: Matrix) -> Matrix:
 
 
 def choice_attributes(found: SearchState[Solutions], description: str, data: Data | None = None) -> Values:
-    """What a search chose, and how."""
+    """Attributes of the selection of a search."""
     parameter = found.parameter
     by_item = data is not None and not data.blocks_are_queries
     return {
@@ -206,13 +206,13 @@ def choice_attributes(found: SearchState[Solutions], description: str, data: Dat
 
 
 def described(description: str, data: Data | None) -> str:
-    """How a model was chosen, and that its clicks were corrected."""
+    """Description of the selection, including a correction of clicks."""
     corrected = data is not None and data.propensities is not None
     return f"{description}, clicks weighted by inverse propensities" if corrected else description
 
 
 def lost_feature_warning(data: Data, feature: int) -> InputWarning:
-    """That rounding of a large feature hides a small one."""
+    """Warning that rounding of a large feature hides a small one."""
     names = data.features.names
     return InputWarning(
         f"Feature {data.features.called(feature)} varies so much less than others that rounding hides it. Scale the "

@@ -1,4 +1,4 @@
-"""Greedy RankRLS: a linear ranking function of few features, chosen by their held-out error."""
+"""Greedy RankRLS: a linear ranking function of a small set of features, selected by their held-out error."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ _DECADES = 6
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
-    """Every graph with every alpha; the parameter of their paths is the number of features.
+    """All graphs and values of alpha; the parameter of their paths is the number of features.
 
     Attributes
     ----------
     graphs : sequence of (Setting, dict)
     alphas : ndarray or None
-        None for an automatic grid.
+        Values of alpha; None for an automatic grid.
     n_features : int or None
-        None to choose it.
+        Number of features; None to select it.
     max_features : int
     """
 
@@ -96,14 +96,14 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
 
 
 def _automatic_alphas(data: Data, setting: Setting) -> Array:
-    """Decades below the largest feature's squared length."""
+    """Grid of decades, descending from the largest squared length of a feature."""
     rows = block_rows(data.X, data.numeric_graphs(setting)[0])
     top = float(rows.energies.max(initial=0.0))
     return np.geomspace(top, top * 10.0 ** (1 - _DECADES), _DECADES) if top > 0.0 else np.ones(1)
 
 
 class GreedyRankRLS(SelectorMixin, Chooses):
-    r"""Linear RankRLS on few features, which are selected one by one by exact leave-query-out.
+    r"""Linear RankRLS on few features, which are selected one by one using exact leave-query-out.
 
     Minimizes, over weights of the features S,
 
@@ -111,50 +111,50 @@ class GreedyRankRLS(SelectorMixin, Chooses):
 
         \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - w_S'(x_{iS} - x_{jS}) )^2 + \alpha \lVert w_S \rVert^2 ,
 
-    where each step adds the feature to S that gives the smallest held-out error. Every query is held out, exactly and
-    without refitting. The number of features and alpha are chosen by folds of queries, with the whole selection in each
-    fold, because the held-out error of the selection itself is too optimistic.
+    where each step adds to S the feature with the smallest held-out error. Every query is held out, exactly and without
+    refitting. The number of features and alpha are selected using folds of queries, with the whole selection repeated
+    in each fold, because the held-out error of the selection itself is optimistic.
 
     Parameters
     ----------
     n_features_to_select : "auto" or int, default="auto"
-        How many features to select. "auto" chooses from 1 to ``max_features``.
+        Number of features to select. "auto" chooses from 1 to ``max_features``.
     alphas : "auto" or array-like, default="auto"
-        Regularization values to choose from, positive. "auto" is one for each decade from the largest feature's
-        ``x'Lx`` down, six in all.
+        Positive regularization values to choose from. "auto" is one per decade from the largest ``x'Lx`` of a feature
+        down, six in total.
     max_features : int, default=30
-        The largest number to choose from; n if that is less.
+        Largest number of features to choose from; n if that is smaller.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries, or of rows for one global ranking; an int is that many. Without anything to
-        choose, None holds nothing out.
+        Held-out units. None is 5 folds of whole queries, or of rows for one global ranking; an int is a number of
+        folds. If there is nothing to choose, None holds nothing out.
     scoring : str, Measure or callable, default="pair_squared_error"
-        The measure to choose the number of features and alpha by, as in :class:`RankRLSCV`; for preferences the default
+        Measure used to select the number of features and alpha, as in :class:`RankRLSCV`; for preferences, the default
         is their disagreement. Features are always selected by the held-out squared error.
     rule : {"best", "one_se"}, default="best"
-        "one_se" takes the fewest features whose measure is within one standard error of the best.
+        Selection rule; "one_se" selects the fewest features whose measure is within one standard error of the best.
     verbose : as in :class:`RankRLSCV`
-    ties, balance, regression_weight : as in :class:`RankRLS`; tuples of ties and balance are chosen from
+    ties, balance, regression_weight : as in :class:`RankRLS`; ties and balance may be tuples to choose from
 
     Attributes
     ----------
     selected_ : ndarray of shape (k,), intp
-        The features in the order of selection.
+        Selected features, in the order of selection.
     coef_ : ndarray of shape (n,)
-        Weights, 0 for all other features.
+        Weights; 0 for all other features.
     path_ : ForwardPath
         ``indices``, ``coefficients``, ``losses`` (training) and ``held_out`` (squared error of all held-out rows,
         before the first stage and after each).
     n_features_ : int
-        The number of selected features.
+        Number of selected features.
     alpha_ : float
     n_features_at_edge_, alpha_at_edge_ : bool
-        Whether the choice is at the end of its grid; if something was held out.
+        Whether the selected value is at an end of its grid; only if something was held out.
     best_params_, best_score_, best_score_error_, cv_results_, selection_, query_scores_ : as in
-        :class:`RankingPursuitCV`; all but the first only if something was held out
+        :class:`RankingPursuitCV`; all except the first only if something was held out
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        If X has column names.
+        Column names of X, if it has any.
 
     See Also
     --------
@@ -163,13 +163,13 @@ class GreedyRankRLS(SelectorMixin, Chooses):
 
     Notes
     -----
-    O(k m n) for k of n features and m rows, and ``8 m n`` bytes and ``48 n`` for each query, for every alpha and fold.
-    Sparse features are filled. Features are not scaled, and one of larger spread is penalized less: standardize them.
-    Constant features, and combinations of selected features, are never selected. Of equal features the first one is
-    selected. Queries of one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one global
-    ranking are held out one by one, exactly as by refits; all pairs must be compared then (``ties="include"``), and
-    sample weights need ``balance="examples"``. ``fit_pairs`` makes ``cv`` folds (5 by default) of what will be new
-    (:ref:`new`): one selection for each fold and alpha.
+    O(k m n) for k of n features and m rows, and ``8 m n`` bytes plus ``48 n`` per query, for every alpha and fold.
+    Sparse features are made dense. Features are not scaled, and one with larger spread is penalized less: standardize
+    them. Constant features, and combinations of selected features, are never selected. Among equal features, the first
+    is selected. Queries with one item and rows of weight zero are treated as in :class:`RankRLS`. The items of one
+    global ranking are held out one by one, exactly as by refits; all pairs must then be compared (``ties="include"``),
+    and sample weights need ``balance="examples"``. ``fit_pairs`` uses ``cv`` folds (5 by default) of what will be new
+    (:ref:`new`), with one selection per fold and alpha.
 
     References
     ----------

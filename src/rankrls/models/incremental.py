@@ -1,4 +1,4 @@
-"""Exact updates of a model by batches of whole queries: its normal equations are added up."""
+"""Exact updates of a model by batches of whole queries, whose normal equations are added."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ class UpdateState:
     Attributes
     ----------
     equations : list of Equations
-        Of all rows so far, for each graph.
+        Equations of all rows so far, for each graph.
     queries : dict
-        The ids of all queries so far, or the numbers of batches without ids, in order; values are None.
+        Ids of all queries so far, or numbers of batches without ids, in order; values are None.
     settings : dict
-        Parameters that must stay as they are, by name.
+        Parameters that must not change, by name.
     basis_indices : ndarray, or None
-        Rows of the first batch that are the basis.
+        Rows of the first batch that form the basis.
     to_items : ndarray, or None
-        Coefficients of the basis's items for orthonormal functions.
+        Coefficients of the basis items for orthonormal functions.
     rows_first : bool
     of_features : ndarray, or None
-        See :class:`rankrls.numerics.basis.Basis`.
+        Attributes of :class:`rankrls.numerics.basis.Basis`.
     """
 
     equations: list[Equations]
@@ -49,7 +49,7 @@ class UpdateState:
 
 @dataclass(frozen=True, eq=False)
 class AddedItems(ComparedItems):
-    """All items so far, of which the equations are known, and nothing else."""
+    """All items so far, of which only the equations are known."""
 
     total: Equations
 
@@ -61,7 +61,7 @@ class AddedItems(ComparedItems):
 
 
 def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | None, items: Matrix) -> Fitted:
-    """The model of all rows so far; ``items`` are those of the basis of a model that is continued."""
+    """Model of all rows so far; ``items`` are the basis items of a model that is continued."""
     host_only(data.X, "partial_fit")
     candidate = next(spec.candidates(data))
     settings = _settings(spec, candidate.setting, data)
@@ -79,7 +79,7 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     assert spec.grid is not None
     alpha = float(spec.grid[0])
     solutions = candidate.problem_of([AddedItems(total) for total in equations]).solve(alpha)
-    state.queries.update(new_queries)  # in its memory: there may be very many
+    state.queries.update(new_queries)  # in place, because there may be very many
     known: Values = {} if state.basis_indices is None else {"basis_indices_": state.basis_indices}
     return Fitted.of(
         data,
@@ -93,7 +93,7 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
 
 
 def _first_state(basis: Basis | None, settings: Values, data: LabelledItems) -> UpdateState:
-    """The state before the first batch, from which the basis is chosen."""
+    """State before the first batch, which determines the basis."""
     if basis is None:
         return UpdateState([], {}, settings)
     numbers = data.given_numbers(np.asarray(basis.numbers))
@@ -101,7 +101,7 @@ def _first_state(basis: Basis | None, settings: Values, data: LabelledItems) -> 
 
 
 def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> Values:
-    """Parameters that must stay as they are, by name."""
+    """Parameters that must not change, by name."""
     values = spec.kernels.values
     kernel = values["kernel"] if isinstance(values["kernel"], str) else "a function"
     numbers = {name: values[name] for name in ("gamma", "degree", "coef0")} if kernel != "linear" else {}
@@ -110,7 +110,7 @@ def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> 
 
 
 def _check_continued(before: Values, now: Values) -> None:
-    """Refuse a batch that does not go with what was seen."""
+    """Refuse a batch that is inconsistent with the earlier ones."""
     for name, value in before.items():
         if now.get(name) != value:
             problem = (
@@ -120,7 +120,7 @@ def _check_continued(before: Values, now: Values) -> None:
 
 
 def _new_queries(seen: dict[Hashable, None], data: LabelledItems) -> list[Hashable]:
-    """The ids of a batch, none of which was seen; a batch without qid is a ranking by itself."""
+    """Ids of a batch, all of which must be new; a batch without qid is its own ranking."""
     if not data.has_qid:
         return [len(seen)]
     new = [value.item() if isinstance(value, np.generic) else value for value in data.layout.ids]

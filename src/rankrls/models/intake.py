@@ -1,4 +1,4 @@
-"""Data checked once, where they come in through an estimator's methods: X, labels, queries, weights, preferences."""
+"""Checks of data where users pass them to estimators: X, labels, queries, weights, preferences."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rankrls.selection.plans import Plan, ValidationPlan
 
 @dataclass(frozen=True, eq=False)
 class Clicks:
-    """Where rows were shown, and how often: what corrects clicks as labels."""
+    """Positions and numbers of impressions of rows, which correct clicks as labels."""
 
     position: VectorLike | None = None
     impressions: VectorLike | None = None
@@ -40,7 +40,7 @@ class Clicks:
 
     @property
     def given(self) -> bool:
-        """Whether y holds clicks."""
+        """Whether y contains clicks."""
         return any(each is not None for each in (self.position, self.impressions, self.propensities))
 
 
@@ -63,15 +63,15 @@ def labelled_items(
     Parameters
     ----------
     spec : Spec
-        Of the estimator.
+        Specification of the estimator.
     X, y, qid, sample_weight
-        As users give them.
+        Data as passed by users.
     clicks : Clicks
-        Of labels that are clicks.
+        Positions and impressions, if labels are clicks.
     comparable : bool
-        Whether labels must order something.
+        Whether some query must have different labels.
     seen : Features, optional
-        Those that X must have; any by default.
+        Features that X must have; any by default.
     """
     Y, one_target = check_labels(spec.name, spec.accepts, y)
     given, features = check_features(spec.name, spec.accepts, spec.kind, X, seen, signed=spec.signed)
@@ -109,9 +109,9 @@ def labelled_items(
 def _corrected(
     spec: Spec, X: ItemsLike, Y: Array, qid: IdsLike | None, clicks: Clicks
 ) -> tuple[Array, Array, Propensities]:
-    """Clicks as labels and weights without the bias of position."""
+    """Labels and weights from clicks, without the bias of position."""
     if not spec.accepts.clicks:
-        problem = f"{spec.name} cannot be fitted on clicks. Use a squared loss, as in RankRLSCV."
+        problem = f"{spec.name} cannot be fitted to clicks. Use a squared loss, as in RankRLSCV."
         raise InputError(problem, parameter="position")
     if clicks.position is None:
         raise InputError("impressions and propensities need position, the position of each row.", parameter="position")
@@ -154,18 +154,18 @@ def preferred_items(
 
 
 def warn_of_one_ranking(spec: Spec, data: LabelledItems) -> None:
-    """Warn if a measure of positions chooses on one ranking of all rows it is evaluated on."""
+    """Warn if a measure of positions selects on one ranking of all evaluated rows."""
     measure = spec.measure
     if measure is None or data.has_qid or callable(measure.name) or measure.uses_sample_weight:
         return
-    problem = f"Without qid, {measure} looks at the first positions of one ranking of all {data.n_rows} rows."
-    remedy = "Pass qid, or choose by pairs (scoring)."
+    problem = f"Without qid, {measure} uses only the first positions of one ranking of all {data.n_rows} rows."
+    remedy = "Pass qid, or use a measure of pairs (scoring)."
     warn_user(InputWarning(f"{problem} {remedy}", parameter="qid"))
 
 
 @dataclass(frozen=True, eq=False)
 class Validation:
-    """Other labelled items to choose by."""
+    """Labelled items used for selection instead of held-out data."""
 
     X: ItemsLike | None = None
     y: LabelsLike | None = None
@@ -173,17 +173,17 @@ class Validation:
 
     @property
     def given(self) -> bool:
-        """Whether there are any."""
+        """Whether there are validation data."""
         return self.X is not None or self.y is not None or self.qid is not None
 
 
 def validation_plan(spec: Spec, data: Data, validation: Validation) -> Plan | None:
-    """Validation data as a plan; None if none are given."""
+    """Plan of the validation data; None if there are none."""
     if not validation.given:
         return None
     measure = spec.required_measure
     if spec.cv is not None:
-        raise InputError("Give either cv or validation data (X_val), not both.", parameter="cv")
+        raise InputError("Pass either cv or validation data (X_val), not both.", parameter="cv")
     if validation.X is None or validation.y is None:
         raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
     if data.has_qid and validation.qid is None:
@@ -199,7 +199,7 @@ def validation_plan(spec: Spec, data: Data, validation: Validation) -> Plan | No
     if items.n_targets != data.n_targets:
         raise InputError(f"y_val has {items.n_targets} targets, and y {data.n_targets}.", parameter="y_val")
     if spec.kind == "kernel" and data.kept is not None and not isinstance(data.X, LinearOperator):
-        items = replace(items, X=items.X[:, data.kept])  # the columns that a model of the kept rows takes
+        items = replace(items, X=items.X[:, data.kept])  # the columns for the kept rows
     if not judged_queries(measure, items.Y[:, 0], items.layout).any():
         raise InputError("The validation data have no query with two different labels.", parameter="y_val")
     description = f"validation data with {in_words(items.n_queries)}"
@@ -207,7 +207,7 @@ def validation_plan(spec: Spec, data: Data, validation: Validation) -> Plan | No
 
 
 class _FeatureCheck(BaseEstimator):
-    """Remembers the features of X in an estimator's place: a fit that fails leaves the estimator as it was."""
+    """Stand-in for an estimator that records the features of X: a failed fit leaves the estimator unchanged."""
 
     def __init__(self, seen: Features | None = None) -> None:
         if seen is not None and seen.count is not None:
@@ -224,8 +224,8 @@ class _FeatureCheck(BaseEstimator):
 def check_features(
     name: str, accepts: Accepts, kind: XKind, X: ItemsLike, seen: Features | None, *, signed: bool = False
 ) -> tuple[Matrix, Features]:
-    """Checked items to fit, and their features, which must be those of ``seen`` if it is given."""
-    holder = type(name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn name the class
+    """Checked items to fit and their features, which must equal ``seen`` if given."""
+    holder = type(name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn contain the class name
     checked = check_items(holder, X, kind, accepts, name=name, reset=seen is None, fits=True, signed=signed)
     return checked, holder.features
 
@@ -241,9 +241,9 @@ def check_items(
     fits: bool = False,
     signed: bool = False,
 ) -> Matrix:
-    """Check items against the features that ``holder`` knows, or have it remember them (``reset``).
+    """Check items against the features recorded in ``holder``, or record them (``reset``).
 
-    ``fits`` also refuses features whose products overflow.
+    With ``fits``, features whose products overflow are refused too.
     """
     if kind == "objects" and not _is_matrix(X):
         if not isinstance(X, Iterable):
@@ -263,11 +263,11 @@ def check_items(
     records = unrecorded(X, "X")
     names = _names(holder)
     if records is not X and not reset and names is not None and {*names} <= {*records.column_names}:
-        records = records.select([*names])  # by name, whatever else the records have
+        records = records.select([*names])  # by name; further records are ignored
     X = records
     _refuse_dates(X)
     X = unmasked(X)
-    try:  # whether all is finite is checked below, with the row and the column in the message
+    try:  # finiteness is checked below, with the row and the column in the message
         checked = validate_data(
             holder,
             X,
@@ -289,7 +289,7 @@ def check_items(
 
 
 def check_matrix(holder: BaseEstimator, X: ItemsLike, accepts: Accepts) -> Matrix:
-    """Features to predict for: a dense C-ordered or CSR matrix of finite features; float32 stays float32."""
+    """Features to predict for: a dense C-ordered or CSR matrix of finite features; float32 is kept."""
     return check_items(holder, X, "features", accepts, name=type(holder).__name__)
 
 
@@ -299,7 +299,7 @@ def _names(holder: BaseEstimator) -> NDArray[np.object_] | None:
 
 
 def _is_matrix(X: ItemsLike) -> bool:
-    """Whether X holds features, and not objects for a callable kernel."""
+    """Whether X contains features rather than objects for a callable kernel."""
     numbers = isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "fiub"
     return numbers or on_device(X) or sparse.issparse(X) or hasattr(X, "iloc")
 
@@ -315,7 +315,7 @@ def _check_on_device(
     fits: bool,
     signed: bool,
 ) -> Matrix:
-    """:func:`check_items` for an array that stays on its device."""
+    """:func:`check_items` for an array that remains on its device."""
     if not accepts.devices:
         host_only(X, name)
     if signed:
@@ -327,14 +327,14 @@ def _check_on_device(
         holder, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False, estimator=name
     )
     with np.errstate(over="ignore"):
-        size = float(xp.linalg.vector_norm(checked))  # which squares, as products do
+        size = float(xp.linalg.vector_norm(checked))  # the norm squares values, as products do
     if not LEAST <= size <= LARGEST:
         check_finite_features(to_host(checked), _names(holder), products=fits)
     return checked
 
 
 def _refuse_dates(X: ItemsLike) -> None:
-    """An error about the first column of dates or times of a data frame."""
+    """Refuse the first column of dates or times of a data frame."""
     frame: Matrix = X
     known = hasattr(X, "columns") and hasattr(X, "dtypes")
     columns = zip(frame.columns, frame.dtypes, strict=True) if known else ()
@@ -346,7 +346,7 @@ def _refuse_dates(X: ItemsLike) -> None:
 
 
 def _refuse_text(X: ItemsLike, error: ValueError) -> None:
-    """Raise an error about the first cell of text, with its row and column, which scikit-learn's does not name."""
+    """Refuse the first text cell with its row and column, which scikit-learn's error lacks."""
     cells = np.asarray(X)
     for place, value in np.ndenumerate(cells) if cells.ndim == 2 and cells.dtype.kind in "OU" else ():
         try:
@@ -356,20 +356,20 @@ def _refuse_text(X: ItemsLike, error: ValueError) -> None:
             names = getattr(X, "column_names", None) or getattr(X, "columns", None)
             column = number if names is None else str(names[number])
             remedy = "Encode the column with TableEncoder, or drop it."
-            problem = f"Input X holds the text {str(value)!r}: row {row}, column {column}. {remedy}"
+            problem = f"Input X contains the text {str(value)!r}: row {row}, column {column}. {remedy}"
             raise InputError(problem, parameter="X", row=row, column=column) from error
 
 
 def check_labels(name: str, accepts: Accepts, y: LabelsLike) -> tuple[Array, bool]:
-    """Labels as (m, targets) float64, NaN if the model takes unlabelled rows; and whether they came as (m,)."""
+    """Labels as (m, targets) float64, with NaN if the model accepts unlabelled rows; and whether they were (m,)."""
     if y is None:
         raise InputError(f"{name} requires y to be passed, but the target y is None.", parameter="y")
     if sparse.issparse(y):
-        numbers_of("y", y)  # which refuses it
+        numbers_of("y", y)  # raises an error
     y = to_host(y) if on_device(y) else unmasked(y)
     given = np.asarray(y) if accepts.several_targets else column_or_1d(y, warn=True)
     if given.dtype.kind == "c":
-        raise InputError("Complex data not supported: y must hold real numbers.", parameter="y")
+        raise InputError("Complex data not supported: y must contain real numbers.", parameter="y")
     Y = numbers_of("y", given)
     if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
         raise InputError(f"y must have shape (m,) or (m, targets); got {Y.shape}.", parameter="y")
@@ -386,7 +386,7 @@ def check_labels(name: str, accepts: Accepts, y: LabelsLike) -> tuple[Array, boo
 
 
 def check_weights(sample_weight: VectorLike | None, m: int) -> Array | None:
-    """Row weights, not all zero; or None where none were given. One number is the weight of every row."""
+    """Row weights, not all zero; None if none were given. A single number is the weight of every row."""
     given: Matrix = sample_weight
     if given is not None and not sparse.issparse(given):
         given = to_host(given)
@@ -412,10 +412,10 @@ def check_qid_given(fitted_with_qid: bool, qid: IdsLike | None, what: str) -> No
 
 
 def check_comparable(data: LabelledItems, regression_weight: float) -> None:
-    """Refuse labels that order nothing."""
+    """Refuse labels that are equal in every query."""
     if regression_weight == 0.0 and not label_varies(data.Y, data.layout).any():
         m = data.layout.n_rows
         q = data.layout.n_queries
-        where = f"none of the {q} queries holds" if q > 1 else "the data do not hold"
+        where = f"none of the {q} queries contains" if q > 1 else "the data do not contain"
         problem = f"Nothing to compare: {where} two items with different labels ({m} sample{'s' if m != 1 else ''})."
         raise InputError(f"{problem} Check the labels and the query ids.", parameter="y")

@@ -1,4 +1,4 @@
-"""Checks of the parameters of estimators: one table for each family of parameters."""
+"""Checks of the parameters of estimators, in one table per family of parameters."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from rankrls.selection.rules import RULES
 T = TypeVar("T")
 
 Several: TypeAlias = T | Sequence[T]
-"""One value, or several to choose from."""
+"""A value, or several to choose from."""
 KernelLike: TypeAlias = str | Callable[..., float]
 Grid: TypeAlias = Literal["auto"] | VectorLike
 Feature: TypeAlias = int | str
-"""A feature's number, or its name."""
+"""Number or name of a feature."""
 Positive: TypeAlias = bool | HasShape | Sequence[Feature] | Mapping[Feature, int]
 Columns: TypeAlias = slice | HasShape | Sequence[Feature]
 View: TypeAlias = str | Callable[..., float] | Params | Columns
-"""One view of co-regularized methods: its kernel, its features, or both by name."""
+"""One view of a multi-view method: its kernel, its features, or both by name."""
 Scoring: TypeAlias = str | Measure | Callable[..., float]
 
 Check: TypeAlias = Callable[[str, Any], object]
-"""Called with a parameter's name and value; raises an InputError for an invalid value."""
+"""Function of a parameter's name and value that raises an InputError for an invalid value."""
 
 TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
@@ -42,7 +42,7 @@ SOLVERS = ("auto", "primal", "dual")
 
 
 class HasParameters(Protocol):
-    """An estimator of scikit-learn with a table of checks."""
+    """A scikit-learn estimator with a table of checks."""
 
     _checks: Mapping[str, Check]
 
@@ -51,7 +51,7 @@ class HasParameters(Protocol):
 
 @dataclass(frozen=True)
 class EachOf:
-    """Checks each value of a parameter that may be a tuple of values to choose from."""
+    """Check of each value of a parameter that may be a tuple of values to choose from."""
 
     check: Check
 
@@ -61,7 +61,7 @@ class EachOf:
 
 
 def check_parameters(estimator: HasParameters) -> None:
-    """Check every parameter that has a check; a tuple is refused where nothing is chosen."""
+    """Check every parameter that has a check; tuples are refused if there is nothing to choose."""
     values = estimator.get_params(deep=False)
     for name, check in estimator._checks.items():
         value = values[name]
@@ -71,7 +71,7 @@ def check_parameters(estimator: HasParameters) -> None:
 
 
 def options(value: object, name: str = "value") -> tuple[Any, ...]:
-    """A tuple (or list) of values to choose from, or the one value."""
+    """A tuple (or list) of values to choose from, or a tuple of the single value."""
     if not isinstance(value, (tuple, list)):
         return (value,)
     if not value:
@@ -80,7 +80,7 @@ def options(value: object, name: str = "value") -> tuple[Any, ...]:
 
 
 def combinations(values: Params) -> Iterator[Values]:
-    """Every combination of the values that some parameters are given."""
+    """Every combination of the given values of parameters."""
     several = (options(value, name) for name, value in values.items())
     for chosen in product(*several):
         yield dict(zip(values, chosen, strict=True))
@@ -91,7 +91,7 @@ def any_value(name: str, value: object) -> None:
 
 
 def word(words: Iterable[str]) -> Check:
-    """One of some words."""
+    """Check for one of the given words."""
     known = tuple(words)
 
     def check(name: str, value: object) -> None:
@@ -101,8 +101,8 @@ def word(words: Iterable[str]) -> Check:
 
 
 def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check:
-    """A finite number inside bounds (``least``, ``above``, ``most``, ``below``); ``whole`` asks for whole numbers,
-    ``none`` allows None.
+    """Check for a finite number inside bounds (``least``, ``above``, ``most``, ``below``); ``whole`` requires whole
+    numbers, and ``none`` allows None.
     """
     holds = {"least": ge, "above": gt, "most": le, "below": lt}
     phrases = {"least": "of at least", "above": "above", "most": "up to", "below": "below"}
@@ -121,7 +121,7 @@ def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check
 
 
 def auto_or(check: Check) -> Check:
-    """The word "auto", or what another check allows."""
+    """Check for the word "auto" or a value that another check allows."""
 
     def check_auto(name: str, value: object) -> None:
         if not (isinstance(value, str) and value == "auto"):
@@ -131,13 +131,13 @@ def auto_or(check: Check) -> Check:
 
 
 def flag(name: str, value: object) -> None:
-    """True or False."""
+    """Check for True or False."""
     if not isinstance(value, (bool, np.bool_)):
         raise InputError(f"{name} must be True or False; got {value!r}.", parameter=name)
 
 
 def check_measure(name: str, value: object) -> None:
-    """A measure, or the name of one."""
+    """Check for a measure or the name of one."""
     try:
         resolve_measure(value)
     except InputError as error:
@@ -145,7 +145,7 @@ def check_measure(name: str, value: object) -> None:
 
 
 def check_seed(name: str, value: object) -> None:
-    """A random_state as scikit-learn has it, or a numpy Generator."""
+    """Check for a random_state as in scikit-learn, or a numpy Generator."""
     try:
         check_random_state(None if isinstance(value, np.random.Generator) else value)
     except (ValueError, TypeError):
@@ -154,13 +154,13 @@ def check_seed(name: str, value: object) -> None:
 
 
 def check_level(name: str, value: object) -> None:
-    """True, False or a whole number."""
+    """Check for True, False or a whole number."""
     if not isinstance(value, (Integral, np.bool_)) or value < 0:
         raise InputError(f"{name} must be True, False or a whole number of at least 0; got {value!r}.", parameter=name)
 
 
 def check_grid(name: str, values: Any, *, positive: bool = False) -> Array:
-    """A grid of regularization values, in the caller's order; ``positive`` for hold-out without refitting."""
+    """A grid of regularization values, in the caller's order; ``positive`` excludes 0."""
     if isinstance(values, str) or np.ndim(values) != 1:
         raise InputError(f"{name} must be 'auto' or a sequence of numbers; got {values!r}.", parameter=name)
     if len(values) == 0:
@@ -172,7 +172,7 @@ def check_grid(name: str, values: Any, *, positive: bool = False) -> Array:
 
 
 def descending_grid(values: Grid, name: str = "alphas", *, positive: bool = False) -> Array | None:
-    """A grid with the largest value first; None for "auto"."""
+    """A grid in descending order; None for "auto"."""
     if isinstance(values, str) and values == "auto":
         return None
     return np.sort(check_grid(name, values, positive=positive))[::-1]

@@ -1,4 +1,4 @@
-"""Estimators that are fitted on rows with labels and rows without: their rows, and the views that they are given."""
+"""Estimators for labelled and unlabelled rows: checks of their rows and of their views."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")
 
 
 class PartlyLabelledRanker(Ranker):
-    """Fitted on rows of which some have a label."""
+    """Estimator fitted to rows of which some have a label."""
 
     _accepts = Accepts(missing_labels=True)
 
@@ -32,17 +32,17 @@ class PartlyLabelledRanker(Ranker):
     def fit(
         self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
     ) -> Self:
-        """Fit rows with labels and rows without; what there is to choose is chosen by held-out labelled queries.
+        """Fit rows with and without labels; parameters are selected by held-out labelled queries, if any.
 
         Parameters
         ----------
         X : as for :meth:`RankRLS.fit`
-        y : array-like of shape (m,); or (m, targets), of estimators that take several targets
-            Labels, higher is better; NaN marks an unlabelled row.
+        y : array-like of shape (m,), or (m, targets) for estimators with several targets
+            Labels; higher is better, and NaN marks an unlabelled row.
         qid : array-like of shape (m,), optional
-            One query id per row. None makes everything one global ranking.
+            One query id per row. With None, all rows form one global ranking.
         sample_weight : array-like of shape (m,), optional
-            Row weights, not negative.
+            Nonnegative row weights.
 
         Returns
         -------
@@ -56,7 +56,7 @@ class PartlyLabelledRanker(Ranker):
 def partly_labelled(
     spec: Spec, X: ItemsLike, y: LabelsLike, qid: IdsLike | None, sample_weight: VectorLike | None
 ) -> KnownItems:
-    """Checked rows of which some have a label: NaN in y marks an unlabelled row."""
+    """Checked rows of which some have a label; NaN in y marks an unlabelled row."""
     data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
     if spec.kind == "kernel" and data.X.shape[0] != data.X.shape[1]:
         problem = f"A precomputed kernel matrix must be square to fit; got shape {data.X.shape}."
@@ -80,7 +80,7 @@ def partly_labelled(
         data.has_qid,
         data.one_target,
         part.Y,
-        query_layout(data.layout.ids[data.layout.codes[rows]], len(rows)),  # folds follow the ids
+        query_layout(data.layout.ids[data.layout.codes[rows]], len(rows)),  # folds depend on the ids
         part.weights,
         data,
         labelled,
@@ -93,9 +93,9 @@ def partly_labelled(
 def view_plans(
     views: Sequence[View] | None, features: Features, kernel: Params, kernel_params: Params | None
 ) -> list[ViewPlan]:
-    """Resolve the views of an estimator; None makes one of either half of the features.
+    """Resolve the views of an estimator; None means the two halves of the features.
 
-    ``kernel`` has the kernel of the views that name none, and its parameters.
+    ``kernel`` contains the kernel of views without their own, and its parameters.
     """
     n = features.count or 0
     if views is None:
@@ -116,7 +116,7 @@ def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params
         view = {"features": view}
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
-        raise InputError(f"{where} has {unknown[0]!r}; a view may have {', '.join(_KEYS)}.", parameter="views")
+        raise InputError(f"{where} has {unknown[0]!r}; the keys of a view are {', '.join(_KEYS)}.", parameter="views")
     given = {**kernel, "kernel_params": None if "kernel" in view else kernel_params, **view}
     features = _numbers(where, given.pop("features", None), known)
     try:
@@ -124,14 +124,14 @@ def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params
     except InputError as error:
         raise InputError(f"{where}: {error}", parameter="views") from None
     if isinstance(given["kernel"], str) and given["kernel"] == "precomputed":
-        raise InputError(f"{where}: views are made of features, and a precomputed kernel has none.", parameter="kernel")
+        raise InputError(f"{where}: views need features, and a precomputed kernel has none.", parameter="kernel")
     shape = np.empty((0, known.count or 0 if features is None else len(features)))
     name, *numbers = (given[key] for key in _KEYS[1:])
     return ViewPlan(features, resolve_kernel(shape, name, *numbers))
 
 
 def _numbers(where: str, given: Columns | None, features: Features) -> Index | None:
-    """Numbers of features, from what indexes an array of numpy, or from names."""
+    """Numbers of features, from an index of a numpy array or from names."""
     if given is None:
         return None
     n = features.count or 0
@@ -144,6 +144,6 @@ def _numbers(where: str, given: Columns | None, features: Features) -> Index | N
     except IndexError:
         numbers = np.empty(0, dtype=np.intp)
     if numbers.ndim != 1 or not len(numbers):
-        problem = f"{where} must have a slice, a mask, or a list of numbers below {n} or of known names; got {given!r}."
+        problem = f"Features of {where} must be a slice, a mask, or numbers below {n} or known names; got {given!r}."
         raise InputError(problem, parameter="views")
     return numbers

@@ -23,7 +23,7 @@ from rankrls.models.spec import Accepts, SearchSpec, Solved
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankBoostSpec(SearchSpec[StagedScores]):
-    """RankBoost, whose number of rounds validation data may choose."""
+    """RankBoost, whose number of rounds can be selected by validation data."""
 
     balance: str
     n_estimators: int
@@ -54,7 +54,7 @@ class RankBoostSpec(SearchSpec[StagedScores]):
 
 
 class RankBoost(FitsPreferences):
-    r"""RankBoost: a sum of threshold stumps that is boosted on pairs.
+    r"""RankBoost: a sum of threshold stumps, boosted on pairs.
 
     Lowers, one stump at a time, the exponential loss of the pairs,
 
@@ -65,43 +65,44 @@ class RankBoost(FitsPreferences):
 
     over the pairs of items of a query with different labels. Each round adds the stump with the largest :math:`|r|`,
     :math:`r = \sum D_{ij} (h(x_i) - h(x_j))` for the current weights D of the pairs, with the weight :math:`\tfrac12
-    \ln \frac{1+r}{1-r}`. The loss, divided by its value before the first round, bounds the share of training pairs that
-    are ordered wrongly.
+    \ln \frac{1+r}{1-r}`. The loss divided by its value before the first round bounds the share of training pairs that
+    are ordered incorrectly.
 
     Parameters
     ----------
     n_estimators : int, default=300
-        Rounds; the largest number if there are validation data.
+        Number of rounds; the maximum if there are validation data.
     balance : {"pairs", "examples", "queries"}, default="examples"
-        What has the same weight: each pair (the paper's uniform distribution), each example, or each query.
+        Units of equal weight: pairs (the paper's uniform distribution), examples, or queries.
     scoring : str, Measure or callable, default="disagreement"
-        The measure to choose the number of rounds by, on validation data; see :func:`rankrls.metrics.resolve_measure`.
+        Measure used to select the number of rounds on validation data; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
-        "one_se" keeps the fewest rounds whose measure on the validation data is within one standard error of the best.
+        Selection rule; "one_se" selects the fewest rounds whose measure on the validation data is within one standard
+        error of the best.
 
     Attributes
     ----------
     n_estimators_ : int
-        Stumps of the model. They are fewer than ``n_estimators`` if validation data chose so, or for the reason in
+        Number of stumps. Smaller than ``n_estimators`` if validation data selected fewer, or for the reason in
         ``stopped_``.
     features_, thresholds_, weights_ : ndarray of shape (rounds,)
         ``weights_[t]`` is added to the score of an item with ``x[features_[t]] > thresholds_[t]``.
     train_loss_ : ndarray of shape (rounds,)
-        Mean of ``exp(-(f_i - f_j))`` over the training pairs, as they are weighed, after each round.
+        Mean of ``exp(-(f_i - f_j))`` over the weighted training pairs after each round.
     feature_importances_ : ndarray of shape (n,)
-        Sum of the absolute weights of each feature's stumps, as a share of all; zeros without stumps.
+        Sum of the absolute weights of each feature's stumps, as a share of the total; zeros without stumps.
     stopped_ : str
-        Why the rounds ended: "n_estimators"; "no edge", no stump ordered the pairs better than chance; "separated", one
-        stump ordered all pairs that have weight; "exhausted", the weights exceeded float64.
+        Reason for the end of the rounds: "n_estimators"; "no edge", no stump ordered the pairs better than chance;
+        "separated", one stump ordered all pairs with weight; "exhausted", the weights exceeded the range of float64.
     best_score_, best_score_error_ : float
-        The measure of the chosen model on the validation data, and its standard error over queries. These and the
+        Measure of the selected model on the validation data, and its standard error over queries. These and the
         following attributes exist only with validation data.
     best_params_ : dict
-        ``n_estimators``.
+        Selected ``n_estimators``.
     cv_results_ : dict of ndarray
-        One entry per round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is the chosen one.
+        One entry per round: ``n_estimators``, ``mean_score``, ``standard_error``; ``best_index_`` is the selected one.
     selection_ : str
-        How it was chosen, in words.
+        Description of the selection.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     See Also
@@ -110,17 +111,18 @@ class RankBoost(FitsPreferences):
 
     Notes
     -----
-    The values of each feature are numbered once, O(m n log m), two or four bytes per value. A round then is O(m) for
-    the weights of the pairs, which factorize over items and labels and are never held one by one, and one pass over the
-    numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Of equally good stumps the
-    lowest feature is chosen, then the lowest threshold; of equally good numbers of rounds the smallest.
+    The values of each feature are numbered once, O(m n log m), with two or four bytes per value. A round then costs
+    O(m) for the weights of the pairs, which factorize over items and labels and are never stored individually, and one
+    pass over the numbers: O(m n), or O(non-zeros) for sparse X. Every threshold of every feature is tried. Among
+    equally good stumps, the lowest feature is selected, then the lowest threshold; among equally good numbers of
+    rounds, the smallest.
 
     ``fit_pairs`` lowers :math:`\sum_e c_e \exp(-(f_{i_e} - f_{j_e}))`, O(p) more per round. Only the sign of a strength
     is used: a negative one reverses the preference, and 0 is a tie, which has no effect. ``balance`` and ``scoring``
-    have no effect then.
+    are then ignored.
 
-    Scores are invariant to increasing transformations of training features, except for the position of a threshold,
-    halfway between two training values. Missing values are not allowed. A query of one item, or of one label, has no
+    Scores are invariant to increasing transformations of training features, except for the position of a threshold
+    halfway between two training values. Missing values are not allowed. A query with one item or one label has no
     effect.
 
     References
@@ -189,7 +191,7 @@ class RankBoost(FitsPreferences):
         y_val: LabelsLike | None = None,
         qid_val: IdsLike | None = None,
     ) -> Self:
-        """Fit items with labels; validation data choose the number of rounds.
+        """Fit items with labels; validation data select the number of rounds.
 
         Parameters
         ----------
@@ -213,11 +215,11 @@ class RankBoost(FitsPreferences):
         Returns
         -------
         ndarray of shape (m,)
-            Higher is better. Only differences between items of the same query are meaningful.
+            Scores; higher is better. Only differences between items of the same query are meaningful.
 
         Notes
         -----
-        O(m log stumps) for each feature of a stump: the stumps of a feature are one step function.
+        O(m log stumps) per feature with stumps, which form one step function.
         """
         check_is_fitted(self)
         return self.scorer_(check_matrix(self, X, self._accepts))
@@ -228,7 +230,7 @@ class RankBoost(FitsPreferences):
         return Stumps(self.features_, self.thresholds_, self.weights_, self.train_loss_)
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
-        """Scores after each round, one array of shape (m,) at a time; the last are those of :meth:`predict`.
+        """Yield scores after each round, (m,); the last are those of :meth:`predict`.
 
         Parameters
         ----------
@@ -239,7 +241,7 @@ class RankBoost(FitsPreferences):
 
     @property
     def feature_importances_(self) -> Array:
-        """Sum of the absolute weights of each feature's stumps, as a share of all."""
+        """Sum of the absolute weights of each feature's stumps, as a share of the total."""
         check_is_fitted(self)
         sums = np.bincount(self.features_, weights=np.abs(self.weights_), minlength=self.n_features_in_)
         return np.asarray(sums / max(sums.sum(), np.finfo(np.float64).tiny))

@@ -1,4 +1,4 @@
-"""The bases of the estimators: prediction, ranking and scoring, and the methods by which they are fitted."""
+"""Base classes of the estimators: prediction, ranking and scoring, and the fitting methods."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ from rankrls.streaming.fitting import Streamable
 
 
 class Ranker(RegressorMixin, FittedAttributes):
-    """Scores items; only differences within a query are meaningful.
+    """Estimator that scores items; only differences within a query are meaningful.
 
-    A subclass defines ``_spec``. If its function is a Scorer, everything here works; otherwise it defines ``predict``.
+    A subclass defines ``_spec``. If its function is not a Scorer, it also defines ``predict``.
     """
 
-    # With metadata routing enabled, qid reaches fit and score without being asked for.
+    # With metadata routing enabled, qid reaches fit and score without a request.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True}  # noqa: RUF012
 
@@ -65,28 +65,28 @@ class Ranker(RegressorMixin, FittedAttributes):
     _one_target_: bool
 
     def _spec(self) -> Spec:
-        """What the parameters ask for, which are checked."""
+        """Specification from the checked parameters."""
         raise NotImplementedError
 
     def fit_dataset(self, data: Streamable, **given: object) -> Self:
-        """Fit data larger than memory, where an estimator can do without all rows at once.
+        """Fit to data larger than memory, if the estimator does not need all rows at once.
 
         Raises
         ------
         InputError
-            By this estimator.
+            Always, for estimators that need all rows.
         """
         problem = f"{type(self).__name__} needs all rows in memory. Use RankRLSCV or SparseRankRLSCV for streamed data."
         raise InputError(problem, parameter="data")
 
     @property
     def _takes_unlabelled(self) -> bool:
-        """Whether y may hold NaN: scorers then leave such rows out."""
+        """Whether y may contain NaN: scorers then leave such rows out."""
         return self._accepts.missing_labels
 
     @property
     def scorer_(self) -> Scorer:
-        """The fitted function as a Scorer, one column a target: exports and explanations are made from it."""
+        """The fitted function as a Scorer with one column per target, used by exports and explanations."""
         known = vars(self)
         weights = _columns(known.get("coef_"))
         if weights is not None and not self._one_target_:
@@ -96,13 +96,13 @@ class Ranker(RegressorMixin, FittedAttributes):
 
     @property
     def _fitted_kind(self) -> XKind:
-        """What X holds for the fitted function."""
+        """Kind of X for the fitted function."""
         if callable(self._kernel_.name):
             return "objects"
         return "kernel" if self._kernel_.name == "precomputed" else "features"
 
     def _checked(self, X: ItemsLike) -> Matrix:
-        """Items to predict for."""
+        """Checked items to predict for."""
         return check_items(self, X, self._fitted_kind, self._accepts, name=type(self).__name__)
 
     @property
@@ -113,17 +113,17 @@ class Ranker(RegressorMixin, FittedAttributes):
         return 0.0 if self._one_target_ else np.zeros(len(self.coef_))
 
     def predict(self, X: ItemsLike) -> Array:
-        """Score items.
+        """Return scores of items.
 
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            With ``kernel="precomputed"``: the kernel between these items and the training items.
+            Items; with ``kernel="precomputed"``, the kernel between these items and the training items.
 
         Returns
         -------
         ndarray of shape (m,) or (m, targets)
-            Higher is better. Only differences between items of the same query are meaningful.
+            Scores; higher is better. Only differences between items of the same query are meaningful.
 
         Notes
         -----
@@ -163,21 +163,22 @@ class Ranker(RegressorMixin, FittedAttributes):
     def score(
         self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
     ) -> float:
-        """1 - disagreement error: the share of pairs with different labels that are ordered correctly.
+        """Return 1 - disagreement error: the share of pairs with different labels that are ordered correctly.
 
-        Predicted ties count half; scores that differ by rounding only are tied, which is up to 2e-10 of the largest
-        difference of a score from the mean of its query. Queries have the same weight; those without two different
-        labels are left out. Several targets are averaged. Estimators that are fitted on unlabelled rows too are
-        evaluated on the labelled ones.
+        Predicted ties count half; scores are tied if they differ only by rounding, up to 2e-10 of the largest
+        difference of a score from the mean of its query. Queries have equal weight; those without two different labels
+        are left out. Several targets are averaged. Estimators fitted to labelled and unlabelled rows are evaluated on
+        the labelled ones.
 
         Parameters
         ----------
         X : as for :meth:`predict`
         y : array-like of shape (m,) or (m, targets)
+            Labels.
         qid : array-like of shape (m,), optional
-            Required if the model was fitted with qid.
+            Query ids; required if the model was fitted with qid.
         sample_weight : array-like of shape (m,), optional
-            The weight of a pair is the product of its rows' weights.
+            Row weights; the weight of a pair is the product of the weights of its rows.
         """
         check_is_fitted(self)
         check_qid_given(self.fitted_with_qid_, qid, "score")
@@ -195,7 +196,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         return 1.0 - float(np.mean(errors))
 
     def _html_repr(self) -> str:
-        """What a notebook shows: scikit-learn's diagram, and the selected features with their weights."""
+        """HTML for notebooks: scikit-learn's diagram, and the selected features with their weights."""
         from rankrls.models._pipelines import selected_features
 
         html = str(estimator_html_repr(self))
@@ -229,7 +230,7 @@ def _columns(values: Matrix) -> Matrix:
 
 
 class FitsPreferences(Ranker):
-    """Fits one model to preferences."""
+    """Estimator that fits one model to preferences."""
 
     @refuse_foreign_arguments
     def fit_pairs(
@@ -246,14 +247,14 @@ class FitsPreferences(Ranker):
         Parameters
         ----------
         X : as for :meth:`fit`
-            The items; items without preferences are allowed.
+            Items; items without preferences are allowed.
         winners, losers : array-like of int, shape (p,)
-            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. They may repeat and contradict
-            each other.
+            Row numbers of X; row ``winners[e]`` was preferred to row ``losers[e]``. Preferences may be repeated and
+            contradictory.
         strength : array-like of shape (p,), optional
-            The margin of each winner; 1 by default, 0 for a tie.
+            Margin of each winner; 1 by default, 0 for a tie.
         weight : array-like of shape (p,), optional
-            The weight of each preference; 1 by default.
+            Weight of each preference; 1 by default.
 
         Returns
         -------
@@ -261,14 +262,14 @@ class FitsPreferences(Ranker):
 
         Notes
         -----
-        ``ties``, ``balance`` and ``regression_weight`` are for labels and have no effect.
+        ``ties``, ``balance`` and ``regression_weight`` apply to labels and have no effect.
         """
         spec = self._spec()
         return self._set_fitted(spec.fit(preferred_items(spec, X, winners, losers, strength, weight)))
 
 
 class Fits(FitsPreferences):
-    """Fits one model to labelled items or to preferences."""
+    """Estimator that fits one model to labelled items or to preferences."""
 
     @refuse_foreign_arguments
     def fit(
@@ -287,23 +288,23 @@ class Fits(FitsPreferences):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (m, n); or a sequence of objects for a callable kernel
-            float32 is not converted as a whole. Arrays of torch or cupy stay on their device (:ref:`devices`). With
-            ``kernel="precomputed"``: the kernel matrix, (m, m).
+            Features. float32 is not converted as a whole. Arrays of torch or cupy stay on their device
+            (:ref:`devices`). With ``kernel="precomputed"``, the kernel matrix, (m, m).
         y : array-like of shape (m,) or (m, targets)
-            Labels, higher is better. Several targets share one factorization if ties are included; not all estimators
+            Labels; higher is better. Several targets share one factorization if ties are included; not all estimators
             accept them.
         qid : array-like of shape (m,), optional
             One query id per row, in any order, of any hashable type. With None, all rows form one global ranking.
         sample_weight : array-like of shape (m,), optional
-            Row weights, not negative; the weight of a pair is ``w_i w_j``.
+            Nonnegative row weights; the weight of a pair is ``w_i w_j``.
         position : array-like of shape (m,), optional
-            y holds clicks, and the row was shown at this position (whole numbers). The model is then fitted on :math:`c
-            / \theta` with weights :math:`n \theta`, where c is clicks per impression and theta the examination of the
-            position, as :func:`rankrls.clicks.estimate_propensities` estimates it.
+            Position at which each row was shown (whole numbers), if y contains clicks. The model is then fitted to
+            :math:`c / \theta` with weights :math:`n \theta`, where c is clicks per impression and theta the examination
+            of the position, estimated by :func:`rankrls.clicks.estimate_propensities`.
         impressions : array-like of shape (m,), optional
-            With ``position``: how often the row was shown. Once by default.
+            Number of times that each row was shown, for use with ``position``; 1 by default.
         propensities : Propensities or dict of position to number, optional
-            With ``position``: known examination of each position, such as that of an intervention.
+            Known examination of each position, such as that of an intervention, for use with ``position``.
 
         Returns
         -------
@@ -312,7 +313,7 @@ class Fits(FitsPreferences):
         Raises
         ------
         ValueError
-            For invalid input, naming the row and column; and if no query has two different labels.
+            If input is invalid, with the row and column, or if no query has two different labels.
         """
         spec = self._spec()
         clicks = Clicks(position, impressions, propensities)
@@ -320,7 +321,7 @@ class Fits(FitsPreferences):
 
 
 class Chooses(ChosenAttributes, Ranker):
-    """Chooses a model by held-out queries or preferences."""
+    """Estimator that selects a model by held-out queries or preferences."""
 
     cv: ExactFoldsLike
 
@@ -339,13 +340,14 @@ class Chooses(ChosenAttributes, Ranker):
         y_val: LabelsLike | None = None,
         qid_val: IdsLike | None = None,
     ) -> Self:
-        """Choose, then fit all rows of X.
+        """Select a model, then fit it to all rows of X.
 
         Parameters
         ----------
         X, y, qid, sample_weight, position, impressions, propensities : as in :meth:`RankRLS.fit`
         X_val, y_val, qid_val : optional
-            Validation data to choose by, instead of ``cv``; with a precomputed kernel its rows for these items.
+            Validation data used for selection instead of ``cv``; with a precomputed kernel, ``X_val`` is the kernel
+            between these items and the training items.
 
         Returns
         -------
@@ -373,20 +375,20 @@ class Chooses(ChosenAttributes, Ranker):
         X_val: ItemsLike | None = None,
         y_val: LabelsLike | None = None,
     ) -> Self:
-        """Choose by held-out items, votes or groups of votes, or by validation data; then fit all.
+        """Select by held-out items, votes or groups of votes, or by validation data; then fit to all preferences.
 
         Parameters
         ----------
         X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
         groups : array-like of shape (p,), optional
-            A group for each preference (the annotator, the prompt), held out together.
+            Group of each preference (such as its annotator or prompt); groups are held out together.
         item_id : array-like of shape (m,), optional
-            Ids of the rows of X: rows with equal ids are the same item. By default each row is an item.
+            Ids of the rows of X: rows with equal ids are the same item. By default, each row is an item.
         new : {"items", "votes", "groups"}, optional
-            What the model will meet, which is therefore held out. By default the groups if they are given, votes if X
-            holds nothing but the identity of each item, and items otherwise (:ref:`new`).
+            Units that will be new to the model, and are therefore held out. By default groups if they are given, votes
+            if X contains only the identity of each item, and items otherwise (:ref:`new`).
         X_val, y_val : optional
-            Labelled items to choose by instead, which form one ranking.
+            Labelled items of one ranking, used for selection instead.
 
         Returns
         -------
@@ -395,12 +397,12 @@ class Chooses(ChosenAttributes, Ranker):
         Notes
         -----
         Held-out preferences are evaluated by the weighted share that is ordered correctly (``scoring`` must be
-        "disagreement" or "pair_accuracy"); those of strength 0 are not evaluated. Groups have the same weight.
+        "disagreement" or "pair_accuracy"); those of strength 0 are not evaluated. Groups have equal weight.
 
-        New items: if no connected component of compared items holds more than a fifth of the preferences, the
+        New items: if no connected component of compared items contains more than a fifth of the preferences, the
         components are held out in turn. Otherwise there are 5 folds of items (or ``cv``): a model is fitted to the
-        preferences between items outside a fold, and evaluated with those between items of the fold. Where that takes
-        no refits, folds are made 5 times, with fixed seeds. They are drawn by the numbers of the items.
+        preferences between items outside a fold, and evaluated on those between items of the fold. If this needs no
+        refits, folds are drawn 5 times, by item number, with fixed seeds.
         """
         spec = self._spec().for_preferences()
         data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)

@@ -1,4 +1,4 @@
-"""Ranking pursuit: a ranking function of few terms, chosen greedily."""
+"""Ranking pursuit: a ranking function of few terms, selected greedily."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ _CHECKS: dict[str, Check] = {"dictionary": word(DICTIONARIES), "backfit": flag}
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
-    """Every dictionary with every graph.
+    """All dictionaries and graphs.
 
     Attributes
     ----------
     kernels : KernelGrid
     graphs : sequence of (Setting, dict)
     of_features : bool
-        Whether the dictionary holds the features, and not the kernel's functions of items.
+        Whether the dictionary contains the features rather than the kernel functions of items.
     backfit : bool
     n_basis : int
-        The most terms.
+        Maximum number of terms.
     """
 
     kernels: KernelGrid
@@ -107,7 +107,7 @@ def _of_features(model: _PathRanker) -> bool:
 
 
 class _PathRanker(Ranker):
-    """A ranker whose function is a sum of columns taken one by one."""
+    """A ranker whose function is a sum of columns selected one by one."""
 
     _accepts = Accepts(several_targets=False)
 
@@ -117,7 +117,7 @@ class _PathRanker(Ranker):
     basis_indices_: Index
 
     def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
-        """Score items after each stage of the path, the last of which is :meth:`predict`.
+        """Yield scores of items after each stage of the path; the last are those of :meth:`predict`.
 
         Parameters
         ----------
@@ -132,7 +132,7 @@ class _PathRanker(Ranker):
         known = vars(self)
         taken, coefficients = self.path_.merged()
         items = known.get("X_fit_")
-        of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted; dictionary may have changed
+        of_items = items is not None or self._kernel_.name == "precomputed"  # as fitted; the parameter may have changed
         kernel = self._kernel_ if of_items else None
         yield from sum_of_terms(coefficients.T, kernel, items, taken, known.get("n_features_in_", 0))(X).T
 
@@ -142,14 +142,14 @@ class _PathRanker(Ranker):
 
     @available_if(_of_features)
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> NDArray[np.object_]:
-        """The names of the features that were taken, in the order of the columns of X.
+        """Return the names of the selected features, in the order of the columns of X.
 
-        :func:`rankrls.inspection.selected_features` has them in the order of choice.
+        :func:`rankrls.inspection.selected_features` returns them in the order of selection.
 
         Parameters
         ----------
         input_features : array-like of str, optional
-            Names of all features; by default those of the fit, or x0, x1, ...
+            Names of all features; by default the names of the fit, or x0, x1, ...
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
@@ -162,7 +162,7 @@ class _PathRanker(Ranker):
 
 
 class RankingPursuit(Fits, _PathRanker):
-    r"""Ranking by a weighted sum of few functions, which are selected greedily from a dictionary.
+    r"""Ranking by a weighted sum of few functions, selected greedily from a dictionary.
 
     Minimizes, over functions ``f = sum_p a_p k_p`` of at most P terms from the dictionary,
 
@@ -171,23 +171,24 @@ class RankingPursuit(Fits, _PathRanker):
         \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - (f(x_i) - f(x_j)) )^2 = (y - f)' L (y - f) .
 
     Each stage selects the column k that lowers it most, by ``(k'Lr)^2 / k'Lk`` for the residual ``r = y - f``, and then
-    refits all coefficients. The number of terms is the only regularization; :class:`RankingPursuitCV` chooses it.
+    refits all coefficients. The number of terms is the only regularization; :class:`RankingPursuitCV` selects it.
 
     Parameters
     ----------
     n_basis : int, default=10
-        P, the number of stages; fewer if nothing improves the fit any more.
+        P, the number of stages; fewer if no column improves the fit any more.
     dictionary : {"kernel", "features"}, default="kernel"
-        The functions ``k(x, x_i)`` of the training rows, or the features themselves, for a sparse linear model.
+        Dictionary: the functions ``k(x, x_i)`` of the training rows, or the features themselves, for a sparse linear
+        model.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`, default="rbf"
-        Of the kernel dictionary. With "precomputed" the columns of the square matrix are the dictionary.
+        Kernel of the dictionary. With "precomputed", the columns of the square matrix are the dictionary.
     ties, balance : as in :class:`RankRLS`
     regression_weight : float in [0, 1], default=0.0
         ``beta`` in ``L~ = beta I + (1 - beta) L``: 0 is ranking pursuit, 1 is kernel matching pursuit (Vincent and
         Bengio 2002), and values between them are combined ranking and regression (CRRP). There is no intercept.
     backfit : bool, default=True
-        Whether all coefficients are fitted again at each stage. False is plain matching pursuit, in which a stage may
-        select the same column again.
+        Whether all coefficients are refitted at each stage. False is plain matching pursuit, in which a stage can
+        select a column again.
 
     Attributes
     ----------
@@ -195,19 +196,19 @@ class RankingPursuit(Fits, _PathRanker):
         ``indices``, ``coefficients`` and ``losses`` of every stage; see :meth:`staged_predict`. Indices are numbered as
         in ``basis_indices_``.
     n_basis_ : int
-        The number r of distinct selected columns.
+        Number r of distinct selected columns.
     basis_indices_ : ndarray of shape (r,), intp
-        Their numbers in the order of choice: rows of X, or features.
+        Numbers of the selected columns, in the order of selection: rows of X, or features.
     dual_coef_ : ndarray of shape (r,)
         Coefficients of the kernel functions.
     X_fit_ : ndarray, sparse array or list
         The selected rows; kernels other than precomputed.
     coef_ : ndarray of shape (n,)
-        Weights of the features, mostly zeros; dictionary="features", and the linear kernel.
+        Weights of the features, most of which are zero; dictionary="features", and the linear kernel.
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        If X has column names.
+        Column names of X, if it has any.
 
     See Also
     --------
@@ -217,10 +218,10 @@ class RankingPursuit(Fits, _PathRanker):
 
     Notes
     -----
-    O(m N) per stage for N columns, O(P m N) in all, with 8 m N bytes for a dictionary of kernel functions. Columns that
-    are constant within every query are never selected. Of equal columns the first one is selected. Columns are not
-    scaled, because the criterion does not depend on their lengths. Queries of one item, rows of weight zero and
-    repetition are treated as in :class:`RankRLS`; only rows of positive weight are in the dictionary.
+    O(m N) per stage for N columns, O(P m N) in total, with 8 m N bytes for a dictionary of kernel functions. Columns
+    that are constant within every query are never selected. Among equal columns, the first is selected. Columns are not
+    scaled, because the criterion does not depend on their lengths. Queries with one item, rows of weight zero and
+    repetition are treated as in :class:`RankRLS`; the dictionary contains only rows of positive weight.
 
     References
     ----------
@@ -274,37 +275,37 @@ class RankingPursuit(Fits, _PathRanker):
 
 
 class RankingPursuitCV(Chooses, _PathRanker):
-    r"""Ranking pursuit whose number of terms is chosen by cross-validation.
+    r"""Ranking pursuit with the number of terms selected by cross-validation.
 
     Has the same objective as :class:`RankingPursuit`. Each fold is one run, whose path is evaluated after every stage.
 
     Parameters
     ----------
     max_basis : int, default=50
-        The largest number of stages to choose from.
+        Maximum number of stages to choose from.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries, of rows for one global ranking, or of what will be new in preferences
-        (:ref:`new`); an int is that many. Every fold is refitted, with its own training rows as the dictionary.
+        Held-out units. None is 5 folds of whole queries, of rows for one global ranking, or of what will be new for
+        preferences (:ref:`new`); an int is a number of folds. Every fold is refitted, with its own training rows as the
+        dictionary.
     scoring, verbose : as in :class:`RankRLSCV`
     rule : {"best", "one_se"}, default="best"
-        "one_se" takes the fewest stages whose measure is within one standard error of the best.
+        Selection rule; "one_se" selects the fewest stages whose measure is within one standard error of the best.
     dictionary, kernel_params, regression_weight, backfit : as in :class:`RankingPursuit`
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankingPursuit`, or a tuple of values to choose from
 
     Attributes
     ----------
     best_params_ : dict
-        ``n_basis`` (stages), ties, balance and the kernel's parameters.
+        Selected ``n_basis`` (stages), ties, balance and parameters of the kernel.
     n_basis_at_edge_ : bool
-        Whether the choice is ``max_basis``. If so, increase it.
+        Whether ``max_basis`` was selected. If so, increase it.
     cv_results_ : dict of ndarray
-        One entry for every combination and number of stages: the parameters, ``n_basis``, ``mean_score``,
-        ``standard_error``.
+        One entry per combination and number of stages: the parameters, ``n_basis``, ``mean_score``, ``standard_error``.
     best_score_, best_score_error_, best_index_, selection_ : as in :class:`RankRLSCV`
     query_scores_ : ndarray or None
-        The measure of each held-out query for the chosen model, fold by fold.
+        Measure of each held-out query for the selected model, fold by fold.
     path_ : PursuitPath
-        On all rows, up to the choice.
+        Path on all rows, up to the selected stage.
     n_basis_, basis_indices_, dual_coef_, X_fit_, coef_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`RankingPursuit`
 
@@ -315,8 +316,8 @@ class RankingPursuitCV(Chooses, _PathRanker):
 
     Notes
     -----
-    One pursuit a fold and one on all rows, for each combination. If measures are equal, the fewest stages are chosen,
-    then the first combination. A path that ends early keeps its last measure.
+    One pursuit per fold and one on all rows, for each combination. If measures are equal, the fewest stages are
+    selected, then the first combination. A path that ends early keeps its last measure.
 
     Examples
     --------
@@ -372,7 +373,7 @@ class RankingPursuitCV(Chooses, _PathRanker):
 
 
 def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitSpec:
-    """What the parameters that both have ask for, with at most some terms."""
+    """Specification from the parameters that both classes have, with a maximum number of terms."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     of_features = model.dictionary == "features"

@@ -48,31 +48,32 @@ def _adds_batches(model: ExactRanker) -> bool:
 
 
 class ExactRanker(Fits):
-    """Fits items with labels, clicks or preferences, streamed data, and more queries later, for one alpha."""
+    """Estimator fitted to labels, clicks or preferences, to streamed data, and to later batches, for one alpha."""
 
     _accepts = Accepts(devices=True)
 
     alpha_: float
 
-    # With metadata routing enabled, qid reaches partial_fit without being asked for.
+    # With metadata routing enabled, qid reaches partial_fit without a request.
     __metadata_request__partial_fit = {"qid": True}  # noqa: RUF012
 
     def _spec(self) -> LeastSquaresSpec:
         raise NotImplementedError
 
     def _can_update(self) -> bool:
-        """Whether the normal equations of batches can be added up."""
+        """Whether the normal equations of batches can be added."""
         raise NotImplementedError
 
     def fit_dataset(self, data: Streamable, *, executor: Executor | None = None) -> Self:  # type: ignore[override]
-        """Fit data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
+        """Fit to data larger than memory in one pass: the same model as :meth:`fit` on all rows, up to rounding.
 
         Parameters
         ----------
         data : Dataset
-            As :func:`rankrls.io.open_dataset` returns it: parts of whole queries.
+            Data as returned by :func:`rankrls.io.open_dataset`: parts of whole queries.
         executor : concurrent.futures.Executor or dask.distributed.Client, optional
-            Where parts are read and processed; threads of this machine by default. Workers read the files themselves.
+            Executor that reads and processes parts; threads of this machine by default. Workers read the files
+            themselves.
 
         Returns
         -------
@@ -81,14 +82,13 @@ class ExactRanker(Fits):
         Raises
         ------
         InputError
-            For invalid input, with the number of the row in the data set, and for parameters that need all rows in
-            memory.
+            If input is invalid, with the row number in the dataset, or if parameters need all rows in memory.
 
         Notes
         -----
-        O(m n^2 + n^3); two passes for a basis of n items, which is random. The memory is O(n^2) and a few parts for
-        each worker, for any number of rows. The results of the parts are added in their order, so that the same parts
-        give the same bits on any executor, on identical hardware. ``partial_fit`` cannot continue the model.
+        O(m n^2 + n^3); two passes for a basis of n items, which is random. Memory is O(n^2) and a few parts per worker,
+        for any number of rows. Results of parts are added in part order, so the same parts give the same bits on any
+        executor, on identical hardware. ``partial_fit`` cannot continue the model.
         """
         spec = self._spec()
         check_streams(spec)
@@ -98,30 +98,30 @@ class ExactRanker(Fits):
     def partial_fit(
         self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
     ) -> Self:
-        """Add whole queries: the model is the same as that of one fit on all rows so far.
+        """Add whole queries: the model equals that of one fit to all rows so far.
 
-        The first call is as :meth:`fit`, and keeps the normal equations, n x n numbers, and the query ids, which later
-        calls add to; :meth:`fit` keeps none. RankRLS has this method with ``kernel="linear"`` and not
-        ``solver="dual"``, and SparseRankRLS if the kernel is not precomputed.
+        The first call fits like :meth:`fit`, and also stores the normal equations, n x n numbers, and the query ids, to
+        which later calls add; :meth:`fit` stores none. RankRLS has this method for ``kernel="linear"`` unless
+        ``solver="dual"``, and SparseRankRLS unless the kernel is precomputed.
 
         Parameters
         ----------
         X, y, sample_weight : as for :meth:`fit`
         qid : array-like of shape (m,)
-            Query ids, all of them new. Without qid, each batch is a ranking of its own: items of different batches are
-            not compared. The basis is chosen from the first batch.
+            Query ids, all of them new. Without qid, each batch is its own ranking: items of different batches are not
+            compared. The basis is selected from the first batch.
 
         Notes
         -----
-        O(m n^2 + n^3) for a batch of m rows and n coefficients.
+        O(m n^2 + n^3) per batch of m rows, with n coefficients.
         """
         spec = self._spec()
         known = vars(self)
         state: UpdateState | None = known.get("_update_state_")
         if state is None and self.__sklearn_is_fitted__():
             raise InputError(
-                "partial_fit adds to what partial_fit began, and fit keeps no equations that could be added to. "
-                "Call partial_fit for the first queries too: it gives the model that fit does."
+                "partial_fit continues only a model that partial_fit began, because fit stores no equations. "
+                "Call partial_fit for the first queries too: it fits the same model as fit."
             )
         seen = None if state is None else Features(known.get("n_features_in_"), known.get("feature_names_in_"))
         data = labelled_items(spec, X, y, qid, sample_weight, comparable=False, seen=seen)
@@ -129,7 +129,7 @@ class ExactRanker(Fits):
 
 
 class ExactChooser(Chooses):
-    """Chooses by held-out scores that take no refits."""
+    """Estimator that selects a model by held-out scores that need no refits."""
 
     _accepts = Accepts(devices=True)
 
@@ -141,7 +141,7 @@ class ExactChooser(Chooses):
         raise NotImplementedError
 
     def _search(self, data: Data, plan: Plan) -> SearchState[Solutions]:
-        """Fit checked data, and return how the model was found."""
+        """Fit checked data, and return the results of the search."""
         spec = self._spec()
         found = spec.search(data, plan)
         self._set_fitted(spec.chosen(data, plan, found))
@@ -150,13 +150,13 @@ class ExactChooser(Chooses):
     def fit_dataset(  # type: ignore[override]
         self, data: Streamable, *, validation: Streamable | None = None, executor: Executor | None = None
     ) -> Self:
-        """Choose and fit on data larger than memory: the same choice and model as :meth:`fit`, up to rounding.
+        """Select and fit on data larger than memory: the same selection and model as :meth:`fit`, up to rounding.
 
         Parameters
         ----------
         data, executor : as in :meth:`RankRLS.fit_dataset`
         validation : Dataset, optional
-            Other data to choose by. By default each query is held out (``cv=None``).
+            Other data used for selection. By default, each query is held out (``cv=None``).
 
         Returns
         -------
@@ -164,9 +164,9 @@ class ExactChooser(Chooses):
 
         Notes
         -----
-        One pass over the data for the normal equations of every graph, and one for each graph, in which the exact
-        held-out scores of each query are evaluated for all alphas; one more if the grid is extended. One value is kept
-        for each query and alpha; ``held_out_scores_`` is None.
+        One pass over the data computes the normal equations of every graph, and one pass per graph evaluates the exact
+        held-out scores of each query for all alphas; one more if the grid is extended. One value is stored per query
+        and alpha; ``held_out_scores_`` is None.
         """
         spec = self._spec()
         check_streams(spec)
@@ -178,10 +178,10 @@ class ExactChooser(Chooses):
         return self._set_fitted(fitted.with_attributes(selection_=description))
 
     def predict_win_probability(self, X_a: ItemsLike, X_b: ItemsLike) -> Array:
-        """The probability that a vote prefers the first of two items; a tie counts as half a vote for each.
+        """Return the probability that a vote prefers the first of two items; a tie counts as half a vote for each.
 
-        A logistic curve of the score difference, without an intercept: its slope, ``win_slope_``, is fitted by
-        ``fit_pairs`` to the votes and their exact held-out differences under the chosen model (Platt 1999).
+        The probability is a logistic curve of the score difference without an intercept. ``fit_pairs`` fits its slope,
+        ``win_slope_``, to the votes and their exact held-out differences under the selected model (Platt 1999).
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ class ExactChooser(Chooses):
         Raises
         ------
         InputError
-            If the model was not fitted by ``fit_pairs``, or not chosen by held-out preferences or groups of them.
+            If the model was not fitted by ``fit_pairs``, or not selected using held-out preferences or their groups.
         """
         check_is_fitted(self)
         if "win_slope_" not in vars(self):
@@ -209,7 +209,7 @@ class ExactChooser(Chooses):
 
 
 def check_streams(spec: LeastSquaresSpec) -> None:
-    """Refuse, before anything is read, parameters that need all rows at once."""
+    """Refuse parameters that need all rows at once, before anything is read."""
     names = spec.kernels.names
     unsuited = names != ("linear",) if spec.basis is None else "precomputed" in names
     needs_all: dict[str, tuple[bool, object]] = {
@@ -236,39 +236,41 @@ class RankRLS(ExactRanker):
         \tfrac12 \sum_{ij} W_{ij} ( (y_i - y_j) - (f(x_i) - f(x_j)) )^2 + \alpha \lVert f \rVert^2
         = \lVert F (y - f(X)) \rVert^2 + \alpha \lVert f \rVert^2 ,
 
-    where ``W`` compares the items of a query and ``F'F = D - W`` is the graph's Laplacian. Neither matrix is formed.
+    where ``W`` compares the items of a query and ``F'F = D - W`` is the Laplacian of the graph. Neither is formed.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        The papers' lambda, without a factor 1/m. 0 is the limit from above: the solution of minimum norm.
+        Regularization parameter, the papers' lambda, without a factor 1/m. 0 is the limit from above: the solution of
+        minimum norm.
     kernel : str or callable, default="linear"
-        "linear", "rbf", "laplacian", "polynomial", "sigmoid" or another of :doc:`/guide/kernels`, or "precomputed". A
-        callable takes two rows of X, or two objects of any kind if X is a sequence of them, and returns a number.
+        Name of a kernel: "linear", "rbf", "laplacian", "polynomial", "sigmoid" or another of :doc:`/guide/kernels`, or
+        "precomputed". A callable accepts two rows of X, or two objects of any kind if X is a sequence of objects, and
+        returns a number.
     gamma : float, optional
-        Factor in every named kernel but the linear one. 1 / number of features by default.
+        Factor in every named kernel except the linear one. 1 / number of features by default.
     degree : int, default=3
-        Of the polynomial kernel, and of others that have one.
+        Degree of the polynomial kernel, and of others with a degree.
     coef0 : float, default=1.0
-        Constant in the polynomial and sigmoid kernels, and in others that have one.
+        Constant in the polynomial and sigmoid kernels, and in others with a constant.
     kernel_params : dict, optional
         Keyword arguments of a callable kernel.
     ties : {"include", "exclude"}, default="include"
         Whether pairs of items with equal labels (``==`` in float64) are compared, so that their scores become similar.
     balance : {"pairs", "examples", "queries"}, default="examples"
-        What has the same weight: each pair (Pahikkala et al. 2007), each example (Airola et al. 2010), or each query.
+        Units of equal weight: pairs (Pahikkala et al. 2007), examples (Airola et al. 2010), or queries.
     regression_weight : float in [0, 1], default=0.0
         ``beta`` in ``beta ||y - f||^2 + (1 - beta) (pairwise loss)``: 0 ranks, 1 is plain regularized least squares
         without an intercept.
     solver : {"auto", "primal", "dual"}, default="auto"
         Primal solves for one weight per feature, O(m n^2 + n^3); dual for one coefficient per item, O(m^3 + m^2 n).
-        "auto" takes the primal for a linear kernel with no more features than items. :class:`CGRankRLS` solves by
+        "auto" selects the primal for a linear kernel with no more features than items. :class:`CGRankRLS` uses
         conjugate gradients.
     positive : bool, sequence or dict, default=False
-        Signs of the features' weights, for a linear kernel in the primal. True: no weight is negative. A sequence of
-        feature numbers, or of names if X has them, or a mask of all features: these are not negative. A dict from
-        numbers or names to 1 (not negative), -1 (not positive) or 0 (free). The minimum under the constraints is exact;
-        a weight at its bound is exactly 0.
+        Signs of the features' weights, for a linear kernel in the primal. True makes all weights nonnegative. A
+        sequence of feature numbers, or of names if X has them, or a mask of all features makes these nonnegative. A
+        dict maps numbers or names to 1 (nonnegative), -1 (nonpositive) or 0 (free). The minimum under the constraints
+        is exact; a weight at its bound is exactly 0.
 
     Attributes
     ----------
@@ -277,13 +279,13 @@ class RankRLS(ExactRanker):
     dual_coef_ : ndarray of shape (m,) or (m, targets)
         Coefficients of the training items; dual only.
     X_fit_ : ndarray, sparse array or list
-        The training items of ``dual_coef_``; for kernels other than linear and precomputed.
+        Training items of ``dual_coef_``; for kernels other than linear and precomputed.
     alpha_ : float
     n_queries_ : int
         Number of queries; 1 if no qid was given.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        If X has column names.
+        Column names of X, if it has any.
 
     See Also
     --------
@@ -293,12 +295,12 @@ class RankRLS(ExactRanker):
 
     Notes
     -----
-    Preferences: primal O(p n^2 + n^3) for p of them, or O(m n^2) if there are more pairs than items; dual O(min(p,
-    m)^3).
+    Preferences: primal O(p n^2 + n^3) for p preferences, or O(m n^2) if there are more pairs than items; dual
+    O(min(p, m)^3).
 
-    There is no intercept: a constant cancels in every difference. A query of a single item, or with ``ties="exclude"``
-    of a single label, has no effect. Rows of weight zero are dropped first. Integer weights equal repetition of rows,
-    except with ``balance="queries"`` and ties included, where repetition adds compared pairs.
+    There is no intercept: a constant cancels in every difference. A query with a single item, or with
+    ``ties="exclude"`` a single label, has no effect. Rows of weight zero are dropped first. Integer weights equal
+    repetition of rows, except with ``balance="queries"`` and ties included, where repetition adds compared pairs.
 
     References
     ----------
@@ -358,7 +360,7 @@ class RankRLS(ExactRanker):
 
 
 class RankRLSCV(ExactChooser):
-    r"""RankRLS whose regularization is chosen by exact cross-validation, in about the time of one fit.
+    r"""RankRLS whose regularization is selected by exact cross-validation, in about the time of one fit.
 
     Has the same objective as :class:`RankRLS`. One factorization gives the coefficients of every ``alpha`` (Pahikkala
     et al. 2007, section 2.4) and, without refitting, the held-out scores of every query (Pahikkala, Suominen, Boberg,
@@ -368,7 +370,7 @@ class RankRLSCV(ExactChooser):
     ----------
     alphas : "auto" or tuple of float, default="auto"
         Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum,
-        continued by up to 10 values if its best value is at an end.
+        extended by up to 10 values if its best value is at an end.
     cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
         What is held out:
 
@@ -388,43 +390,43 @@ class RankRLSCV(ExactChooser):
     scoring : str, Measure or callable, default="disagreement"
         Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"
-        "one_se" takes the largest alpha whose measure is within one standard error of the best.
+        Selection rule; "one_se" selects the largest alpha whose measure is within one standard error of the best.
     kernel, gamma, degree, coef0, ties, balance : as in :class:`RankRLS`, or a tuple of values to choose from
     verbose : int, default=0
-        1 shows a progress bar over the candidates; 0 only on a terminal.
+        1 shows a progress bar over the candidates; 0 shows it only on a terminal.
     kernel_params, regression_weight, solver, positive : as in :class:`RankRLS`
-        With constraints on signs the held-out scores are also exact: the constrained problem is solved again without
-        each query, O(n^3) for each query and alpha. Leave-pair-out is not possible then, so one global ranking uses 5
-        folds of rows.
+        With constraints on signs, the held-out scores are also exact: the constrained problem is solved again without
+        each query, O(n^3) per query and alpha. Leave-pair-out is then impossible, so one global ranking uses 5 folds of
+        rows.
 
     Attributes
     ----------
     alpha_ : float
     best_params_ : dict
-        alpha, ties, balance and the kernel's parameters.
+        Selected alpha, ties, balance and parameters of the kernel.
     best_score_, best_score_error_ : float
-        The held-out measure of the chosen model, and its standard error.
+        Held-out measure of the selected model, and its standard error.
     optimism_ : float
-        An estimate of the selection bias of ``best_score_``: the choice is repeated on queries (groups, new items)
-        drawn with replacement, and evaluated on those that were not drawn (Tsamardinos et al. 2018). It is multiplied
-        by 1.15, which fits data without signal, where held-out queries share what they teach each other's models;
-        with signal it is conservative. NaN if only averages are known.
+        Estimate of the selection bias of ``best_score_``: the selection is repeated on queries (groups, new items)
+        drawn with replacement, and evaluated on those not drawn (Tsamardinos et al. 2018). The estimate is multiplied
+        by 1.15, which fits data without signal, where held-out queries share what they teach each other's models; with
+        signal, it is conservative. NaN if only averages are known.
     best_index_ : int
         Row of ``cv_results_``.
     cv_results_ : dict of ndarray
-        One entry for every combination and alpha: the parameters, ``mean_score``, ``standard_error``; where pairs or
-        folds of items were held out also the ends of a 95 % interval, ``low`` and ``high``.
+        One entry per combination and alpha: the parameters, ``mean_score``, ``standard_error``; if pairs or folds of
+        items were held out, also the bounds of a 95 % interval, ``low`` and ``high``.
     alpha_at_edge_ : bool
-        Whether the chosen alpha is the smallest or largest of a grid of three or more, and better than the next one. If
-        so, use a wider grid.
+        Whether the selected alpha is the smallest or largest of a grid of three or more, and better than the next one.
+        If so, use a wider grid.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
-        The same for each parameter of the chosen kernel that has several values to choose from.
+        The same for each parameter of the selected kernel that has several values to choose from.
     selection_ : str
-        How it was chosen, in words.
+        Description of the selection.
     held_out_scores_ : ndarray of shape (m,) or (m, targets), or None
-        The score of each training row by the chosen model, fitted without the row's query; NaN for rows of weight zero.
+        Score of each training row by the selected model fitted without the row's query; NaN for rows of weight zero.
     query_scores_ : ndarray of shape (q,) or None
-        The measure of each query for the chosen model; None where items were held out.
+        Measure of each query for the selected model; None if items were held out.
     win_slope_ : float
         Slope used by :meth:`predict_win_probability`; set by ``fit_pairs``.
     coef_, dual_coef_, X_fit_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
@@ -438,8 +440,8 @@ class RankRLSCV(ExactChooser):
 
     Notes
     -----
-    Primal: O(m n^2 + n^3) for the spectrum, then for all alphas together O(m n^2) for leave-query-out; with a kernel
-    O(m^3). If measures are equal, the largest alpha is chosen, then the first combination.
+    Primal: O(m n^2 + n^3) for the spectrum, then O(m n^2) for leave-query-out of all alphas together; with a kernel
+    O(m^3). If measures are equal, the largest alpha is selected, then the first combination.
 
     Examples
     --------
@@ -498,7 +500,7 @@ class RankRLSCV(ExactChooser):
 
 
 def _spec_of(model: RankRLS | RankRLSCV) -> LeastSquaresSpec:
-    """What the parameters that both have ask for."""
+    """Specification from the parameters that both classes have."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     return LeastSquaresSpec(

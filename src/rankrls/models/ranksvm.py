@@ -37,7 +37,7 @@ from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, check_s
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 
 MOST_EXACT = 5000
-"""Items whose kernel matrix is decomposed without being asked for."""
+"""Largest number of items whose kernel matrix is decomposed by default."""
 
 
 _ACCEPTS = Accepts(several_targets=False, clicks=False)
@@ -50,7 +50,7 @@ _CHECKS: dict[str, Check] = BASIS | {
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
-    """Every kernel with every balance; those of one kernel share its basis."""
+    """All kernels and balances; candidates with the same kernel share its basis."""
 
     kernels: KernelGrid
     balance: Several[str]
@@ -80,7 +80,7 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
                 )
 
     def _check_size(self, m: int) -> None:
-        """Refuse a kernel matrix of many items, unless it is asked for."""
+        """Refuse a kernel matrix of many items, unless it is requested."""
         if self.basis.n_basis is None and self.basis.indices is None and m > MOST_EXACT:
             message = f"A kernel needs {m} x {m} numbers. Set n_basis; n_basis={m} uses all items."
             raise InputError(message, parameter="n_basis")
@@ -102,7 +102,7 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
         return fitted if minimum.status == "converged" else fitted.with_warnings(self._not_converged(minimum))
 
     def _not_converged(self, minimum: Minimum) -> NotConverged:
-        """That a solution is not the minimum."""
+        """Warning that a solution is not the minimum."""
         why = "rounding leaves no better step"
         if minimum.status == "max_iter":
             why = f"max_iter={self.max_iter} Newton steps were taken"
@@ -115,7 +115,7 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
 
 
 class RankSVM(Fits):
-    r"""Learning to rank by the squared hinge of ordered pairs.
+    r"""Learning to rank by the squared hinge loss of ordered pairs.
 
     Minimizes, over all functions f of the kernel's space,
 
@@ -124,30 +124,30 @@ class RankSVM(Fits):
         \tfrac12 \lVert f \rVert^2 + C \sum_q \rho_q \sum_{y_i > y_j} w_i w_j \,
         \max(0, 1 - (f(x_i) - f(x_j)))^2 ,
 
-    the inner sum over the pairs of query q with different labels. The loss is not divided by the number of pairs; C
-    corresponds to :math:`1 / (2 \alpha)` in :class:`RankRLS`. Pairs are counted, but not listed.
+    where the inner sum is over the pairs of query q with different labels. The loss is not divided by the number of
+    pairs; C corresponds to :math:`1 / (2 \alpha)` in :class:`RankRLS`. Pairs are counted but not listed.
 
     Parameters
     ----------
     C : float, default=1.0
-        Weight of the loss.
+        Positive weight of the loss.
     kernel : str or callable, default="linear"
-        As in :class:`RankRLS`; it must be positive semidefinite.
+        Kernel as in :class:`RankRLS`; it must be positive semidefinite.
     gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     balance : {"pairs", "examples", "queries"}, default="examples"
-        What has the same weight: each pair (:math:`\rho_q = 1`), each example (1 / the weight of the query's items), or
-        each query (1 / the weight of its pairs).
+        Units of equal weight: pairs (:math:`\rho_q = 1`), examples (1 / the weight of the query's items), or queries
+        (1 / the weight of the query's pairs).
     n_basis : int, optional
-        Items that a kernel machine expands over (Kuo, Lee, Lin 2014): O(m r) memory for r of them. None takes all, up
-        to 5000 items.
+        Number of items that a kernel machine expands over (Kuo, Lee, Lin 2014): O(m r) memory for r items. None uses
+        all, up to 5000 items.
     basis_indices : sequence of int, optional
-        Row numbers of X to be the basis instead.
+        Row numbers in X of the basis, instead of random ones.
     tol : float, default=1e-6
-        The search ends when the duality gap is at most this share of the objective.
+        Relative tolerance: the search ends when the duality gap is at most this share of the objective.
     max_iter : int, default=100
-        Newton steps.
+        Maximum number of Newton steps.
     random_state : int, Generator or RandomState, default=0
-        Seed of the basis. Items are drawn by row number: with other orders of rows the basis is another draw.
+        Seed of the basis. Items are drawn by row number, so the basis depends on row order.
 
     Attributes
     ----------
@@ -156,16 +156,16 @@ class RankSVM(Fits):
     dual_coef_ : ndarray of shape (r,)
         Coefficients of the basis items; other kernels.
     X_fit_ : ndarray, sparse array or list of r items
-        The basis; not for linear or precomputed kernels.
+        Items of the basis; not for linear or precomputed kernels.
     basis_indices_ : ndarray of shape (r,)
-        Its row numbers in X.
+        Row numbers in X of the basis.
     support_ : ndarray of int
-        Rows in a pair with loss. The other rows could be left out without changing the solution.
+        Rows in a pair with nonzero loss. The other rows could be left out without changing the solution.
     n_support_ : int
     objective_, dual_gap_ : float
-        The value of the objective, and an upper bound of its distance to the minimum.
+        Value of the objective, and an upper bound on its distance to the minimum.
     n_iter_ : int
-        Newton steps.
+        Number of Newton steps.
     n_queries_ : int
     n_features_in_ : int
     feature_names_in_ : ndarray of str
@@ -177,15 +177,15 @@ class RankSVM(Fits):
 
     Notes
     -----
-    Truncated Newton steps; a value, a gradient or a product with the Hessian costs two products with X and O(m log m),
-    independently of the number of pairs and of distinct labels. Joachims' RankSVM has the hinge itself, :math:`\max(0,
-    1 - \Delta)`; its square is smooth.
+    Uses truncated Newton steps; a value, a gradient or a product with the Hessian costs two products with X and
+    O(m log m), independently of the number of pairs and of distinct labels. Joachims' RankSVM uses the hinge itself,
+    :math:`\max(0, 1 - \Delta)`; its square is smooth.
 
-    Up to 1024 features O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimizes :math:`\tfrac12 \|f\|^2 + C
-    \sum_e c_e \max(0, s_e - (f_{i_e} - f_{j_e}))^2`, where ``strength`` is the required margin. With strength 0 the
+    For up to 1024 features, O(m n^2 + n^3) once saves most products. ``fit_pairs`` minimizes :math:`\tfrac12 \|f\|^2 +
+    C \sum_e c_e \max(0, s_e - (f_{i_e} - f_{j_e}))^2`, where ``strength`` is the required margin. With strength 0, the
     winner only must not have the lower score; a tie is two such preferences, one in each direction.
 
-    Items with equal labels (``==`` in float64) form no pair. A query of one item or one label has no effect. Rows of
+    Items with equal labels (``==`` in float64) form no pair. A query with one item or one label has no effect. Rows of
     weight zero are dropped first; integer weights equal repetition of rows.
 
     References
@@ -254,21 +254,21 @@ class RankSVM(Fits):
 
 
 class RankSVMCV(Chooses):
-    r"""RankSVM whose C, balance and kernel are chosen by held-out queries.
+    r"""RankSVM with C, balance and kernel selected by held-out queries.
 
     Has the same objective as :class:`RankSVM`. There is no hold-out shortcut as for squared errors: each fold is
-    refitted along a path of increasing C, where each minimum starts the next search.
+    refitted along a path of increasing C, where each minimum is the start of the next search.
 
     Parameters
     ----------
     Cs : "auto" or tuple of float, default="auto"
-        Values to choose from. "auto" is a geometric grid of 15, from where the model is a constant direction up by
+        Values of C to choose from. "auto" is a geometric grid of 15, from where the model is a constant direction up by
         seven decades.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of whole queries (of rows for one global ranking, of what will be new in preferences);
-        otherwise as in :class:`RankRLSCV`, by refits.
+        Held-out units. None is 5 folds of whole queries (of rows for one global ranking, of what will be new for
+        preferences); otherwise as in :class:`RankRLSCV`, by refits.
     scoring, rule, verbose : as in :class:`RankRLSCV`
-        "one_se" takes the smallest C within one standard error of the best.
+        The rule "one_se" selects the smallest C within one standard error of the best.
     tol, max_iter, kernel_params, n_basis, basis_indices, random_state : as in :class:`RankSVM`
     kernel, gamma, degree, coef0, balance : as in :class:`RankSVM`, or a tuple of values to choose from
 
@@ -276,8 +276,8 @@ class RankSVMCV(Chooses):
     ----------
     C_ : float
     C_at_edge_ : bool
-        Whether it is the smallest or largest of a grid of three or more, and better than the next one. If so, use a
-        wider grid.
+        Whether the selected C is the smallest or largest of a grid of three or more, and better than the next one. If
+        so, use a wider grid.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
         The same for each parameter of the chosen kernel that has several values to choose from.
     best_params_ : dict
@@ -294,8 +294,8 @@ class RankSVMCV(Chooses):
 
     Notes
     -----
-    If measures are equal, the smallest C is chosen, then the first combination. The basis of a kernel is chosen once,
-    from all rows. Held-out queries may contribute items to it, but not labels.
+    If measures are equal, the smallest C is selected, then the first combination. The basis of a kernel is selected
+    once, from all rows. Held-out queries may contribute items to it, but not labels.
 
     Examples
     --------
@@ -360,7 +360,7 @@ class RankSVMCV(Chooses):
 
 
 def _spec_of(model: RankSVM | RankSVMCV) -> RankSVMSpec:
-    """What the parameters that both have ask for."""
+    """Specification from the parameters that both classes have."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     return RankSVMSpec(

@@ -1,4 +1,4 @@
-"""SparseRankRLS: RankRLS on a basis of few items, for data whose kernel matrix would not fit."""
+"""SparseRankRLS: RankRLS on a basis of few items, for data whose kernel matrix does not fit into memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from rankrls.selection.basis import BasisSpec
 
 
 class SparseRankRLS(ExactRanker):
-    r"""RankRLS whose function is an expansion over a basis of r items, fitted on all m items.
+    r"""RankRLS whose function is an expansion over a basis of r items, fitted to all m items.
 
     Minimizes, over the functions :math:`f(x) = \sum_{j \in R} a_j k(x, z_j)`,
 
@@ -35,31 +35,31 @@ class SparseRankRLS(ExactRanker):
         a = ( K_{RM} L K_{MR} + \alpha K_{RR} )^{-1} K_{RM} L y ,
 
     where ``F'F = L`` is the Laplacian of the preference graph (Tsivtsivadze et al. 2008, equation 8). O(m r^2) time;
-    the m x r kernel values are evaluated block by block and never held.
+    the m x r kernel values are evaluated in blocks and never stored.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        The papers' lambda. 0 is the limit from above.
+        Regularization parameter, the papers' lambda. 0 is the limit from above.
     n_basis : int, default=500
-        Items in the basis, drawn at random; all rows if there are fewer.
+        Number of items in the basis, drawn at random; all rows if there are fewer.
     basis_indices : sequence of int, optional
-        Row numbers of X to be the basis, instead of ``n_basis`` chosen ones. Duplicates are allowed.
+        Row numbers in X of the basis, instead of ``n_basis`` random ones. Duplicates are allowed.
     kernel : str or callable, default="rbf"
-        As in :class:`RankRLS`; it must be positive semidefinite on the basis.
+        Kernel as in :class:`RankRLS`; it must be positive semidefinite on the basis.
     gamma, degree, coef0, kernel_params, ties, balance, regression_weight : as in :class:`RankRLS`
         ``regression_weight=1.0`` is sparse regularized least squares.
     random_state : int, Generator or RandomState, default=0
-        Seed of the basis. Items are drawn by row number: with other orders of rows the basis is another draw.
+        Seed of the basis. Items are drawn by row number, so the basis depends on row order.
 
     Attributes
     ----------
     dual_coef_ : ndarray of shape (r,) or (r, targets)
         Coefficients of the basis items.
     X_fit_ : ndarray, sparse array or list of r items
-        The basis; not for a precomputed kernel.
+        Items of the basis; not for a precomputed kernel.
     basis_indices_ : ndarray of shape (r,)
-        Its row numbers in X.
+        Row numbers in X of the basis.
     coef_ : ndarray of shape (n,) or (targets, n)
         Weights of the features; linear kernel only.
     alpha_ : float
@@ -75,15 +75,15 @@ class SparseRankRLS(ExactRanker):
 
     Notes
     -----
-    Equal to :class:`RankRLS` where every row is in the basis, and always to RankRLS with the kernel :math:`k_R(x)'
-    K_{RR}^{-1} k_R(x')`. In addition to the data it needs O(r^2) memory and a block of a few thousand rows for each
-    thread. A singular ``K_RR`` (duplicate basis items, a wide Gaussian) is reduced to the functions that rounding
-    leaves.
+    Equal to :class:`RankRLS` if every row is in the basis, and always to RankRLS with the kernel :math:`k_R(x)'
+    K_{RR}^{-1} k_R(x')`. Memory in addition to the data is O(r^2) and a block of a few thousand rows per thread. A
+    singular ``K_RR`` (duplicate basis items, a wide Gaussian) is reduced to the functions that are resolved in floating
+    point.
 
-    O(m r n) for the kernel, O(m r^2) for its product, O(r^3) for the rest. Preferences choose the basis among all items
-    of X: O(p r^2) for p of them, O(m r^2) if there are many more of them than items.
+    O(m r n) for the kernel, O(m r^2) for its product, O(r^3) for the rest. With preferences, the basis is drawn from
+    all items of X: O(p r^2) for p preferences, O(m r^2) if they are many more than items.
 
-    A query of one item has no effect, but its row may be in the basis.
+    A query with one item has no effect, but its row may be in the basis.
 
     References
     ----------
@@ -141,10 +141,10 @@ class SparseRankRLS(ExactRanker):
 
 
 class SparseRankRLSCV(ExactChooser):
-    r"""SparseRankRLS whose regularization and kernel are chosen by exact cross-validation.
+    r"""SparseRankRLS with regularization and kernel selected by exact cross-validation.
 
-    Has the same objective as :class:`SparseRankRLS`. For each kernel one pass over the data and one decomposition give
-    the coefficients of every ``alpha`` (Tsivtsivadze et al. 2008, section 4.1) and, without refitting, the held-out
+    Has the same objective as :class:`SparseRankRLS`. For each kernel, one pass over the data and one decomposition give
+    the coefficients for every ``alpha`` (Tsivtsivadze et al. 2008, section 4.1) and, without refitting, the held-out
     scores of every query.
 
     Parameters
@@ -169,8 +169,8 @@ class SparseRankRLSCV(ExactChooser):
 
     Notes
     -----
-    O(m r^2 + r^3) for each kernel and graph, and about as much again for leave-query-out of all alphas together. The
-    basis is chosen once, from all rows. Held-out queries may contribute items to it, but not labels.
+    O(m r^2 + r^3) per kernel and graph, and about as much again for leave-query-out of all alphas together. The basis
+    is selected once, from all rows. Held-out queries may contribute items to it, but not labels.
 
     Examples
     --------
@@ -228,7 +228,7 @@ class SparseRankRLSCV(ExactChooser):
 
 
 def _spec_of(model: SparseRankRLS | SparseRankRLSCV) -> LeastSquaresSpec:
-    """What the parameters that both have ask for."""
+    """Specification from the parameters that both classes have."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     return LeastSquaresSpec(

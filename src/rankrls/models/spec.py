@@ -1,4 +1,4 @@
-"""What an estimator's parameters ask for, checked and frozen, and the one way from there to a fitted model."""
+"""Specifications: an estimator's parameters, checked and frozen, and the steps from there to a fitted model."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, search
 
 XKind: TypeAlias = Literal["features", "kernel", "objects"]
-"""What X holds: features, a precomputed kernel matrix, or objects for a callable kernel."""
+"""Kind of X: features, a precomputed kernel matrix, or objects for a callable kernel."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accepts:
-    """Data that an estimator can be fitted on.
+    """Kinds of data that an estimator can be fitted to.
 
     Attributes
     ----------
     devices : bool
-        Arrays of other libraries than numpy, on their device.
+        Arrays of libraries other than numpy, on their device.
     operators : bool
         A LinearOperator as the kernel matrix.
     missing_features : bool
@@ -85,7 +85,7 @@ class KernelGrid:
         coef0: Several[float],
         kernel_params: Params | None,
     ) -> KernelGrid:
-        """The kernels of an estimator's parameters, which are checked."""
+        """Kernels from an estimator's parameters, which are checked."""
         values = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
         for each in combinations(values):
             check_kernel(**each, kernel_params=kernel_params)
@@ -93,17 +93,17 @@ class KernelGrid:
 
     @property
     def names(self) -> tuple[KernelLike, ...]:
-        """The kernels' names, or functions."""
+        """Names of the kernels, or functions."""
         return options(self.values["kernel"], "kernel")
 
     @property
     def kind(self) -> XKind:
-        """What X holds.
+        """Kind of X.
 
         Raises
         ------
         InputError
-            For kernels that take different kinds of X.
+            If the kernels need different kinds of X.
         """
         special = [name for name in self.names if callable(name) or name == "precomputed"]
         if special and len(self.names) > 1:
@@ -114,7 +114,7 @@ class KernelGrid:
         return "kernel" if special == ["precomputed"] else "objects"
 
     def resolved(self, X: Matrix) -> list[tuple[Kernel, Values]]:
-        """Every kernel with its default parameters filled in from X, and the parameter values that it stands for."""
+        """Every kernel, with default parameters computed from X, and the parameter values that it represents."""
         found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
         for values in combinations(self.values):
             kernel = resolve_kernel(
@@ -127,14 +127,14 @@ class KernelGrid:
 
 
 def graph_settings(ties: Several[str], balance: Several[str], regression_weight: float) -> Settings:
-    """Every graph that an estimator's parameters ask for, and the parameter values that it stands for."""
+    """Every graph of an estimator's parameters, with the parameter values that it represents."""
     beta = float(regression_weight)
     both = combinations({"ties": ties, "balance": balance})
     return tuple((Setting(**values, regression_weight=beta), values) for values in both)
 
 
 def _features_of_mask(positive: object, n_features: int | None) -> Iterable[Feature]:
-    """Numbers of the features that a mask names; anything else as it is."""
+    """Numbers of the features in a mask; other values are returned unchanged."""
     mask = np.asarray(positive)
     if mask.dtype != np.bool_:
         return cast(Sequence[Feature], positive)
@@ -145,12 +145,12 @@ def _features_of_mask(positive: object, n_features: int | None) -> Iterable[Feat
 
 
 def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
-    """Whether ``positive`` gives a sign to the weight of any feature.
+    """Whether ``positive`` assigns a sign to the weight of any feature.
 
     Raises
     ------
     InputError
-        If it cannot, or if there are no weights of features.
+        If ``positive`` is invalid, or if there are no weights of features.
     """
     if isinstance(positive, (bool, np.bool_)):
         given = bool(positive)
@@ -171,7 +171,7 @@ def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
 
 
 def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8] | None:
-    """The sign that ``positive`` gives the weight of each feature, 0 if it is free; None if all are."""
+    """Sign assigned by ``positive`` to the weight of each feature, 0 if free; None if all are free."""
     n_features = 1 if features.count is None else features.count
     if isinstance(positive, (bool, np.bool_)):
         positive = range(n_features) if positive else ()
@@ -198,27 +198,27 @@ def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8] | 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Spec(ABC):
-    """What an estimator's parameters ask for. Nothing behind it sees the estimator.
+    """Specification of an estimator. Later steps use it instead of the estimator.
 
     Attributes
     ----------
     name : str
-        The estimator's, for messages.
+        Name of the estimator, for messages.
     accepts : Accepts
     kind : {"features", "kernel", "objects"}
-        What X holds.
+        Kind of X.
     signed : bool
         Whether weights have constrained signs.
     regression_weight : float
-        The share of the loss that is regression. If it is 0, some query must hold two different labels.
+        Share of the loss that is regression. If it is 0, some query must have two different labels.
     grid : ndarray or None
-        Values of the problem's parameter, the simplest model first; None for an automatic grid. An estimator that
-        chooses nothing has one value.
+        Values of the problem's parameter, the simplest model first; None for an automatic grid. An estimator without
+        selection has one value.
     measure : Measure or None
-        By which models are compared; None if nothing is chosen.
+        Measure used for selection; None if nothing is selected.
     rule : str
     cv : None, int, "leave_pair_out", splitter or iterable
-        What is held out if there are no validation data.
+        Held-out units if there are no validation data.
     verbose : int
     """
 
@@ -235,39 +235,39 @@ class Spec(ABC):
 
     @property
     def required_measure(self) -> Measure:
-        """The measure of an estimator that chooses."""
+        """The measure of an estimator with selection."""
         assert self.measure is not None
         return self.measure
 
     def for_preferences(self) -> Self:
-        """The same for preferences in the place of labels."""
+        """The specification for preferences instead of labels."""
         return self
 
     def planner(self, data: Data) -> Planner:
-        """Plans for some data."""
+        """Planner for the given data."""
         return planner(self.required_measure, data, self.regression_weight)
 
     @abstractmethod
     def plan(self, data: Data) -> Plan | None:
-        """How models are compared without validation data; None if there is nothing to choose."""
+        """Plan of the comparison of models without validation data; None if there is nothing to select."""
 
     @abstractmethod
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        """Fit the data: with a plan, the best model of those asked for; without one, the only model."""
+        """Fit the data: with a plan, select the best model; without one, fit the only model."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class SearchSpec(Spec, Generic[S]):
-    """Candidates, of which one is solved or chosen by a search."""
+    """Specification by candidates, one of which is solved or selected by a search."""
 
     def at(self, value: float) -> Self:
-        """The same with one value of the problem's parameter, of an estimator that chooses nothing."""
+        """A copy with one value of the problem's parameter, for an estimator without selection."""
         return replace(self, grid=np.array([value], dtype=np.float64))
 
     def choosing(
         self, grid: Array | None, scoring: Scoring, rule: str, cv: ExactFoldsLike = None, verbose: int = 0
     ) -> Self:
-        """The same for an estimator that chooses from a grid, as its parameters of these names say."""
+        """A copy for an estimator that selects from a grid, with its parameters of these names."""
         return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv, verbose=int(verbose))
 
     def plan(self, data: Data) -> Plan | None:
@@ -275,11 +275,11 @@ class SearchSpec(Spec, Generic[S]):
 
     @abstractmethod
     def candidates(self, data: Data) -> Iterator[Candidate[S]]:
-        """What is tried on some data."""
+        """Candidates for the given data."""
 
     @abstractmethod
     def fitted(self, data: Data, solved: Solved[S]) -> Fitted:
-        """The attributes of the model that was solved for or chosen."""
+        """Attributes of the model that was solved or selected."""
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         if plan is None:
@@ -287,18 +287,18 @@ class SearchSpec(Spec, Generic[S]):
         return self.chosen(data, plan, self.search(data, plan))
 
     def search(self, data: Data, plan: Plan) -> SearchState[S]:
-        """Every candidate at every value, evaluated by a plan."""
+        """Evaluation of every candidate at every value, by a plan."""
         return search(self.candidates(data), data, plan, self.rule, self.grid, self.verbose)
 
     def chosen(self, data: Data, plan: Plan, found: SearchState[S]) -> Fitted:
-        """The attributes of what a search has found."""
+        """Attributes of the model that a search has selected."""
         assert found.candidate is not None
         assert found.solutions is not None
         solved = Solved(found.candidate, found.solutions, found.best_value, found)
         return self.fitted(data, solved).chosen_by(plan, data, found)
 
     def solve(self, data: Data) -> Solved[S]:
-        """The only candidate with its only value."""
+        """Solution of the only candidate for its only value."""
         candidate = next(self.candidates(data))
         with memory_of_device(data.X):
             problem = candidate.problem(data)
@@ -308,7 +308,7 @@ class SearchSpec(Spec, Generic[S]):
 
 @dataclass(frozen=True, eq=False)
 class Solved(Generic[S]):
-    """A candidate, a value of its parameter, and their solution; and the search that chose them, if there was one."""
+    """A candidate, a value of its parameter, and their solution; with the search that selected them, if any."""
 
     candidate: Candidate[S]
     solutions: S
@@ -318,7 +318,7 @@ class Solved(Generic[S]):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
-    """RankRLS with every combination of kernel and graph. All graphs of a kernel share its basis, if it has one.
+    """RankRLS with every combination of kernel and graph. All graphs of a kernel share its basis, if any.
 
     Attributes
     ----------
@@ -365,6 +365,6 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
 
 
 def check_square(X: Matrix, kernel: Kernel) -> None:
-    """A kernel matrix to fit has a row and a column for each item."""
+    """Refuse a precomputed kernel matrix that does not have one row and one column per item."""
     if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
         raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")

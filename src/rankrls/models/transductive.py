@@ -1,4 +1,4 @@
-"""Transductive RankRLS: queries without labels are ranked so that cross-validation goes best."""
+"""Transductive RankRLS: queries without labels are ranked to minimize the cross-validation error."""
 
 from __future__ import annotations
 
@@ -42,21 +42,21 @@ _CHECKS: dict[str, Check] = {
     "n_basis": number(least=1, whole=True, none=True),
     "random_state": BASIS["random_state"],
     "solver": word(SOLVERS),
-    # which items are compared must not depend on the labels that are sought
+    # the compared items must not depend on the labels to be estimated
     "ties": word(("include",)),
 }
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TransductiveSpec(SearchSpec[TransductiveSolutions]):
-    """RankRLS on all rows, with every penalty.
+    """RankRLS on all rows, with all penalties.
 
     Attributes
     ----------
     model : LeastSquaresSpec
-        Of RankRLS on all rows.
+        Specification of RankRLS on all rows.
     penalties : tuple of float
-        The largest first.
+        Penalties in descending order.
     """
 
     model: LeastSquaresSpec
@@ -94,7 +94,7 @@ class TransductiveSpec(SearchSpec[TransductiveSolutions]):
 
 
 class TransductiveRankRLS(PartlyLabelledRanker):
-    r"""RankRLS that is also fitted on queries without labels.
+    r"""RankRLS that is also fitted to queries without labels.
 
     The labels of the unlabelled queries V minimize
 
@@ -102,40 +102,40 @@ class TransductiveRankRLS(PartlyLabelledRanker):
 
         \sum_U \lVert F_U ( y_U - f_{U \setminus U}(X_U) ) \rVert^2 + \gamma \lVert y_V - f_V \rVert^2 ,
 
-    the cross-validated pairwise error over all queries U, labelled or not, each of which is held out and predicted by
-    :class:`RankRLS` fitted on all others, plus ``penalty`` = :math:`\gamma` times the distance to the supervised
+    the cross-validated pairwise error over all queries U, labelled or not, each held out and predicted by
+    :class:`RankRLS` fitted to all others, plus ``penalty`` = :math:`\gamma` times the distance to the supervised
     prediction :math:`f_V` (that of the model of the labelled queries alone). The model is then RankRLS on all queries,
-    with the labels found.
+    with the estimated labels.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        As in :class:`RankRLS`, but it must be positive.
+        Regularization parameter as in :class:`RankRLS`, but positive.
     penalty : float, default=1.0
-        Positive. A large penalty gives the supervised prediction, for unlabelled queries and for new rows.
-        :class:`TransductiveRankRLSCV` chooses both.
+        Positive weight of the distance to the supervised prediction, which a large penalty returns for unlabelled
+        queries and for new rows. :class:`TransductiveRankRLSCV` selects both parameters.
     kernel, gamma, degree, coef0, kernel_params : as in :class:`RankRLS`
     ties : {"include"}, default="include"
-        "exclude" is an error, because the compared pairs would depend on the unknown labels.
+        Tied pairs must be included: otherwise the compared pairs would depend on the unknown labels.
     balance, regression_weight : as in :class:`RankRLS`
     solver : {"auto", "primal", "dual"}, default="auto"
-        As in :class:`RankRLS`.
+        Solver, as in :class:`RankRLS`.
     n_basis : int, optional
-        Items that a kernel model expands over, as in :class:`SparseRankRLS`: O(m r) evaluations of the kernel for r of
-        them, and no m x m matrix. None takes all, unless ``basis_indices`` names some.
+        Number of items that a kernel model expands over, as in :class:`SparseRankRLS`: O(m r) evaluations of the kernel
+        for r items, and no m x m matrix. None uses all items, unless ``basis_indices`` is given.
     basis_indices : sequence of int, optional
-        Row numbers of X to be the basis instead.
+        Row numbers in X of the basis, instead of random ones.
     random_state : int, Generator or RandomState, default=0
-        For choosing the basis.
+        Seed of the random basis.
 
     Attributes
     ----------
     transduction_ : ndarray of shape (m,) or (m, targets)
-        The label of each training row: as given, or as found for rows of unlabelled queries. NaN for rows of weight
+        Label of each training row: as given, or as estimated for rows of unlabelled queries. NaN for rows of weight
         zero. Only differences within a query are meaningful.
     coef_, dual_coef_, X_fit_, alpha_, n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
     basis_indices_ : ndarray of shape (r,)
-        With a basis only: its row numbers in X. ``dual_coef_`` and ``X_fit_`` are then those of its items.
+        Row numbers in X of the basis, if there is one. ``dual_coef_`` and ``X_fit_`` then refer to its items.
 
     See Also
     --------
@@ -144,10 +144,10 @@ class TransductiveRankRLS(PartlyLabelledRanker):
 
     Notes
     -----
-    The labels are found by conjugate gradients, O(m n) a step for n features; before that O(m n^2 + n^3), and O(u^2 n)
-    or O(u n^2 + n^3), whichever is less, for each fold of u rows. In addition to the data, two copies of m n numbers
-    are held. With a basis of r items n is replaced by r, and in the dual by m. A basis of all rows gives the dual's
-    solution.
+    The labels are estimated by conjugate gradients, O(m n) per step for n features; before that, O(m n^2 + n^3), and
+    O(u^2 n) or O(u n^2 + n^3), whichever is less, per fold of u rows. In addition to the data, two copies of m n
+    numbers are stored. With a basis of r items, n is replaced by r, and in the dual by m. A basis of all rows gives the
+    dual's solution.
 
     References
     ----------
@@ -215,24 +215,25 @@ class TransductiveRankRLS(PartlyLabelledRanker):
 
 
 class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
-    r"""Transductive RankRLS whose alpha and penalty are chosen by folds of the labelled queries.
+    r"""Transductive RankRLS with alpha and penalty selected by folds of the labelled queries.
 
-    Has the same objective as :class:`TransductiveRankRLS`. A held-out query loses its labels and stays among the
-    unlabelled queries, so it is scored as they are. To evaluate new queries, use folds that leave out their rows, as
+    Has the same objective as :class:`TransductiveRankRLS`. A held-out query loses its labels and remains among the
+    unlabelled queries, so it is scored like them. To evaluate new queries, use folds that leave out their rows, as
     :func:`sklearn.model_selection.cross_val_score` does.
 
     Parameters
     ----------
     alphas : "auto" or array-like, default="auto"
-        Regularization values to choose from, positive. "auto" is every third value of the grid of :class:`RankRLSCV`.
+        Positive regularization values to choose from. "auto" is every third value of the grid of :class:`RankRLSCV`.
     penalty : float or tuple, default=(0.1, 1.0, 10.0, 100.0)
-        Values to choose from, positive.
+        Positive penalties to choose from.
     kernel, gamma, degree, coef0, balance : as in :class:`TransductiveRankRLS`, or a tuple of values to choose from
     kernel_params, ties, regression_weight, solver : as in :class:`TransductiveRankRLS`
     n_basis, basis_indices, random_state : as in :class:`TransductiveRankRLS`
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        None is 5 folds of the labelled queries, each query alone if there are no more; an int is that many. Your own
-        folds name rows of X; rows without a label are ignored. Every fold is refitted.
+        Held-out units. None is 5 folds of the labelled queries (each query alone if there are no more); an int is a
+        number of folds. Folds given as rows are row numbers of X; rows without a label are ignored. Every fold is
+        refitted.
     scoring, rule, verbose : as in :class:`RankRLSCV`
 
     Attributes
@@ -242,7 +243,7 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
     penalty_at_edge_ : bool
         The same for the penalty.
     held_out_scores_ : ndarray of shape (m,) or (m, targets)
-        Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
+        Scores of the labelled rows of X by models without the labels of their query; NaN for unlabelled rows.
     transduction_, coef_, dual_coef_, X_fit_, basis_indices_, n_queries_, n_features_in_, feature_names_in_ : as in
         :class:`TransductiveRankRLS`
 
@@ -253,7 +254,7 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
 
     Notes
     -----
-    One :class:`TransductiveRankRLS` for each fold, alpha, penalty and other value of a tuple.
+    One :class:`TransductiveRankRLS` per fold, alpha, penalty and combination of the other parameters.
 
     Examples
     --------
@@ -318,7 +319,7 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
 
 
 def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> TransductiveSpec:
-    """What the parameters that both have ask for."""
+    """Specification from the parameters that both classes have."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     basis = None
@@ -340,7 +341,7 @@ def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> Transductive
 
 
 def _check_whole_queries(data: LabelledItems, labelled: Mask) -> None:
-    """Refuse queries with labels in some of their rows only."""
+    """Refuse queries with labels in only some of their rows."""
     codes = data.layout.codes
     partly = np.flatnonzero(~labelled & np.isin(codes, codes[labelled]))
     if len(partly):
