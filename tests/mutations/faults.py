@@ -577,7 +577,7 @@ FAULTS = [
         ('weights = {} if scale == "ranks" else {"sample_weight": _weights(data)}', "weights = {}"),
         ("results.best_score - (bias if results.greater_is_better else -bias)", "results.best_score - bias"),
         ("sum(len(one.results.rows) for one in tried[:k]) + results.best_index", "results.best_index"),
-        ("-round(screened[k].goodness, _DIGITS)", "k"),
+        ("-round(one.goodness, _DIGITS)", "round(one.goodness, _DIGITS)"),
         ('if scale == "query" and not', 'if scale == "raw" and not'),
     ),
     *_planted(

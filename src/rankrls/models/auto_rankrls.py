@@ -192,7 +192,7 @@ class _Scaled:
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """One model, fitted: an estimator or a pipeline, and what its search found.
+    """One model: an estimator or a pipeline, which is not fitted if it was dropped, and what its search found.
 
     Attributes
     ----------
@@ -200,8 +200,6 @@ class _Tried:
     estimator : BaseEstimator
     results : SearchState
     seconds : float
-    n_basis : int or None
-        The items of its basis; None if it has none.
     """
 
     family: str
@@ -209,7 +207,6 @@ class _Tried:
     estimator: BaseEstimator
     results: SearchState[Solutions]
     seconds: float
-    n_basis: int | None = None
 
     @property
     def goodness(self) -> float:
@@ -293,8 +290,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     ``n_basis``: the middle width on all scales, then all widths on the best two scales; and the best two of each family
     are fitted over all of it. The models are ordered by complexity: linear
     before degree 2 before Gaussian before Laplacian before trees before the blend, and within each raw before scaled.
-    The choice is the first one that is not worse than the best by more than half a standard error of their difference
-    over queries.
+    The choice is the first one that is not worse than the best by more than about half a standard error of their
+    difference over queries (``rule``).
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS or lambdarank, which are compared
     with 15 leaves; then with 7 or 31 leaves. They are refitted without each fold of queries, so that with trees all
@@ -315,11 +312,12 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         mostly have more than two rows. With "query", and if ``fit`` has qid, ``predict`` needs qid and whole queries,
         whatever is chosen. Trees take the features as they are. Of sparse features "ranks" and "query" are not tried.
     rule : {"half_se", "one_se", "best"}, default="half_se"
-        "one_se" allows a whole standard error, "best" takes the best model of any complexity.
+        "half_se" allows half a standard error, "one_se" a whole one, of many queries; of q queries 1 + (30 / q)^2 times
+        as much, because the best of several models is mostly luck with few. "best" takes the best model of any
+        complexity.
     n_basis : int, default=500
         Items in the basis of a kernel. If there are at most twice as many items, these models are
-        those of :class:`RankRLSCV` with the kernel itself, which takes no longer; and at most two thirds as many are
-        not evaluated over a smaller basis first.
+        those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
@@ -592,16 +590,16 @@ class AutoSpec(Spec):
         functions = [family for family in self.families if family not in _BOOSTED]
         screened: dict[str, list[_Tried]] = {family: [] for family in functions}
         scales = [scale for scale in self.scales if _suits(scale, data)]
-        scaled = lru_cache(maxsize=1)(partial(_Scaled.of, data=data))
+        scaled = lru_cache(maxsize=_FINALISTS)(partial(_Scaled.of, data=data))
         for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
             with trials.skipping(family, scale):
                 gammas = _FAMILIES[family].gammas(scaled(scale).data.X, _weights(data))
                 middle = gammas[len(gammas) // 2]
-                screened[family].append(self._try(family, middle, self._n_screened, scaled(scale), plan))
+                screened[family].append(self._try(family, middle, scaled(scale), plan, cheap=True))
         for family in progress(self.families, self.verbose, "families"):
             with trials.skipping(family, "raw"):
                 if family in functions:
-                    self._finish(trials, screened[family], data, plan)
+                    self._finish(trials, screened[family], scaled, plan)
                     continue
                 assert isinstance(data, LabelledItems)
                 if family == "trees":
@@ -612,28 +610,20 @@ class AutoSpec(Spec):
             raise trials.failure
         return trials
 
-    @property
-    def _n_screened(self) -> int:
-        return max(self.n_basis // _TIMES_SMALLER, 1)
-
-    def _finish(self, trials: _Trials, screened: list[_Tried], data: DataInMemory, plan: Plan) -> None:
+    def _finish(self, trials: _Trials, screened: list[_Tried], scaled: Callable[[str], _Scaled], plan: Plan) -> None:
         """Add the models of a family: more kernels on the best scales; and the best of these over the whole basis."""
-        if not screened or screened[0].n_basis is None:
+        if not screened or screened[0].family == "linear":
             trials.add(screened, [], 0.0)
             return
         for one in _best(screened):
-            scaled = _Scaled.of(one.scale, data)
-            gammas = _FAMILIES[one.family].gammas(scaled.data.X, _weights(data))
+            items = scaled(one.scale)
+            gammas = _FAMILIES[one.family].gammas(items.data.X, _weights(items.data))
             more = [gamma for gamma in gammas if gamma != one.gamma]
-            screened += [self._try(one.family, gamma, self._n_screened, scaled, plan) for gamma in more]
-        finalists = _best(screened)
-        dropped = [one for one in screened if one not in finalists]
-        cheap = max(one.goodness for one in finalists)
-        if data.n_rows > 2 * self._n_screened:
-            finalists = [
-                self._try(one.family, one.gamma, self.n_basis, _Scaled.of(one.scale, data), plan) for one in finalists
-            ]
-        trials.add(finalists, dropped, cheap)
+            screened += [self._try(one.family, gamma, items, plan, cheap=True) for gamma in more]
+        best = _best(screened)
+        dropped = [one for one in screened if one not in best]
+        finalists = [self._try(one.family, one.gamma, scaled(one.scale), plan) for one in best]
+        trials.add(finalists, dropped, max(one.goodness for one in best))
 
     def _try_trees(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
         """The trees of the best setting; those of the others are dropped."""
@@ -654,18 +644,18 @@ class AutoSpec(Spec):
         found = fitted_blend(data, plan, other, trees)
         trials.add([_Tried("blend", other.scale, *found, perf_counter() - start)], [], 0.0)
 
-    def _try(self, family: str, gamma: float | None, n_basis: int, scaled: _Scaled, plan: Plan) -> _Tried:
-        """Fit a ranker; if it has a kernel, over so many items."""
+    def _try(self, family: str, gamma: float | None, scaled: _Scaled, plan: Plan, *, cheap: bool = False) -> _Tried:
+        """Fit a ranker; or only evaluate it over a small basis, if it has a kernel."""
         start = perf_counter()
+        n_basis = max(self.n_basis // _TIMES_SMALLER, 1) if cheap else self.n_basis
         kernel = _FAMILIES[family].kernel
         given: Values = {"scoring": self.scoring, "gamma": gamma, **kernel}
         ranker: RankRLSCV | SparseRankRLSCV = RankRLSCV(**given)
         if kernel and scaled.data.n_rows > 2 * n_basis:
             ranker = SparseRankRLSCV(**given, n_basis=n_basis, random_state=self.random_state)
-        results = ranker._search(scaled.data, plan)
+        results = ranker._spec().search(scaled.data, plan) if cheap and kernel else ranker._search(scaled.data, plan)
         estimator = Pipeline([*scaled.steps, ("rank", ranker)]) if scaled.steps else ranker
-        n_items = n_basis if kernel else None
-        return _Tried(family, scaled.scale, estimator, results, perf_counter() - start, n_items)
+        return _Tried(family, scaled.scale, estimator, results, perf_counter() - start)
 
     def _chosen(self, trials: _Trials) -> Values:
         """The attributes of the choice, and of all that was tried."""

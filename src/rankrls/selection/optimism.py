@@ -17,7 +17,9 @@ from rankrls.selection.search import SearchState
 _DRAWS = 200
 _AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
-"""How many standard errors of their difference a simpler model may be behind the best one, by rule."""
+"""How many standard errors of their difference a simpler model may be behind the best one of many blocks, by rule."""
+_FEW = 30.0
+"""With so many blocks it may be twice as far behind: the best of several models is mostly luck then."""
 _BLOCKS = 5000
 """More blocks than twice as many are drawn in runs of them."""
 
@@ -188,7 +190,13 @@ class Entries:
         if self.values is not None and len(self.values):
             scale = float(np.abs(self.values[:, self.own[int(np.argmax(self.means))]]).mean())
         behind, error = self.behind()
-        return int(np.argmax(behind <= ALLOWED[self.rule] * np.nan_to_num(error) + EQUAL * scale))
+        return int(np.argmax(behind <= self._allowed * np.nan_to_num(error) + EQUAL * scale))
+
+    @property
+    def _allowed(self) -> float:
+        """How many standard errors of their difference a simpler model may be behind the best one."""
+        fewer = 0.0 if self.values is None else _FEW / max(len(self.values), 1)
+        return ALLOWED[self.rule] * (1.0 + fewer**2)
 
     def behind(self) -> tuple[Array, Array]:
         """What each model lacks to the best one, and the standard error of that: of the differences, block by block.
@@ -211,7 +219,7 @@ class Entries:
             apart = values[:, [top]] - values[:, tops]
             n = counts.sum()
             behind = counts @ apart / n
-            off = ALLOWED[self.rule] * np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
+            off = self._allowed * np.sqrt(np.maximum(counts @ (apart - behind) ** 2, 0.0) / (n - 1.0) / n)
             return int(tops[int(np.argmax(behind <= off + EQUAL * np.abs(mean[top])))])
 
         return bias_of_choice(self.values, int(self.own[self.chosen()]), choose, mutual=self.mutual)
