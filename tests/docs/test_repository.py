@@ -45,7 +45,7 @@ def test_the_citation_is_of_this_version_and_of_the_papers():
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == rankrls.__version__ == PROJECT["version"]
     assert citation["license"] == PROJECT["license"]
-    cited = " ".join((ROOT / "docs" / "guide" / "papers.rst").read_text("utf-8").split())
+    cited = " ".join((ROOT / "README.md").read_text("utf-8").split())
     for paper in citation["references"]:
         names = ", ".join(author["family-names"] for author in paper["authors"])
         assert f"{names}: *{paper['title']}.*" in cited
