@@ -142,7 +142,7 @@ def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptio
     for stored in models if format_of(data) in TABLES else ():
         for role, name in stored.schema.columns.items():
             path, other = first.setdefault(role, (stored.path, name))
-            if name != other and getattr(reading, role, None) is None:
+            if name != other and vars(reading).get(role) is None:
                 problem = f"{path} was fitted with {role}={other!r} and {stored.path} with {role}={name!r}"
                 raise InputError(f"{problem}. Name the column of {data} ({role}).", parameter=role)
 

@@ -173,7 +173,8 @@ def steps_of(model: Any) -> list[Any]:
 def _ranker(model: Any) -> Any:
     """A model, or the last step of a pipeline."""
     final = steps_of(model)[-1]
-    if not (is_listed(final) and type(final).__name__ in rankrls.__all__ and hasattr(final, "predict")):
+    public = is_listed(final) and type(final).__name__ in rankrls.__all__
+    if not (public and isinstance(final, Ranker | ConditionalRanker)):
         what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
         problem = f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}."
         raise InputError(problem, parameter="model")
@@ -219,7 +220,7 @@ def _described(model: Any) -> dict[str, Any]:
         "parameters": final.get_params(deep=False),
         "alpha": known.get("alpha_"),
         "kernel": kernel
-        and {"name": kernel.name, **{name: getattr(kernel, name) for name in kernel_parameters(kernel.name)}},
+        and {"name": kernel.name, **{name: vars(kernel)[name] for name in kernel_parameters(kernel.name)}},
         "n_queries": int(final.n_queries_),
         "n_features": known.get("n_features_in_"),
         "n_targets": 1 if coefficients is None or coefficients.ndim == 1 else int(coefficients.shape[1]),

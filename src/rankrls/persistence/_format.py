@@ -229,7 +229,7 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
     else:
         names = [field.name for field in dataclasses.fields(value) if field.init]
     prefix = f"{where}." if where else ""
-    state = {name: encoded(getattr(value, name), arrays, prefix + name, leave_out) for name in names}
+    state = {name: encoded(vars(value)[name], arrays, prefix + name, leave_out) for name in names}
     return {"object": kind.__name__, "state": state}
 
 

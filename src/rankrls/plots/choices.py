@@ -145,13 +145,14 @@ class AlphaSelectionDisplay(Display):
             If the estimator has no measure for each regularization value.
         """
         model = fitted_ranker(estimator)
-        surface = getattr(model, "validation_surface_", None)
+        known = vars(model)
+        surface = known.get("validation_surface_")
         if surface is not None and np.size(surface):
             given: dict[str, Any] = {"chosen": float(model.alpha_), "n_iter": int(model.n_iter_)}
             return cls(model.alphas_, surface, measure=str(model.scoring), **given).plot(ax=ax, **line_kw)
-        table = getattr(model, "cv_results_", {})
+        table = known.get("cv_results_", {})
         parameter = next((name for name in ("alpha", "C") if name in table), None)
-        if parameter is None or not hasattr(model, "best_index_"):
+        if parameter is None or "best_index_" not in known:
             problem = f"This {type(model).__name__} has no score for each regularization value."
             raise InputError(f"{problem} Fit RankRLSCV, or pass the values.", parameter="estimator")
         rows = np.ones(len(table[parameter]), dtype=bool)

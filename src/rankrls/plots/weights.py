@@ -242,10 +242,11 @@ class RegularizationPathDisplay(Display):
         """
 
         def fit(model: Any) -> Any:
-            return getattr(model, "fit" if len(labels) == 1 else "fit_pairs")(X, *labels, **data)
+            return (model.fit if len(labels) == 1 else model.fit_pairs)(X, *labels, **data)
 
-        chosen = getattr(estimator, "best_params_", {})
-        given = estimator.get_params() | chosen if isinstance(estimator, RankRLS | RankRLSCV) else {}
+        known = vars(estimator) if isinstance(estimator, RankRLS | RankRLSCV) else {}
+        chosen = known.get("best_params_", {})
+        given = estimator.get_params() | chosen if known else {}
         if given.get("kernel") != "linear":
             problem = "A regularization path needs RankRLS or a fitted RankRLSCV with kernel='linear'"
             raise InputError(f"{problem}; got {estimator!r}.", parameter="estimator")
@@ -256,7 +257,7 @@ class RegularizationPathDisplay(Display):
         models = [fit(RankRLS(alpha=alpha, **given)) for alpha in grid]
         if models[0].coef_.ndim != 1:
             raise InputError("A regularization path needs one target; y has several.", parameter="y")
-        names = getattr(models[0], "feature_names_in_", None) if names is None else names
+        names = vars(models[0]).get("feature_names_in_") if names is None else names
         display = cls(grid, [model.coef_ for model in models], names, alpha=chosen.get("alpha"))
         return display.plot(ax, top=top)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,8 @@ from rankrls.preprocessing._columns import Column, spelled_cell
 
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
 NEED_QUERY = ("matches", "similarity")
+STRATEGIES: dict[str, Callable[..., Any]] = {"median": np.nanmedian, "mean": np.nanmean}
+"""Replacements of missing numbers."""
 PERIODS = {"year": 365.25, "week": 7.0}
 """Periods on which dates are placed as on a circle, and their lengths in days."""
 _WORD = re.compile(r"\b\w+\b")
@@ -118,7 +120,7 @@ class Numbers:
             span = float(np.nanmax(values) - np.nanmin(values))
             periods = [period for period, length in PERIODS.items() if span >= 2 * length]
             values = origin - values
-        fill = getattr(np, f"nan{impute}")(values) if isinstance(impute, str) else impute
+        fill = STRATEGIES[impute](values) if isinstance(impute, str) else impute
         gaps = bool(column.missing.any())
         return cls(column.name, kind, gaps, None if fill is None else float(fill), origin, periods, formats)
 

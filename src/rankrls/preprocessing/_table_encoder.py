@@ -18,6 +18,7 @@ from rankrls._queries import query_layout
 from rankrls.preprocessing._columns import Column, ColumnUse, check_there, column_uses, columns_of, names_of
 from rankrls.preprocessing._encodings import (
     NEED_QUERY,
+    STRATEGIES,
     TEXT_FEATURES,
     Categories,
     EncodedFeature,
@@ -28,7 +29,6 @@ from rankrls.preprocessing._encodings import (
 
 _FEW_COLUMNS = 500
 _DENSE_FROM = 0.3
-_STRATEGIES = ("median", "mean")
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -214,8 +214,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise InputError(text, parameter="sparse_output")
         for value in fills.values():
             number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
-            if not (value is None or number or value in _STRATEGIES):
-                text = f"impute must be one of {', '.join(_STRATEGIES)}, or a finite number; got {value!r}."
+            if not (value is None or number or value in STRATEGIES):
+                text = f"impute must be one of {', '.join(STRATEGIES)}, or a finite number; got {value!r}."
                 raise InputError(text, parameter="impute")
         asked = names_of("text_features", self.text_features)
         for name in asked:
@@ -230,7 +230,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         kinds = {"categorical": "category", "dates": "date", "text": "text", "query_text": "query text"}
         named: dict[str, str] = {}
         for parameter, kind in (kinds | {"ignore": "unused"}).items():
-            for name in names_of(parameter, getattr(self, parameter)):
+            for name in names_of(parameter, vars(self)[parameter]):
                 if named.setdefault(name, kind) != kind:
                     text = f"{parameter} names the column {name!r}, which another parameter makes a {named[name]}."
                     raise InputError(text, parameter=parameter, column=name)
