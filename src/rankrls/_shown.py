@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from typing import Any
 
 _WIDTH = 110  # where there is no terminal
 _MOST = 10
@@ -60,6 +61,12 @@ def _blocks(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int) ->
         cells = zip(names[left:], row[left:], strict=True)
         out += [f"  {name:<{wide}}  {cell}".rstrip() for name, cell in cells if cell]
     return out
+
+
+def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A table by columns as a dictionary for each row."""
+    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def head_rows(rows: Sequence[Sequence[str]]) -> list[Sequence[str]]:

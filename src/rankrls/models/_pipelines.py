@@ -12,7 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, format_setting
-from rankrls._shown import Shown, table_text
+from rankrls._shown import Shown, records, table_text
 from rankrls._typing import Array, IdsLike, Index, ItemsLike, Values, VectorLike
 from rankrls.learners.greedy import ForwardPath
 from rankrls.metrics import resolve_measure
@@ -211,7 +211,7 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
         measure = "held-out error"
     elif isinstance(final, RankingPursuitCV):
         chosen = {name: value for name, value in final.best_params_.items() if name != "n_basis"}
-        same = [all(of[name] == chosen[name] for name in chosen) for of in _rows(final.cv_results_)]
+        same = [all(of[name] == chosen[name] for name in chosen) for of in records(final.cv_results_)]
         held_out[1:] = final.cv_results_["mean_score"][same][: path.n_stages]
         found = resolve_measure(final.scoring)
         measure = f"held-out {found.name}"
@@ -220,10 +220,6 @@ def selected_features(model: Any, *, feature_names: Sequence[str] | None = None)
     gain = sign * np.diff(held_out)
     weight = final.coef_[feature]
     return SelectedFeatures(feature, np.array(names)[feature], weight, held_out[stage + 1], gain[stage], measure)
-
-
-def _rows(columns: dict[str, NDArray[Any]]) -> list[Values]:
-    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def fit_pairs(model: M, X: ItemsLike, winners: VectorLike, losers: VectorLike, **options: Any) -> M:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
+from rankrls._shown import records
 from rankrls.cli._files import is_dataset
 from rankrls.cli._options import Options
 from rankrls.cli._proposal import call_to_copy
@@ -53,7 +54,7 @@ def fit(options: Options, report: Report) -> Result:
         votes: Any = study.pairs["train"]
         about = {"strength": votes.strength, "weight": votes.weight, "groups": votes.groups}
         board = leaderboard(votes.winners, votes.losers, names=votes.items, **about)
-        result |= {"leaderboard": _records(board.columns), "leaderboard_confidence": board.confidence}
+        result |= {"leaderboard": records(board.columns), "leaderboard_confidence": board.confidence}
         title = f"Leaderboard, the best {_SHOWN} of {len(board.rows)} (--json has all)"
         title = "Leaderboard" if len(board.rows) <= _SHOWN else title
         tables.append(Table(title, board.head, board.rows[:_SHOWN], left=2))
@@ -68,7 +69,7 @@ def cv(options: Options, report: Report) -> Result:
         raise InputError("RankBoost needs validation data (vali).", parameter="vali")
     study = fit_and_evaluate(options, report)
     held_out_score(study.estimator)
-    curve = _records(study.attributes["cv_results_"])
+    curve = records(study.attributes["cv_results_"])
     best = study.attributes.get("best_index_")
     if best is None:
         best = [entry["alpha"] for entry in curve].index(study.attributes["alpha_"])
@@ -88,12 +89,6 @@ def cv(options: Options, report: Report) -> Result:
         result |= {"confidence": CONFIDENCE, "interval_method": METHOD}
         text.append(f"Interval: {METHOD}.\n")
     return Result(result, _tables(study, result, _curve_table(study, curve, best), _choice_table(study)), text)
-
-
-def _records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A table by columns as one dictionary a row."""
-    rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _rows(study: Study, parameter: str) -> dict[str, Any]:
@@ -143,7 +138,7 @@ def _as_dict(command: str, study: Study) -> dict[str, Any]:
     if "propensities_" in known:
         out["examination"] = known["propensities_"].as_dict()
     if "results_" in known:
-        out |= {"models": _records(known["results_"]), "skipped": known["skipped_"]}
+        out |= {"models": records(known["results_"]), "skipped": known["skipped_"]}
     return out
 
 
