@@ -6,6 +6,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
+from scipy.sparse import issparse
+
 from rankrls._errors import InputError
 
 _LOG = "_ltrlog"
@@ -13,9 +15,14 @@ _LOG = "_ltrlog"
 
 
 def is_record(values: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether values are one record: a mapping of names to single values, and not to columns."""
-    return isinstance(values, Mapping) and not any(
-        hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values.values()
+    """Whether values are one record: a mapping of names to single values, and not to columns.
+
+    A sparse matrix by keys is a mapping too.
+    """
+    return (
+        isinstance(values, Mapping)
+        and not issparse(values)
+        and not any(hasattr(value, "__len__") and not isinstance(value, str | Mapping) for value in values.values())
     )
 
 
