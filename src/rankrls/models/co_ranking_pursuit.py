@@ -31,7 +31,6 @@ from rankrls.models.parameters import (
     Several,
     View,
     check_parameters,
-    combinations,
     count,
     flag,
     number,
@@ -62,9 +61,8 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
     Attributes
     ----------
     graphs : sequence of (Setting, dict)
-    kernels : mapping
-        Kernels of views without their own, and their parameters, each one value or several.
-    kernel_params : mapping or None
+    kernels : KernelGrid
+        Kernels of views without their own.
     views : sequence, or None
         Views; None for both halves of the features.
     nus : tuple of float
@@ -77,8 +75,7 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
     """
 
     graphs: Settings
-    kernels: Params
-    kernel_params: Params | None
+    kernels: KernelGrid
     views: Sequence[View] | None
     nus: tuple[float, ...]
     n_basis: int
@@ -90,19 +87,16 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
 
     def candidates(self, data: Data) -> Iterator[CoPursuitCandidate]:
         assert isinstance(data, KnownItems)
-        several = [name for name, value in self.kernels.items() if len(options(value, name)) > 1]
-        for kernel in combinations(self.kernels):
-            chosen_kernel = {name: kernel[name] for name in several}
+        for kernel, chosen_kernel in self.kernels.each():
             for nu in self.nus:
                 pursuit = self._pursuit(data, kernel, nu)
                 for setting, chosen in data.settings(self.graphs):
-                    yield CoPursuitCandidate(
-                        choices={**chosen_kernel, **chosen, "nu": nu}, pursuit=pursuit, setting=setting
-                    )
+                    choices = {**chosen_kernel, **chosen, "nu": nu}
+                    yield CoPursuitCandidate(choices=choices, pursuit=pursuit, setting=setting)
 
-    def _pursuit(self, data: KnownItems, kernel: Params, nu: float) -> CoPursuit:
-        """The pursuit in all views, with the given values of the kernel's parameters."""
-        plans = view_plans(self.views, data.features, kernel, self.kernel_params)
+    def _pursuit(self, data: KnownItems, kernel: KernelGrid, nu: float) -> CoPursuit:
+        """The pursuit in all views, with the given kernel of views without their own."""
+        plans = view_plans(self.views, data.features, kernel)
         n = data.everything.X.shape[1]
         if self.disjoint and not (self.of_features and n >= len(plans)):
             why = "it needs dictionary='features'"
@@ -519,8 +513,7 @@ def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPu
         accepts=model._accepts,
         regression_weight=float(model.regression_weight),
         graphs=graph_settings(model.ties, model.balance, model.regression_weight),
-        kernels=kernels.values,
-        kernel_params=model.kernel_params,
+        kernels=kernels,
         views=model.views,
         nus=tuple(sorted(float(value) for value in options(model.nu, "nu"))),
         n_basis=int(n_basis),

@@ -60,9 +60,8 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         Views; None for random halves of the features.
     n_views : int
     random_state : int, Generator or RandomState
-    kernel : mapping
-        Kernel of views without their own, and its parameters.
-    kernel_params : mapping or None
+    kernel : KernelGrid
+        Kernel of views without their own.
     """
 
     graphs: Settings
@@ -70,8 +69,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
     views: Sequence[View] | None
     n_views: int
     random_state: RandomState
-    kernel: Params
-    kernel_params: Params | None
+    kernel: KernelGrid
 
     def plans(self, features: Features) -> list[ViewPlan]:
         """Views of the given features."""
@@ -80,7 +78,7 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
             rng = random_numbers(self.random_state)
             n = features.count or 0
             views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(self.n_views)]
-        return view_plans(views, features, self.kernel, self.kernel_params)
+        return view_plans(views, features, self.kernel)
 
     def plan(self, data: Data) -> Plan:
         settings = [setting for setting, _ in self.graphs]
@@ -264,7 +262,6 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
 
     def _spec(self) -> ConsensusSpec:
         check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
         automatic = isinstance(self.mu, str) and self.mu == "auto"
         return ConsensusSpec(
             name=type(self).__name__,
@@ -280,8 +277,7 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
             views=self.views,
             n_views=int(self.n_views),
             random_state=self.random_state,
-            kernel=kernels.values,
-            kernel_params=self.kernel_params,
+            kernel=KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params),
         )
 
     def predict(self, X: ItemsLike) -> Array:

@@ -12,13 +12,13 @@ from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Features, KnownItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, Params, VectorLike
-from rankrls.kernels import check_kernel, resolve_kernel
+from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, VectorLike
+from rankrls.kernels import check_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models.intake import check_comparable, labelled_items
 from rankrls.models.parameters import Columns, View
 from rankrls.models.ranker import Ranker
-from rankrls.models.spec import Accepts, Spec
+from rankrls.models.spec import Accepts, KernelGrid, Spec
 
 _KEYS = ("features", "kernel", "gamma", "degree", "coef0", "kernel_params")
 
@@ -90,12 +90,10 @@ def partly_labelled(
     return known
 
 
-def view_plans(
-    views: Sequence[View] | None, features: Features, kernel: Params, kernel_params: Params | None
-) -> list[ViewPlan]:
+def view_plans(views: Sequence[View] | None, features: Features, kernel: KernelGrid) -> list[ViewPlan]:
     """Resolve the views of an estimator; None means the two halves of the features.
 
-    ``kernel`` contains the kernel of views without their own, and its parameters.
+    ``kernel`` is that of views without their own.
     """
     n = features.count or 0
     if views is None:
@@ -103,13 +101,13 @@ def view_plans(
         views = (slice(0, half), slice(half, None)) if n > 1 else ({},)
     if isinstance(views, (str, Mapping)) or not np.iterable(views):
         raise InputError(f"views must be a sequence of views; got {views!r}.", parameter="views")
-    plans = [_plan(f"views[{v}]", view, features, kernel, kernel_params) for v, view in enumerate(views)]
+    plans = [_plan(f"views[{v}]", view, features, kernel) for v, view in enumerate(views)]
     if not plans:
         raise InputError("views is empty: at least one view is needed.", parameter="views")
     return plans
 
 
-def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params: Params | None) -> ViewPlan:
+def _plan(where: str, view: View, known: Features, kernel: KernelGrid) -> ViewPlan:
     if isinstance(view, str) or callable(view):
         view = {"kernel": view}
     elif not isinstance(view, Mapping):
@@ -117,7 +115,7 @@ def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
         raise InputError(f"{where} has {unknown[0]!r}; the keys of a view are {', '.join(_KEYS)}.", parameter="views")
-    given = {**kernel, "kernel_params": None if "kernel" in view else kernel_params, **view}
+    given = {**kernel.values, "kernel_params": None if "kernel" in view else kernel.params, **view}
     features = _numbers(where, given.pop("features", None), known)
     try:
         check_kernel(**given)
@@ -126,8 +124,9 @@ def _plan(where: str, view: View, known: Features, kernel: Params, kernel_params
     if isinstance(given["kernel"], str) and given["kernel"] == "precomputed":
         raise InputError(f"{where}: views need features, and a precomputed kernel has none.", parameter="kernel")
     shape = np.empty((0, known.count or 0 if features is None else len(features)))
-    name, *numbers = (given[key] for key in _KEYS[1:])
-    return ViewPlan(features, resolve_kernel(shape, name, *numbers))
+    params = given.pop("kernel_params")
+    ((resolved, _),) = KernelGrid(given, params).resolved(shape)
+    return ViewPlan(features, resolved)
 
 
 def _numbers(where: str, given: Columns | None, features: Features) -> Index | None:

@@ -113,6 +113,12 @@ class KernelGrid:
             return "features"
         return "kernel" if special == ["precomputed"] else "objects"
 
+    def each(self) -> Iterator[tuple[KernelGrid, Values]]:
+        """Each kernel as a grid of one, and the values of the parameters that have several."""
+        several = [name for name, value in self.values.items() if len(options(value, name)) > 1]
+        for values in combinations(self.values):
+            yield replace(self, values=values), {name: values[name] for name in several}
+
     def resolved(self, X: Matrix) -> list[tuple[Kernel, Values]]:
         """Every kernel, with default parameters computed from X, and the parameter values that it represents."""
         found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
