@@ -336,8 +336,8 @@ class DataInMemory(Data):
         """Items over which a model of some observations expands."""
 
     @abstractmethod
-    def numbers_of_blocks(self, observations: Index | slice) -> Index:
-        """Numbers of the queries (groups of preferences) that contain the observations."""
+    def blocks(self, units: Sequence[Index] | None) -> Sequence[Index]:
+        """Observations that are held out together: of some queries (groups) each, or of every one for None."""
 
     @abstractmethod
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
@@ -405,8 +405,10 @@ class LabelledItems(DataInMemory):
     def items_of(self, observations: Index) -> Index | slice:
         return observations
 
-    def numbers_of_blocks(self, observations: Index | slice) -> Index:
-        return np.unique(self.layout.codes[observations])
+    def blocks(self, units: Sequence[Index] | None) -> Sequence[Index]:
+        if units is None:
+            return self.layout.blocks
+        return [np.flatnonzero(np.isin(self.layout.codes, queries)) for queries in units]
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         return curve_of_queries(measure, self.Y, self.layout, self.weights, scores)
@@ -505,9 +507,9 @@ class PreferredItems(DataInMemory):
         """All items: their numbers are those that predictions are made for."""
         return slice(None)
 
-    def numbers_of_blocks(self, observations: Index | slice) -> Index:
-        groups = self.preferences.groups
-        return np.asarray(observations) if groups is None else np.unique(groups[observations])
+    def blocks(self, units: Sequence[Index] | None) -> Sequence[Index]:
+        groups = self.preferences.blocks()
+        return groups if units is None else [np.concatenate([groups[g] for g in unit]) for unit in units]
 
     def evaluate(self, measure: Measure, scores: Array) -> Curve:
         of_one_target = np.ascontiguousarray(scores[:, :, 0])

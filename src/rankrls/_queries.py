@@ -68,6 +68,11 @@ class QueryLayout:
         """Number of rows of each query."""
         return np.diff(self.starts)
 
+    @property
+    def blocks(self) -> list[NDArray[np.intp]]:
+        """Rows of each query."""
+        return np.split(self.order, self.starts[1:-1])
+
     @cached_property
     def by_id(self) -> NDArray[np.intp]:
         """Numbers of the queries in the order of their ids, which does not depend on the order of the rows.

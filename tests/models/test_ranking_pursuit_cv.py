@@ -129,12 +129,12 @@ def test_preferences_are_left_out_by_refits(grouped):
     expected = "5 folds of 7 groups of preferences: new groups" if grouped else "4 folds of 60 preferences: new votes"
     assert model.selection_ == f"{expected}, known items"
     from rankrls.models.intake import preferred_items
-    from rankrls.selection.folds import preference_blocks, with_new
+    from rankrls.selection.folds import preference_units, with_new
 
     data = with_new(
         preferred_items(RankingPursuit()._spec(), X, i, j, s, None, groups=groups), "groups" if grouped else "votes"
     )
-    blocks = preference_blocks(data, 5 if grouped else 4)[0]
+    blocks = data.blocks(preference_units(data, 5 if grouped else 4)[0])
     values = np.zeros((len(blocks), 5))
     for b, block in enumerate(blocks):
         left = np.setdiff1d(np.arange(60), block)

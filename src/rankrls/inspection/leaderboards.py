@@ -25,7 +25,7 @@ from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import PreferenceGraph
 from rankrls.numerics.runs import dense_rows, lengths_to_starts
-from rankrls.selection.folds import preference_blocks
+from rankrls.selection.folds import preference_units
 
 _BLOCK = 1 << 22
 """Maximum number of feature values of items in memory at a time."""
@@ -238,7 +238,7 @@ def leaderboard(
     number(above=0.0, below=1.0)("confidence", confidence)
     check_word("scale", scale, ("share", "elo"))
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
-    preference_blocks(data)  # refuses votes in a single group
+    preference_units(data)  # refuses votes in a single group
     table = data.preferences
     m = data.n_rows
     items = np.arange(m) if names is None else np.asarray(names)

@@ -240,7 +240,7 @@ def _of_pairs(plan: Plan, problem: LeastSquaresProblem, values: Array, targets: 
 
 def _of_queries(plan: UnitsPlan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
     """Goodness of each alpha for some targets, by held-out queries or folds of them."""
-    (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.numbers)
+    (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.units)
     means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
     means[problem.unresolved(values)] = np.nan
     return means if plan.greater_is_better else -means

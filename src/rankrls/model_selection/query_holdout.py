@@ -18,7 +18,7 @@ from rankrls.models.parameters import check_grid
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
-from rankrls.selection.folds import check_folds_leave_something, preference_blocks, query_blocks
+from rankrls.selection.folds import check_folds_leave_something, preference_units
 
 
 def leave_query_out(
@@ -111,7 +111,7 @@ def leave_query_out(
     if beta == 1.0:  # no item is compared with another: any rows can be held out together
         data = replace(data, layout=layout)
     _check_whole(data, layout)
-    blocks = query_blocks(layout)
+    blocks = layout.blocks
     check_folds_leave_something(
         data,
         blocks,
@@ -119,7 +119,7 @@ def leave_query_out(
         remedy="Leave-query-out needs at least two such queries in different groups.",
         parameter="qid" if groups is None else "groups",
     )
-    folds = None if layout is data.layout else [data.numbers_of_blocks(block) for block in blocks]
+    folds = None if layout is data.layout else [np.unique(data.layout.codes[block]) for block in blocks]
     problem = next(spec.candidates(data)).problem(data)
     scores = data.given_rows(problem.held_out_scores(grid, folds))
     if data.one_target:
@@ -213,7 +213,7 @@ def leave_preference_out(
     """
     spec, grid = checked_spec(estimator, alphas, "leave_preference_out")
     data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups)
-    preference_blocks(data)  # refuses data that leave nothing to fit
+    preference_units(data)  # refuses data that leave nothing to fit
     problem = next(spec.candidates(data)).problem(data)
     lead = problem.held_out_scores(grid)[:, :, 0]
     if np.ndim(weight) == 1:

@@ -85,7 +85,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: RandomState) -> 
     losses = [loss for loss in LOSSES if unsupported_reason(loss, data.Y, layout) is None]
     if not losses:
         raise InputError(f"{unsupported_reason(LOSSES[0], data.Y, layout)}.", parameter="families")
-    held_out = plan.numbers if isinstance(plan, UnitsPlan) else None
+    held_out = plan.units if isinstance(plan, UnitsPlan) else None
     if data.n_targets > 1 or held_out is None or sum(map(len, held_out)) < data.n_queries:
         raise InputError("Trees need one target, and folds that hold out each query.", parameter="families")
     rows = layout.order[runs_of(layout.starts, layout.by_id)]

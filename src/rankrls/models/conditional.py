@@ -38,7 +38,6 @@ from rankrls.models.parameters import (
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, XKind, check_square
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
-from rankrls.selection.folds import query_blocks
 from rankrls.selection.plans import Plan, UnitsPlan
 
 _CHECKS: dict[str, Check] = KERNEL | {
@@ -74,9 +73,7 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
             problem = "Leave-query-out needs two queries with items of different utilities;"
             raise InputError(f"{problem} {varies} of {q} sample{'' if q == 1 else 's'} has some.", parameter="y")
         description = f"leave-query-out over {q} queries"
-        return UnitsPlan(
-            measure=self.measure, description=description, blocks=query_blocks(ranked.layout), extends=False
-        )
+        return UnitsPlan(measure=self.measure, description=description, extends=False)
 
     def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
         ((kernel, _),) = self.kernels.resolved(data.X)

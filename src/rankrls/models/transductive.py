@@ -35,7 +35,6 @@ from rankrls.models.parameters import (
 from rankrls.models.partly_labelled import PartlyLabelledRanker
 from rankrls.models.spec import KernelGrid, LeastSquaresSpec, SearchSpec, Solved, graph_settings
 from rankrls.selection.basis import BasisSpec
-from rankrls.selection.folds import query_blocks
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
 _CHECKS: dict[str, Check] = {
@@ -66,7 +65,7 @@ class TransductiveSpec(SearchSpec[TransductiveSolutions]):
         assert isinstance(data, KnownItems)
         everything = data.everything
         _check_whole_queries(everything, data.labelled)
-        folds = query_blocks(everything.layout)
+        folds = everything.layout.blocks
         for model in self.model.candidates(everything):
             for penalty in self.penalties:
                 yield TransductiveCandidate(

@@ -48,11 +48,6 @@ def fifth_of_one_ranking(data: LabelledItems, rng: np.random.RandomState) -> Ind
     return held
 
 
-def query_blocks(layout: QueryLayout) -> list[Index | slice]:
-    """Index of each query."""
-    return [layout.rows(q) for q in range(layout.n_queries)]
-
-
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
     """Refuse to hold out queries of which fewer than two have different labels."""
     if varied < 2:
@@ -294,26 +289,25 @@ def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
     return both
 
 
-def preference_blocks(data: PreferredItems, k: int | None = None) -> tuple[list[Index], str]:
-    """Preferences that are held out together, and a description; two blocks need strengths other than 0."""
+def preference_units(data: PreferredItems, k: int | None = None) -> tuple[list[Index] | None, str]:
+    """Numbers of the preferences (groups) of each of k folds, and a description; None for each by itself.
+
+    Two of what is held out need strengths other than 0.
+    """
     what = named(data)
-    blocks = data.preferences.blocks()
-    n = len(blocks)
-    description = f"leave-one-out over {len(blocks)} {what}"
+    n = data.preferences.n_groups
     if n < 2:
         raise InputError(f"Leaving out {what} needs at least two; there is {n}.")
-    if k is not None:
-        blocks = [np.concatenate([blocks[b] for b in test]) for test in numbered_folds(k, n, what)]
-        description = f"{k} folds of {n} {what}"
-    description += f": {what_is_new(data)}"
-    ordering = (block for block in blocks if data.preferences.strength[block].any())
+    units = None if k is None else list(numbered_folds(k, n, what))
+    held_out = f"leave-one-out over {n} {what}" if k is None else f"{k} folds of {n} {what}"
+    ordering = (block for block in data.blocks(units) if data.preferences.strength[block].any())
     if len(list(islice(ordering, 2))) < 2:
         unit, parameter = ("group", "strength") if k is None else ("fold", "cv")
         raise InputError(
             f"Only one {unit} of preferences has a strength other than 0: holding it out leaves no preference to fit.",
             parameter=parameter,
         )
-    return blocks, description
+    return units, f"{held_out}: {what_is_new(data)}"
 
 
 def named(data: PreferredItems) -> str:

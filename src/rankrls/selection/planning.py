@@ -14,7 +14,7 @@ from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting
 from rankrls._curves import judged_queries
 from rankrls._errors import InputError
 from rankrls._queries import label_varies
-from rankrls._typing import ExactFoldsLike
+from rankrls._typing import ExactFoldsLike, Index
 from rankrls.metrics import Measure
 from rankrls.numerics.concordance import ordered_pairs
 from rankrls.selection.folds import (
@@ -29,8 +29,7 @@ from rankrls.selection.folds import (
     named,
     number_of_folds,
     numbered_folds,
-    preference_blocks,
-    query_blocks,
+    preference_units,
     what_is_new,
     whole_queries,
 )
@@ -107,8 +106,7 @@ class QueryPlanner(Planner):
         if q > 1:
             comparable = int(label_varies(data.Y, data.layout).sum())
             check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
-            description = f"leave-query-out over {q} queries"
-            return UnitsPlan(measure=self.measure, description=description, blocks=query_blocks(data.layout))
+            return UnitsPlan(measure=self.measure, description=f"leave-query-out over {q} queries")
         refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if is_concordance(self.measure) and not refused:
             host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
@@ -134,32 +132,35 @@ class QueryPlanner(Planner):
         usable = by_id[judged[by_id]]
         check_two_vary(len(usable), data.n_queries, INSTEAD)
         held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
-        block = np.flatnonzero(np.isin(data.layout.codes, held))
-        return UnitsPlan.of_blocks(self.measure, data, [block], f"{len(held)} of {data.n_queries} queries held out")
+        description = f"{len(held)} of {data.n_queries} queries held out"
+        return UnitsPlan(measure=self.measure, description=description, units=[np.sort(held)], mutual=False)
 
     def _folds(self, cv: ExactFoldsLike) -> Plan:
         """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
         data = self.data
         all_rows = np.arange(data.n_rows)
         several = data.n_queries > 1
+        units: list[Index] | None = None
         if isinstance(cv, Integral) and not isinstance(cv, bool):
-            codes = data.layout.codes if several else all_rows
             by_id = data.layout.by_id if several else all_rows
             what = "queries" if several else "rows"
-            tests = [np.flatnonzero(np.isin(codes, by_id[test])) for test in numbered_folds(int(cv), len(by_id), what)]
+            drawn = [np.sort(by_id[test]) for test in numbered_folds(int(cv), len(by_id), what)]
+            units = drawn if several else None
+            tests = data.blocks(drawn) if several else drawn
             splits = [(np.delete(all_rows, test), test) for test in tests]
-            whole = several
             description = f"{cv} folds of {len(by_id)} {what}"
         else:
             splits, name = given_folds(cv, data)
-            whole = several and whole_queries(splits, data.layout)
-            description = f"{len(splits)} folds of {'whole queries' if whole else 'rows'} ({name})"
-        held = [test if whole else np.delete(all_rows, train) for train, test in splits]
+            if several and whole_queries(splits, data.layout):
+                units = [np.unique(data.layout.codes[test]) for _, test in splits]
+            description = f"{len(splits)} folds of {'rows' if units is None else 'whole queries'} ({name})"
+        held = [np.delete(all_rows, train) if units is None else test for train, test in splits]
         remedy = "Give other folds (cv), or validation data (X_val)."
         check_folds_leave_something(data, held, self.regression_weight, remedy=remedy, parameter="cv")
-        if whole:
-            return UnitsPlan.of_blocks(self.measure, data, held, description)
-        return RowFoldsPlan(measure=self.measure, description=description, folds=splits, mutual=len(splits) > 1)
+        mutual = len(splits) > 1
+        if units is not None:
+            return UnitsPlan(measure=self.measure, description=description, units=units, mutual=mutual)
+        return RowFoldsPlan(measure=self.measure, description=description, folds=splits, mutual=mutual)
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,14 +200,14 @@ class PreferencePlanner(Planner):
             folds, description = item_folds(data, None, [rng.randint(2**31)])
             description = f"1 of {description}"
             return ItemFoldsPlan(measure=self.measure, description=description, folds=folds[:1], mutual=False)
-        total = len(preference_blocks(data)[0])
+        preference_units(data)  # refuses what leaves nothing
         table = data.preferences
+        total = table.n_groups
         codes = np.arange(total) if table.groups is None else table.groups
         usable = np.flatnonzero(np.bincount(codes, table.strength != 0.0))
         held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
-        block = np.flatnonzero(np.isin(codes, held))
         description = f"{len(held)} of {total} {named(data)} held out: {what_is_new(data)}"
-        return UnitsPlan.of_blocks(self.measure, data, [block], description)
+        return UnitsPlan(measure=self.measure, description=description, units=[np.sort(held)], mutual=False)
 
     def _folds(self, k: int | None, repetitions: int) -> Plan:
         """Folds of items; or each preference, group or component in its turn, or folds of them."""
@@ -214,10 +215,8 @@ class PreferencePlanner(Planner):
         if self.data.new == "items":
             folds, description = item_folds(self.data, k, range(repetitions))
             return ItemFoldsPlan(measure=self.measure, description=description, folds=folds, mutual=len(folds) > 1)
-        blocks, description = preference_blocks(self.data, k)
-        if k is None:
-            return UnitsPlan(measure=self.measure, description=description, blocks=blocks)
-        return UnitsPlan.of_blocks(self.measure, self.data, blocks, description)
+        units, description = preference_units(self.data, k)
+        return UnitsPlan(measure=self.measure, description=description, units=units)
 
     def _check_measure(self) -> None:
         if str(self.measure) not in ("disagreement", "pair_accuracy"):

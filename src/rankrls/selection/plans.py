@@ -22,8 +22,6 @@ from rankrls.selection.leave_pair_out import pair_concordance
 
 AnyCandidate: TypeAlias = Candidate[Solutions]
 AnyProblem: TypeAlias = Problem[Solutions]
-Block: TypeAlias = Index | slice
-"""Numbers of rows, or of preferences."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,50 +124,36 @@ class UnitsPlan(Plan):
 
     Attributes
     ----------
-    blocks : sequence
-        Indices of the rows (preferences) that are held out together.
-    numbers : sequence of ndarray of int, or None
-        The same as numbers of queries (groups of preferences); None for each by itself, in their order.
+    units : sequence of ndarray of int, or None
+        Numbers of the queries (groups) that are held out together; None for each by itself.
     """
 
-    blocks: Sequence[Block]
-    numbers: Sequence[Index] | None = None
-
-    @classmethod
-    def of_blocks(
-        cls, measure: Measure, data: DataInMemory, blocks: Sequence[Index | slice], description: str
-    ) -> UnitsPlan:
-        """Hold out blocks of rows (preferences) that are whole queries (groups)."""
-        return cls(
-            measure=measure,
-            description=description,
-            mutual=len(blocks) > 1,
-            blocks=blocks,
-            numbers=[data.numbers_of_blocks(block) for block in blocks],
-        )
+    units: Sequence[Index] | None = None
 
     def splits(self, data: DataInMemory) -> list[Split]:
         every = np.arange(data.n_observations)
-        return [Split(np.delete(every, block), *data.watch(every[block])) for block in self.blocks]
+        return [Split(np.delete(every, block), *data.watch(block)) for block in data.blocks(self.units)]
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
-        curve = problem.held_out_curve(self.measure, self.numbers, values)
+        curve = problem.held_out_curve(self.measure, self.units, values)
         if curve is not None:
             return curve
         known = data.whole()
         if not known.observations_are_items:
             return curve_of_refits(self, known, candidate, values)
-        scores = problem.scores_without(self.blocks, values)
+        blocks = known.blocks(self.units)
+        scores = problem.scores_without(blocks, values)
         if scores is None:
             scores = np.full((data.n_rows, len(values), data.n_targets), np.nan)
             for split in self.splits(known):
                 scores[split.watched] = scores_of_refit(known, candidate, split, values)
-        return self._curve_of_scores(data.of_kind(LabelledItems), problem, values, scores)
+        rows = np.sort(np.concatenate(blocks))
+        return self._curve_of_scores(data.of_kind(LabelledItems), rows, problem, values, scores)
 
-    def _curve_of_scores(self, data: LabelledItems, problem: AnyProblem, values: Array, scores: Array) -> Curve:
+    def _curve_of_scores(
+        self, data: LabelledItems, rows: Index, problem: AnyProblem, values: Array, scores: Array
+    ) -> Curve:
         """The curve of held-out scores (rows, values, targets), with those tied that differ only by rounding."""
-        every = np.arange(data.n_rows)
-        rows = np.sort(np.concatenate([every[block] for block in self.blocks]))
         held = scores[rows]
         found = data.take(rows, items=False).evaluate(self.measure, held)
         scores[rows] = held

@@ -406,5 +406,5 @@ class StreamedValidationPlan(Plan):
 def streamed_plan(measure: Measure, validation: Streamable | None, executor: Executor | None) -> Plan:
     """Leave-query-out of all rows, or validation data."""
     if validation is None:
-        return UnitsPlan(measure=measure, description="", blocks=())
+        return UnitsPlan(measure=measure, description="")
     return StreamedValidationPlan(measure=measure, description="", dataset=validation, executor=executor)
