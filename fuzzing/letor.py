@@ -21,7 +21,7 @@ from fuzzing import plain
 from fuzzing.campaign import Refused, Target, Unclear, Wrong
 from fuzzing.cases import chance, choice, damaged, packed, text, unpacked
 from rankrls import InputError
-from rankrls.io import Rows, _rows as source, load_letor
+from rankrls.io import Rows, _text as source, load_letor
 
 _WHOLE = re.compile("0|-?[1-9][0-9]*")
 _TOKENS = ("0", "-0.0", "1.", ".5", "+1", "1e5", "-2.4780157e-012", "1e-400", "5e-324", "2.2250738585072011e-308")

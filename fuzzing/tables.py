@@ -16,7 +16,7 @@ from fuzzing.campaign import Refused, Target, Wrong
 from fuzzing.cases import chance, choice, damaged, packed, text, unpacked
 from rankrls import InputError
 from rankrls.io import load_table
-from rankrls.io._rows import BLANKS
+from rankrls.io._text import BLANKS
 from rankrls.preprocessing import TableEncoder
 
 _ODD = (2**53, 2**53 + 1, 2**63 - 1, -7, 0.1, 1e308, 5e-324, float("inf"), None, True)

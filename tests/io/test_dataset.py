@@ -1,5 +1,6 @@
 """Parquet data sets against all rows in memory, and the files that are written for them against plain Python."""
 
+import dataclasses
 import os
 import pickle
 from itertools import groupby
@@ -9,6 +10,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
+from scipy import sparse
 from sklearn import config_context
 from sklearn.pipeline import make_pipeline
 from tests.refusals import Refusal
@@ -18,6 +20,7 @@ from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_ta
 from rankrls.io.copying import read_records
 from rankrls.io.files import expanded_paths
 from rankrls.io.reading import ReadOptions
+from rankrls.io.rows import stack_rows
 from rankrls.preprocessing import QueryMinMaxScaler
 from rankrls.streaming import evaluate, predict
 
@@ -243,6 +246,26 @@ def test_files_that_make_no_rows_together(tmp_path):
     write(tmp_path / "t", [frame_of([1, 1]), frame_of([2], c=[1.0])])
     with Refusal("columns differ", file="part-1.parquet"):
         read_records(tmp_path / "t", ReadOptions(), print)
+
+
+@pytest.mark.parametrize("sparse_part", [False, True])
+def test_rows_of_several_files_are_stacked(sparse_part):
+    """Ids that are whole numbers in one file and texts in another are texts; labels that a file lacks are NaN."""
+    first, second = (
+        load_table(pd.DataFrame({"qid": qid, "docid": ["a", "b"], "x": [1.0, 2.0]} | labels), labels="optional")
+        for qid, labels in (([7, 8], {"label": [1, 0]}), (["x", "007"], {}))
+    )
+    if sparse_part:
+        second = second.with_features(sparse.csr_array(second.X), ["x"])
+    rows = stack_rows([first, second])
+    assert sparse.issparse(rows.X) == sparse_part
+    np.testing.assert_array_equal(rows.X.toarray() if sparse_part else rows.X, [[1], [2], [1], [2]])
+    np.testing.assert_array_equal(rows.y, [1, 0, np.nan, np.nan])
+    assert rows.qid.tolist() == ["7", "8", "x", "007"]
+    assert rows.ids.tolist() == ["a", "b", "a", "b"]
+    assert stack_rows([second, second]).y is None
+    with Refusal("no query ids", parameter="qid"):
+        stack_rows([first, dataclasses.replace(second, qid=None)])
 
 
 @given(

@@ -78,12 +78,12 @@ def test_a_value_that_is_too_large_for_float32_is_refused_whatever_its_sign(sign
 
 
 def test_ids_of_all_blocks_are_texts_if_one_is_not_a_number(monkeypatch):
-    monkeypatch.setattr("rankrls.io._rows._BLOCK", 8)
+    monkeypatch.setattr("rankrls.io._text._BLOCK", 8)
     assert load_letor(io.BytesIO(b"1 qid:1 1:1\n1 qid:b 1:1\n0 qid:2 1:1\n")).qid.tolist() == ["1", "b", "2"]
 
 
 def test_sparse_rows_of_several_blocks_of_text(monkeypatch):
-    monkeypatch.setattr("rankrls.io._rows._BLOCK", 16)
+    monkeypatch.setattr("rankrls.io._text._BLOCK", 16)
     text = b"1 qid:1 2:5 900:1\n0 qid:1 7:4\n2 qid:2 1:3 2:2 800:9\n0 qid:2\n1 qid:2 900:6\n"
     X = load_letor(io.BytesIO(text), dense=False).X
     expected = np.zeros((5, 900))
@@ -97,7 +97,7 @@ def test_a_qid_after_lines_without_one():
 
 
 def test_a_block_of_text_without_ids_after_one_with_ids(monkeypatch):
-    monkeypatch.setattr("rankrls.io._rows._BLOCK", 8)
+    monkeypatch.setattr("rankrls.io._text._BLOCK", 8)
     with Refusal("the lines before it have one", line=3):
         load_letor(io.BytesIO(b"1 qid:1 1:1\n1 qid:1 1:1\n1 1:1\n1 1:2\n"))
 

@@ -145,7 +145,7 @@ def test_the_line_of_each_row_is_known_without_reading_again(cells, blank, size)
     lines = [reader.line_num for found in reader if len(found) == 3][1:]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("rankrls.io._delimited._BLOCK", size)
-        patch.setattr("rankrls.io._rows._BLOCK", size)
+        patch.setattr("rankrls.io._text._BLOCK", size)
         table = read(text, ignore=["text"])
         assert [table.line_of(row) for row in range(len(cells))] == lines
         error = refused((text + "1,x,1\n").encode(), ignore=["text"])
@@ -583,7 +583,7 @@ class TestJsonLines:
     @pytest.mark.parametrize("size", [1, 1 << 20])
     def test_bad_lines(self, line, refusal, size, tmp_path, monkeypatch):
         """In one block of text with good lines, and in blocks of a line each."""
-        monkeypatch.setattr("rankrls.io._rows._BLOCK", size)
+        monkeypatch.setattr("rankrls.io._text._BLOCK", size)
         path = tmp_path / "t.jsonl"
         path.write_text('{"qid": 1, "label": 2, "x": 1}\n\n' + line + "\n")
         with refusal:

@@ -322,13 +322,13 @@ FAULTS = [
     ),
     # io
     *_planted(
-        "io/_rows.py",
+        "io/_text.py",
         "io/test_letor.py io/test_tables.py",
         ("0|-?[1-9][0-9]{0,18}", "0|-?[1-9][0-9]{0,16}"),
         ("if what := next(", "if what := None and next("),
     ),
     *_planted(
-        "io/_rows.py",
+        "io/_text.py",
         "io/test_letor.py::test_ids_of_all_blocks_are_texts_if_one_is_not_a_number",
         ("if all(part.dtype == np.int64 for part in parts):", "if any(part.dtype == np.int64 for part in parts):"),
     ),

@@ -27,7 +27,7 @@ from rankrls import (
     save,
 )
 from rankrls.clicks import Propensities
-from rankrls.io import Dataset
+from rankrls.io import Dataset, load_table, load_votes
 from rankrls.metrics import Measure
 
 Array = NDArray[np.float64]
@@ -53,6 +53,13 @@ def lists() -> None:
     RankRLS(kernel=lambda a, b: float(a == b)).fit(["one", "two"], [1.0, 2.0])
     RankRLS(positive=["price"]).fit([[1, 0]], [[1, 2]], sample_weight=[2])
     RankRLS(positive={"price": -1, 3: 1}).fit_pairs([[1.0], [2.0]], [0], [1], strength=[1.0])
+
+
+def rows_as_dicts(rows: list[dict[str, float]], votes: list[dict[str, str]]) -> None:
+    model = RankRLS().fit(rows, [1.0, 0.0])
+    assert_type(model.predict(rows[0]), Array)
+    load_table(rows, label="grade")
+    load_votes(votes, left="a", right="b", preferred="choice")
 
 
 def containers(X: sparse.csr_array, y: list[bool], qid: range) -> None:

@@ -20,7 +20,7 @@ from rankrls.io import PairTable, Rows, atomic_write, load_votes
 from rankrls.io.formats import TABLES, format_of
 from rankrls.io.preferences import load_sides
 from rankrls.io.reading import ReadOptions, read_scores
-from rankrls.io.rows import Schema
+from rankrls.io.rows import Schema, stack_rows
 from rankrls.io.writing import write_blocks
 from rankrls.metrics._scorer import scales_by_query
 from rankrls.persistence.stored import StoredModel, stored_model
@@ -81,15 +81,7 @@ def score_parts(
     for part in parts:
         scores.append(score(part))
         seen.append(replace(part, X=part.X[:, :0].copy()))  # a view would keep the features
-    if len(seen) == 1:
-        return seen[0], scores[0]
-    columns: dict[str, Any] = {}
-    for name in ("y", "qid", "ids"):
-        known = [vars(part)[name] for part in seen if vars(part)[name] is not None]
-        columns[name] = np.concatenate(known) if known else None
-    nothing = np.empty((sum(part.n_rows for part in seen), 0))
-    rows = Rows(nothing, path=str(path), schema=replace(seen[0].schema, features=()), **columns)
-    return rows, np.concatenate(scores)
+    return replace(stack_rows(seen), path=str(path)), np.concatenate(scores)
 
 
 def load_model(path: Path, report: Report) -> StoredModel:

@@ -27,12 +27,12 @@ from rankrls.clicks import corrected_clicks
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, suitable_measures
 from rankrls.inspection.suspicious import suspicious_features
 from rankrls.io import PairTable, Rows, open_dataset
-from rankrls.io._rows import few
+from rankrls.io._text import few
 from rankrls.io.columns import feature_columns
 from rankrls.io.files import positions_beside
 from rankrls.io.preferences import read_pairs
 from rankrls.io.reading import ReadOptions
-from rankrls.io.rows import Schema, stacked
+from rankrls.io.rows import Schema, stack_rows
 from rankrls.io.tables import CellError
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
@@ -326,14 +326,11 @@ def _fit(study: Study) -> None:
                 of_pairs = {name: value for name, value in of_pairs.items() if name in known}
                 estimator.fit_pairs(to_device(table.X), pairs.winners, pairs.losers, **of_pairs)
             else:
-                rows = table.X, table.y, table.qid
-                if "unlabelled" in study.tables:
-                    rows = stacked(table, study.tables["unlabelled"])
-                X, y, qid = rows
-                extra = given({"qid": qid}) | study.positions
+                rows = stack_rows([study.tables[role] for role in ("train", "unlabelled") if role in study.tables])
+                extra = given({"qid": rows.qid}) | study.positions
                 if validation is not None:
                     extra |= {"X_val": to_device(validation.X), "y_val": validation.y, "qid_val": validation.qid}
-                estimator.fit(to_device(X), y, **extra)
+                estimator.fit(to_device(rows.X), rows.y, **extra)
     except InputError as error:
         raise _with_file(error, study.tables) from error
     for name, value in study.attributes.items():

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from rankrls._cells import cell_number
 from rankrls._compiled import n_threads, stream_threads
 from rankrls._errors import InputError
-from rankrls.io._rows import BLANKS, SAVE_AS_UTF8, Text
 from rankrls.io._stored import Stored
+from rankrls.io._text import BLANKS, SAVE_AS_UTF8, Text
 from rankrls.io.rows import Lines
 
 _BLOCK = 1 << 22

@@ -8,8 +8,8 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls._records import table_of
-from rankrls.io._rows import Text
 from rankrls.io._stored import Frame
+from rankrls.io._text import Text
 from rankrls.io.rows import Lines
 
 

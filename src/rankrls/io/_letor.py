@@ -19,7 +19,7 @@ from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls.io._letor_lines import NO_ID, beyond, described, ids_taken, value_limit
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
-from rankrls.io._rows import Source, Text, ids_of, is_utf8, joined_ids
+from rankrls.io._text import Source, Text, ids_of, is_utf8, joined_ids
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.reader import Reader
 from rankrls.io.rows import Lines, Rows, Schema, document_ids

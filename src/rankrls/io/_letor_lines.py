@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.io._rows import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, quoted
+from rankrls.io._text import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, quoted
 from rankrls.io.rows import Schema
 
 NO_ID = 10**18

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rankrls._records import array_of
-from rankrls.io._rows import Text
+from rankrls.io._text import Text
 from rankrls.io.rows import Lines
 
 _BUFFER = 1 << 16  # of each column of Parquet

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import IO, Any
 
 from rankrls._errors import InputError
-from rankrls.io._rows import BLANKS
+from rankrls.io._text import BLANKS
 
 _QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
 """The cells that stand in quotes."""

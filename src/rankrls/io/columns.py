@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
-from rankrls.io._rows import few
+from rankrls.io._text import few
 from rankrls.io.rows import Rows, Schema
 
 Labels = Literal["required", "partly", "optional", "ignored"]

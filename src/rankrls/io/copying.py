@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._queries import group_to_qid
-from rankrls.io._rows import joined_ids
+from rankrls.io._text import joined_ids
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
 from rankrls.io.formats import FORMATS, format_of, open_rows

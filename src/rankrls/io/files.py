@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
-from rankrls.io._rows import few, quoted
+from rankrls.io._text import few, quoted
 from rankrls.io.formats import is_data
 
 PathLike = str | os.PathLike[str]

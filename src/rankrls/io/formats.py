@@ -12,8 +12,8 @@ from rankrls._records import unrecorded
 from rankrls.io._delimited import Delimited
 from rankrls.io._json_lines import JsonLines
 from rankrls.io._letor import LetorText
-from rankrls.io._rows import source_name
 from rankrls.io._stored import Frame, Parquet, arrow_file
+from rankrls.io._text import source_name
 from rankrls.io._writers import write_arrow, write_delimited, write_json, write_lines, write_parquet
 from rankrls.io.reader import Reader
 from rankrls.io.tables import Table

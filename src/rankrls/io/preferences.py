@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls.io._rows import Source, is_whole, objects, quoted
+from rankrls.io._text import Source, TableSource, is_whole, objects, quoted
 from rankrls.io.columns import check_column
 from rankrls.io.formats import open_table
 from rankrls.io.rows import Rows, Schema
@@ -83,7 +83,7 @@ class PairTable:
         return f"<PairTable {self.path}: {self.n_pairs} preferences>"
 
 
-def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
+def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[Any] | None = None) -> PairTable:
     r"""Read preferences: a table with a winner and a loser in each row, as text, Parquet, Arrow or a data frame.
 
     The columns are ``winner``, ``loser``, and optionally ``strength`` (the target difference; 0 is a tie), ``weight``
@@ -93,8 +93,8 @@ def load_pairs(path: Source, *, n_items: int | None = None, ids: Sequence[Any] |
 
     Parameters
     ----------
-    path : path, binary file object or data frame
-        As for :func:`load_table`.
+    path : path, binary file object, data frame or list of dicts
+        Table, as for :func:`load_table`.
     n_items : int, optional
         Number of items; a larger row number is an error.
     ids : sequence of length m, optional
@@ -196,7 +196,7 @@ def load_sides(path: Source, left: str | None = None, right: str | None = None) 
 
 
 def load_votes(
-    path: Source,
+    path: TableSource,
     *,
     winner: str | None = None,
     loser: str | None = None,
@@ -214,8 +214,8 @@ def load_votes(
 
     Parameters
     ----------
-    path : path, binary file object or data frame
-        As for :func:`load_table`.
+    path : path, binary file object, data frame or list of dicts
+        Table, as for :func:`load_table`.
     winner, loser, left, right : str
         The columns of the sides: ``winner`` and ``loser``, or ``left`` and ``right``.
     preferred : str

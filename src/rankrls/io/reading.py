@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import group_to_qid
-from rankrls.io._rows import Source, float_type
+from rankrls.io._text import Source, TableSource, float_type
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import has_positions, number_lines, sizes_beside
 from rankrls.io.formats import ENDINGS, TABLES, format_of, open_rows, open_table
@@ -108,7 +108,7 @@ def load_letor(
 
 
 def load_table(
-    path: Source,
+    path: TableSource,
     *,
     label: str | None = None,
     qid: str | None = None,

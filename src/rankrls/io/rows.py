@@ -17,7 +17,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._rows import take_items
 from rankrls._typing import Array, Index
-from rankrls.io._rows import is_utf8, joined_ids, objects
+from rankrls.io._text import is_utf8, joined_ids, objects
 
 _FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
@@ -248,25 +248,35 @@ class Rows:
         return f"<Rows of {self.path}: {self.n_rows} rows, {self.n_features} features>"
 
 
-def stacked(scored: Rows, more: Rows) -> tuple[Any, NDArray[np.float64], NDArray[Any] | None]:
-    """Features, labels and query ids of rows with labels and, behind them, of further ones without (NaN).
+def stack_rows(tables: Sequence[Rows]) -> Rows:
+    """Features, labels and ids of the rows of several files or parts, one behind the other.
+
+    Labels are NaN where a table has none.
 
     Raises
     ------
     InputError
-        If one file has query ids and the other has none.
+        If one table has query ids and another has none.
     """
-    assert scored.y is not None
-    dense = isinstance(scored.X, np.ndarray) and isinstance(more.X, np.ndarray)
-    X = np.vstack((scored.X, more.X)) if dense else sparse.csr_array(sparse.vstack((scored.X, more.X)))
-    y = np.concatenate((scored.y, np.full(more.n_rows, np.nan)))
-    if (scored.qid is None) != (more.qid is None):
-        odd = scored if scored.qid is None else more
+    if len(tables) == 1:
+        return tables[0]
+    ids = [table.qid for table in tables if table.qid is not None]
+    if ids and len(ids) < len(tables):
+        odd = next(table for table in tables if table.qid is None)
         message = "there are no query ids, but the other file has some. Both need them."
         raise InputError(message, file=odd.path, parameter="qid")
-    if scored.qid is None or more.qid is None:
-        return X, y, None
-    return X, y, joined_ids([scored.qid, more.qid])
+    features = [table.X for table in tables]
+    dense = all(isinstance(X, np.ndarray) for X in features)
+    items = [table.ids for table in tables if table.ids is not None]
+    labels = [np.full(table.n_rows, np.nan) if table.y is None else table.y for table in tables]
+    return Rows(
+        X=np.vstack(features) if dense else sparse.csr_array(sparse.vstack(features)),
+        y=None if all(table.y is None for table in tables) else np.concatenate(labels),
+        qid=joined_ids(ids) if ids else None,
+        path=tables[0].path,
+        schema=tables[0].schema,
+        ids=joined_ids(items) if len(items) == len(tables) else None,
+    )
 
 
 def row_of(item: str, table: Rows, query: str | None = None) -> int:

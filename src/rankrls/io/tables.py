@@ -19,8 +19,8 @@ from numpy.typing import DTypeLike, NDArray
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls._missing import MISSING
-from rankrls.io._rows import SAVE_AS_UTF8, Growing, ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io._stored import Stored
+from rankrls.io._text import SAVE_AS_UTF8, Growing, ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, find_columns
 from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema

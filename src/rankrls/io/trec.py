@@ -6,7 +6,7 @@ import math
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
-from rankrls.io._rows import Source, Text, is_utf8, quoted
+from rankrls.io._text import Source, Text, is_utf8, quoted
 
 _QRELS = "query iteration document label"
 _RUN = "query Q0 document rank score run"

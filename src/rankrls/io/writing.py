@@ -24,7 +24,7 @@ from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._missing import is_missing, unmasked
 from rankrls._rows import check_finite_features, row_slices
-from rankrls.io._rows import BLANKS
+from rankrls.io._text import BLANKS
 from rankrls.io.files import atomic_write
 from rankrls.io.formats import ENDINGS, FORMATS, TABLES, format_of
 from rankrls.io.rows import Rows

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io import Rows, open_dataset
-from rankrls.io._rows import few
+from rankrls.io._text import few
 from rankrls.io.reading import ReadOptions
 from rankrls.io.rows import Schema
 from rankrls.metrics._scorer import predict_by_query

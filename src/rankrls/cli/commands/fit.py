@@ -17,7 +17,7 @@ from rankrls.cli._report import Report, Result, Table, cell_text, measure_text, 
 from rankrls.cli._study import Study, fit_and_evaluate
 from rankrls.comparison.judgement import Judgement
 from rankrls.inspection import leaderboard, selected_features
-from rankrls.io._rows import few
+from rankrls.io._text import few
 from rankrls.model_selection import nested_estimate, permutation_test
 from rankrls.model_selection.permutation import held_out_score
 from rankrls.models._pipelines import selects_features

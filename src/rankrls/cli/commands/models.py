@@ -12,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls.cli._files import load_model, read
 from rankrls.cli._options import Options, given
 from rankrls.cli._report import Report, Result, Table, cell_text
-from rankrls.io._rows import few
+from rankrls.io._text import few
 from rankrls.io.files import read_names
 from rankrls.io.rows import row_of
 from rankrls.persistence import read_info

@@ -12,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls.cli._files import Columns, chunks, load_model, read, score_rows, write_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
-from rankrls.io._rows import objects
+from rankrls.io._text import objects
 from rankrls.io.preferences import load_sides, rows_by_id
 from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
 from rankrls.models._pipelines import check_target, fitted_ranker

@@ -8,17 +8,26 @@ import io
 import os
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from rankrls._errors import InputError
 
+
+class ArrowStream(Protocol):
+    """A data frame of pandas, polars, pyarrow or any other library with Arrow's interface."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+
+
 Source = str | os.PathLike[str] | BinaryIO
-"""A path or an open binary file; a data frame passes for one too, as far as types go."""
+"""A path or an open binary file."""
+TableSource = Source | ArrowStream | Sequence[Mapping[str, object]]
+"""A file, a data frame, or dicts of rows."""
 
 _BLOCK = 1 << 20
 _FOREIGN = {
