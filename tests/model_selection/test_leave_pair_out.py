@@ -170,7 +170,7 @@ SAME = next(j for j in range(1, M) if Y[j] == Y[0])
         ({"estimator": RankRLSCV()}, Refusal("got RankRLSCV", parameter="estimator")),
         ({"alphas": [0.0]}, Refusal("alphas > 0", parameter="alphas")),
         ({"y": np.eye(M)[0]}, Refusal("labels but 1", parameter="y")),
-        ({"y": np.column_stack((Y, Y))}, Refusal("one target at a time", parameter="y")),
+        ({"y": np.column_stack((Y, Y))}, Refusal("one target", parameter="y")),
         ({"y": np.where(np.arange(M) == 4, np.nan, Y)}, Refusal("contains NaN", parameter="y", row=4)),
         ({"confidence": 1.0}, Refusal("above 0", "below 1", parameter="confidence")),
     ],

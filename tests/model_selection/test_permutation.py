@@ -136,5 +136,5 @@ def test_what_holds_nothing_out_is_refused_unless_it_is_given_folds(model):
     given = clone(model).set_params(cv=4)
     found = permutation_test(given, X, y, qid=qid, n_permutations=2)
     assert found.score == clone(given).fit(X, y, qid=qid).best_score_
-    with Refusal("RankBoost", "chooses by held-out rows", parameter="estimator"):
+    with Refusal("RankBoost", "cross-validation", parameter="estimator"):
         permutation_test(RankBoost(), X, y, qid=qid)
