@@ -89,7 +89,7 @@ class ComparedItems(ABC):
         *,
         means: bool,
     ) -> list[R]:
-        """Results of ``judge`` for each chunk of held-out scores, in order; see :func:`numerics.holdout.hold_out`.
+        """Results of ``judge`` for chunks of held-out scores, in order; see :func:`rankrls.numerics.holdout.hold_out`.
 
         ``folds`` are numbers of the queries (groups of preferences) that are held out together; None holds out each
         alone.

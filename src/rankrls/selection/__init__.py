@@ -1,1 +1,1 @@
-"""Choosing among models: candidates, plans that hold out, rules, and the one search that uses them."""
+"""Selection of models: candidates, hold-out plans, rules, and the search that uses them."""

@@ -1,4 +1,4 @@
-"""Which items a sparse model expands over."""
+"""Selection of the items that a sparse model expands over."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from rankrls.numerics.basis import Basis
 
 @dataclass(frozen=True, eq=False)
 class BasisSpec:
-    """The items that functions expand over: some rows of X, or so many that are drawn.
+    """The items that functions expand over: given rows of X, or a number of random ones.
 
     Attributes
     ----------
     n_basis : int or None
-        None for all.
+        Number of items to draw; None for all.
     indices : sequence of int, or None
     random_state : int, Generator or RandomState
     """
@@ -34,7 +34,7 @@ class BasisSpec:
 
 
 def basis_numbers(spec: BasisSpec, data: Data) -> Index:
-    """Numbers of the basis's items among those of the data."""
+    """Numbers of the basis items among the items of the data."""
     given = _given_numbers(spec, data)
     if given is not None:
         return given
@@ -46,7 +46,7 @@ def basis_numbers(spec: BasisSpec, data: Data) -> Index:
 
 
 def make_basis(data: Data, kernel: Kernel, numbers: Index) -> Basis:
-    """The basis of some items."""
+    """The basis of the given items."""
     if kernel.name != "precomputed":
         return Basis.build(kernel, data.items(numbers), numbers)
     K = data.X[numbers][:, numbers]
@@ -55,7 +55,7 @@ def make_basis(data: Data, kernel: Kernel, numbers: Index) -> Basis:
 
 
 def _given_numbers(spec: BasisSpec, data: Data) -> Index | None:
-    """``basis_indices``, checked against the rows of X and counted among those of positive weight."""
+    """``basis_indices``, checked against the rows of X and renumbered among those of positive weight."""
     if spec.indices is None:
         return None
     kept = data.kept
@@ -71,12 +71,12 @@ def _given_numbers(spec: BasisSpec, data: Data) -> Index | None:
         return numbers.astype(np.intp)
     dropped = numbers[~kept[numbers]]
     if len(dropped):
-        raise InputError(f"basis_indices names row {dropped[0]}, whose weight is zero.", parameter="basis_indices")
+        raise InputError(f"basis_indices contains row {dropped[0]}, whose weight is zero.", parameter="basis_indices")
     return np.asarray((np.cumsum(kept) - 1)[numbers].astype(np.intp))
 
 
 def random_numbers(random_state: RandomState) -> np.random.RandomState:
-    """A source of random numbers, as scikit-learn makes it; of a Generator, which it refuses, with its bits."""
+    """Source of random numbers as in scikit-learn; a Generator, which scikit-learn refuses, provides its bits."""
     if isinstance(random_state, np.random.Generator):
         return np.random.RandomState(random_state.bit_generator)
     numbers: np.random.RandomState = check_random_state(random_state)
@@ -84,7 +84,7 @@ def random_numbers(random_state: RandomState) -> np.random.RandomState:
 
 
 def generator(random_state: RandomState) -> np.random.Generator:
-    """A generator from what scikit-learn calls a random state."""
+    """Generator from a random state as in scikit-learn."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)

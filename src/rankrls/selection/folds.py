@@ -1,4 +1,4 @@
-"""From ``cv`` to numbers: which rows or preferences are held out together."""
+"""Conversion of ``cv`` to numbers of the rows or preferences that are held out together."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._typing import Array, ExactFoldsLike, Index, Matrix, Splitter
 
 FEW_FOLDS = 5
-"""The default number of folds that need refits; iterative solvers hold out one fold of so many."""
+"""Default number of folds that need refits; iterative solvers hold out one of as many folds."""
 REPETITIONS = 5
-"""How often folds of items are made, with seeds 0, 1, ..."""
+"""Number of times that folds of items are drawn, with seeds 0, 1, ..."""
 _ENOUGH = 250_000
-"""After so many evaluated preferences folds of items are not made again."""
+"""Number of evaluated preferences after which folds of items are not drawn again."""
 _STRATA = 5
 _LARGEST = 0.2
-"""Components that hold a larger share of the preferences are not held out as a whole."""
-INSTEAD = "Give validation data (X_val), folds of your own (cv), or one alpha with selection='tikhonov'."
+"""Largest share of the preferences in a component that is held out as a whole."""
+INSTEAD = "Pass validation data (X_val) or folds of your own (cv), or use one alpha with selection='tikhonov'."
 
 
 def fifth_of_one_ranking(data: LabelledItems, rng: np.random.RandomState) -> Index:
-    """One of every five rows in the order of their labels, so that held-out rows have labels like the rest."""
+    """One of every five rows in label order, so that held-out rows have the same range of labels as the rest."""
     m = data.n_rows
     order = np.lexsort((rng.permutation(m), data.Y[:, 0]))
     runs = [order[lo : lo + FEW_FOLDS] for lo in range(0, m, FEW_FOLDS)]
     if len(runs) > 1 and len(runs[-1]) < FEW_FOLDS:
         runs.pop()
     held = np.array([run[rng.randint(len(run))] for run in runs])
-    if (data.Y[held] == data.Y[held[:1]]).all():  # few rows: a lowest and a highest label then
+    if (data.Y[held] == data.Y[held[:1]]).all():  # few rows: use one with the lowest and one with the highest label
         held[0] = order[0]
         held[-1] = order[-1]
     held.sort()
@@ -51,16 +51,16 @@ def fifth_of_one_ranking(data: LabelledItems, rng: np.random.RandomState) -> Ind
 def check_two_vary(varied: int, queries: int, remedy: str) -> None:
     """Refuse to hold out queries of which fewer than two have different labels."""
     if varied < 2:
-        problem = f"Holding out queries needs two queries that hold different labels; only {varied} of {queries} does."
+        problem = f"Holding out queries needs two queries with different labels; only {varied} of {queries} has some."
         raise InputError(f"{problem} {remedy}", parameter="cv")
 
 
 def check_folds_leave_something(
     data: LabelledItems, held_out: Iterable[Index | slice], regression_weight: float, *, remedy: str, parameter: str
 ) -> None:
-    """Refuse folds whose training rows have no query with two different labels, in any of the targets.
+    """Refuse folds whose training rows have no query with two different labels, in any target.
 
-    The rest would fit noise, and nothing is left to evaluate in other folds.
+    Their models would fit noise, and nothing would be left to evaluate in other folds.
     """
     if regression_weight > 0.0:
         return
@@ -74,7 +74,7 @@ def check_folds_leave_something(
         for t in np.flatnonzero((total > 0) & (varies[:, held].sum(axis=1) == total)):
             rest = np.delete(everything, rows)
             if label_varies(data.Y[rest, t], query_layout(codes[rest], len(rest))).any():
-                continue  # of a query that is held out in part
+                continue  # a query that is held out in part
             names = ", ".join(map(repr, data.layout.ids[held][:3].tolist()))
             without = names if data.n_queries > 1 else f"{len(rows)} held-out rows"
             target = f" in target {t}" if len(varies) > 1 else ""
@@ -86,7 +86,7 @@ def check_folds_leave_something(
 
 
 def numbered_folds(k: int, n: int, what: str) -> Iterator[Index]:
-    """Folds of ``range(n)``, drawn the same way each time."""
+    """Folds of ``range(n)``, drawn with a fixed seed."""
     from sklearn.model_selection import KFold
 
     if not 2 <= k <= n:
@@ -108,7 +108,7 @@ def given_folds(cv: ExactFoldsLike, data: LabelledItems) -> tuple[list[tuple[Ind
             f"cv must be None, a number of folds, a splitter or (train, test) row lists; got {cv!r}.", parameter="cv"
         )
     folds = [_checked_fold(number, split, m) for number, split in enumerate(splits)]
-    if data.kept is not None:  # rows of weight zero are gone
+    if data.kept is not None:  # rows of weight zero were dropped
         number_left = np.cumsum(data.kept) - 1
         kept = data.kept
         folds = [(number_left[train[kept[train]]], number_left[test[kept[test]]]) for train, test in folds]
@@ -137,7 +137,7 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Index, Index]:
 
 
 def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
-    """What a splitter is given besides the number of rows; rows of weight zero get a label and a query of others."""
+    """Labels and groups for a splitter; rows of weight zero get the label and query of other rows."""
     layout = data.layout
     rows = slice(None) if data.kept is None else data.kept
     y = np.zeros(m)
@@ -145,7 +145,7 @@ def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array
     routing = getattr(cv, "get_metadata_routing", None)
     if not data.has_qid or (routing is not None and not routing().consumes("split", ["groups"])):
         return y, None
-    # The ids themselves if they can be sorted: the folds are then those that the splitter makes of qid elsewhere.
+    # Ids that can be sorted are passed unchanged: the folds then equal those of the splitter for qid elsewhere.
     ids = np.arange(layout.n_queries) if layout.ids.dtype.kind == "O" else layout.ids
     groups = np.full(m, ids[0])
     groups[rows] = ids[layout.codes]
@@ -153,7 +153,7 @@ def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array
 
 
 def whole_queries(folds: list[tuple[Index, Index]], layout: QueryLayout) -> bool:
-    """Whether the folds hold out whole queries, each at most once, and train on everything else."""
+    """Whether the folds hold out whole queries, each at most once, and train on all other rows."""
     everything = np.arange(layout.n_rows)
     codes = layout.codes
     held = np.concatenate([test for _, test in folds])
@@ -165,16 +165,16 @@ def whole_queries(folds: list[tuple[Index, Index]], layout: QueryLayout) -> bool
 
 
 def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
-    """The data, with the decision on what is held out of them; None decides by what there is.
+    """The data with the units that are held out; None determines these from the data.
 
-    Groups if they are given; single votes if the items themselves are the model; otherwise items, by connected
-    components if none of these holds more than a fifth of the preferences that order something.
+    Groups are held out if given; single votes if X contains only identities; otherwise items, by connected components
+    if none of these contains more than a fifth of the preferences with an order.
     """
     if new is not None:
         check_word("new", new, ("items", "votes", "groups"))
     table = data.preferences
     if new == "groups" and table.groups is None:
-        raise InputError("new='groups' needs groups, one for each preference.", parameter="groups")
+        raise InputError("new='groups' needs groups, with one for each preference.", parameter="groups")
     if new is None:
         new = "groups" if table.groups is not None else "votes" if are_identities(data.X) else "items"
     if new == "groups":
@@ -185,14 +185,14 @@ def with_new(data: PreferredItems, new: str | None) -> PreferredItems:
 
 
 def are_identities(X: Matrix) -> bool:
-    """Whether each row has one entry, each in another column: nothing is known of items but which they are."""
+    """Whether each row has one entry, each in another column, so that X contains only identities of items."""
     if not isinstance(X, np.ndarray) and not sparse.issparse(X):
         return False
     m = X.shape[0]
     if X.shape[1] < m:
         return False
     if sparse.issparse(X) and not X.has_canonical_format:
-        X = X.copy()  # which is sorted in place to be counted
+        X = X.copy()  # counting sorts it in place
     if (X.count_nonzero() if sparse.issparse(X) else np.count_nonzero(X)) != m:
         return False
     rows, columns = X.nonzero()
@@ -200,7 +200,7 @@ def are_identities(X: Matrix) -> bool:
 
 
 def _components(data: PreferredItems) -> Index | None:
-    """The connected component of each preference; None if one holds too many of those that order something."""
+    """Connected component of each preference; None if one contains too many of those with an order."""
     known, first, second = _compared_items(data)
     edges = sparse.coo_array((np.ones(len(first)), (first, second)), shape=(known, known))
     component = csgraph.connected_components(edges, directed=False)[1][first]
@@ -211,7 +211,7 @@ def _components(data: PreferredItems) -> Index | None:
 
 
 def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
-    """How many items have preferences, and the numbers of both items of each preference among these."""
+    """Number of items with preferences, and the numbers of both items of each preference among these."""
     table = data.preferences
     ends = data.identity[np.stack((table.winners, table.losers))]
     compared = np.bincount(ends.ravel()) > 0
@@ -220,25 +220,25 @@ def _compared_items(data: PreferredItems) -> tuple[int, Index, Index]:
 
 
 def number_of_folds(cv: ExactFoldsLike) -> int | None:
-    """``cv`` of preferences: no other folds than drawn ones."""
+    """Number of folds from ``cv`` for preferences, which allow no other folds."""
     if cv is None or (isinstance(cv, Integral) and not isinstance(cv, bool)):
         return None if cv is None else int(cv)
-    problem = f"For preferences cv is None or a number of folds; got {cv!r}."
+    problem = f"For preferences, cv must be None or a number of folds; got {cv!r}."
     raise InputError(f"{problem} Use groups for other folds.", parameter="cv")
 
 
 def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tuple[list[ItemFold], str]:
-    """Folds of items for each seed, until enough preferences are evaluated; and a description.
+    """Folds of items for each seed, until enough preferences are evaluated, and a description.
 
-    Items are dealt out within strata of their share of wins, which mixes times and events.
+    Items are distributed within strata of their share of wins, which mixes times and events.
     """
     n, first, second = _compared_items(data)
     if n < 4:
-        problem = f"Holding out items needs preferences between at least four; there are {n}."
+        problem = f"Holding out items needs preferences between at least four items; there are {n}."
         raise InputError(f"{problem} To hold out votes between known items, set new='votes'.", parameter="new")
     k = min(FEW_FOLDS, n // 2) if k is None else k
     if not 2 <= k <= n // 2:
-        raise InputError(f"For new items cv is a number of folds from 2 to {n // 2}; got {k}.", parameter="cv")
+        raise InputError(f"For new items, cv must be from 2 to {n // 2}; got {k}.", parameter="cv")
     table = data.preferences
     count = max(1, min(_STRATA, n // (2 * k)))
     strata = np.empty(n, dtype=np.intp)
@@ -264,8 +264,8 @@ def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tup
             break
     if not folds:
         raise InputError(
-            f"None of {k} folds of {n} items holds a preference between its items and leaves others to fit. To hold "
-            "out votes between known items, set new='votes'; or give groups.",
+            f"None of {k} folds of {n} items contains a preference between its items and leaves others to fit. To hold "
+            "out votes between known items, set new='votes'; or pass groups.",
             parameter="new",
         )
     times = f"{repetitions} x " if repetitions > 1 else ""
@@ -273,14 +273,14 @@ def item_folds(data: PreferredItems, k: int | None, seeds: Iterable[int]) -> tup
 
 
 def _shares_of_wins(table: PreferenceTable, first: Index, second: Index, n: int) -> Array:
-    """The weight of each item's wins less that of its losses, as a share of all its preferences."""
+    """Net weight of each item's wins and losses, as a share of all its preferences."""
     won = table.weight * np.sign(table.strength)
     net = np.bincount(first, won, n) - np.bincount(second, won, n)
     return np.asarray(net / (np.bincount(first, table.weight, n) + np.bincount(second, table.weight, n)))
 
 
 def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
-    """The probability that a fold holds both of two items, by their strata, (strata, strata)."""
+    """Probability that a fold contains both of two items, by their strata, (strata, strata)."""
     inside = np.zeros((count, k))
     np.add.at(inside, (strata, fold), 1.0)
     sizes = inside.sum(axis=1)
@@ -311,14 +311,14 @@ def preference_units(data: PreferredItems, k: int | None = None) -> tuple[list[I
 
 
 def named(data: PreferredItems) -> str:
-    """What is held out, in words."""
+    """Name of the held-out units."""
     if data.new == "components":
         return "separate comparisons"
     return "preferences" if data.preferences.groups is None else "groups of preferences"
 
 
 def what_is_new(data: PreferredItems) -> str:
-    """What a held-out preference has that the others do not, in words."""
+    """Description of what is new about a held-out preference."""
     groups = data.preferences.groups
     if data.new in ("items", "components"):
         return "new items"

@@ -1,4 +1,4 @@
-"""Conjugate gradients evaluated at every iteration: their systems, and the surface of alphas by iterations."""
+"""Conjugate gradients evaluated after every iteration: their systems, and the surface of alphas by iterations."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from rankrls.selection.rules import RULES, best_within_rounding, is_better, reac
 from rankrls.selection.search import check_evaluated, progress
 
 _BLOCKS = 200
-"""Values of the surface are kept of so many blocks; of more, the means of runs of them."""
+"""Number of blocks whose values on the surface are stored; for more blocks, means of runs of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class KrylovSystems:
-    """Comparisons of items that are a feature matrix, or a kernel matrix or operator; X is never copied."""
+    """Systems for items given as a feature matrix, or as a kernel matrix or operator; X is never copied."""
 
     comparisons: DataInMemory
     kernel: Kernel
@@ -36,16 +36,16 @@ class KrylovSystems:
 
     @property
     def _rows(self) -> Index:
-        """The rows of X of all items: a LinearOperator has those of weight zero too."""
+        """Rows of X of all items; a LinearOperator also contains those of weight zero."""
         data = self.comparisons
         if data.kept is not None and isinstance(data.X, LinearOperator):
             return np.flatnonzero(data.kept)
         return np.arange(data.n_rows, dtype=np.intp)
 
     def build(self, train: Index | None, watched: Matrix) -> list[tuple[System, Array]]:
-        """A system with its right side for each target; ``train`` are the units to fit, None for all.
+        """System and right side for each target; ``train`` are the units to fit, None for all.
 
-        ``watched`` are the numbers of items whose scores are evaluated, a matrix of other items, or None.
+        ``watched`` are numbers of items whose scores are evaluated, a matrix of other items, or None.
         """
         data = self.comparisons
         every = self._rows
@@ -72,14 +72,14 @@ class KrylovSystems:
 
 @dataclass(eq=False)
 class Watched:
-    """A training part: its runs, one for each target, and the function that evaluates their scores."""
+    """A training part: its runs, one per target, and the function that evaluates their scores."""
 
     runs: list[KrylovRun]
     evaluate: Callable[..., Curve]
     curve: Curve | None = None
 
     def look(self, moved: Mask) -> Curve:
-        """The measure of every alpha; only those that have moved are evaluated again."""
+        """Measure of every alpha; only those whose iterates changed are evaluated again."""
         which = np.flatnonzero(moved | (self.curve is None))
         found = self.evaluate(self.scores(which))
         if self.curve is None:
@@ -98,23 +98,23 @@ class Watched:
 
 @dataclass(eq=False)
 class Surface:
-    """Advances all runs, records the surface, and remembers the best point.
+    """Advances all runs, records the surface, and stores the best point.
 
     Parameters
     ----------
     cg : MultiShiftCG
     alphas : ndarray
     final : list of KrylovRun
-        The runs of the model, one a target.
+        Runs of the model, one per target.
     parts : list of Watched
-        What is evaluated; may hold the final runs themselves. Empty: nothing is chosen.
+        Evaluated runs, which may include the final runs. If empty, nothing is selected.
     every_iteration : bool
-        Whether all iterations are looked at (hybrid, early stopping), or only where each alpha ended (Tikhonov).
+        Whether all iterations are evaluated (hybrid, early stopping), or only the last one of each alpha (Tikhonov).
     patience : int
-        With ``every_iteration``: an alpha is done after so many iterations without getting better.
+        With ``every_iteration``, number of iterations without improvement after which an alpha is done.
     greater_is_better : bool
     verbose : int
-        1 shows a progress bar over the iterations; 0 only on a terminal.
+        1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     """
 
     cg: MultiShiftCG
@@ -125,16 +125,16 @@ class Surface:
     patience: int
     greater_is_better: bool
     verbose: int = 0
-    best: tuple[int, int] = (-1, 0)  # number of the alpha, iterations
+    best: tuple[int, int] = (-1, 0)  # number of the alpha, number of iterations
     iteration: int = 0
 
     def __post_init__(self) -> None:
         self.sign = 1.0 if self.greater_is_better else -1.0
-        # of each alpha after each iteration: the measure, its standard error, and the scale of its rounding
+        # for each alpha after each iteration: the measure, its standard error, and the scale of its rounding
         self._means = list[Array]()
         self._errors = list[Array]()
         self._sizes = list[Array]()
-        self._values = list[Array]()  # of each block and alpha
+        self._values = list[Array]()  # for each block and alpha
         self._best_goodness = -np.inf
         self._row = 0
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
@@ -143,11 +143,11 @@ class Surface:
         self._runs = list(runs.values())
 
     def run(self) -> None:
-        """Iterate until nothing moves or patience ends; the measure is evaluated after each iteration."""
+        """Iterate until nothing changes or patience ends; the measure is evaluated after each iteration."""
         for _ in progress(range(self.cg.max_iter), self.verbose, "iterations"):
             moving = np.any([run.running for run in self._runs], axis=0)
             waiting = self.iteration - self._improved < self.patience
-            # what has nothing to learn from is evaluated once, too
+            # systems without anything to learn are evaluated once, too
             if self.iteration and not (moving & waiting if self.every_iteration else moving).any():
                 break
             for run in self._runs:
@@ -159,9 +159,9 @@ class Surface:
                 self._choose(0)
 
     def choose_by(self, rule: str, restart: Callable[[], list[KrylovRun]]) -> None:
-        """Choose by a rule from the whole surface: the largest alpha first, then the fewest iterations.
+        """Select by a rule from the whole surface: the largest alpha first, then the fewest iterations.
 
-        The best entry's solution was kept on the way; another one is reached by running as far again.
+        The solution of the best entry was stored; another one needs a second run up to it.
         """
         if not self._means or rule == "best":
             return
@@ -182,7 +182,7 @@ class Surface:
         self._choose(k)
 
     def optimism(self, rule: str) -> float:
-        """Optimism of the measure of the choice; see :func:`bias_of_choice`."""
+        """Optimism of the measure of the selected model; see :func:`bias_of_choice`."""
         if not self._values:
             return np.nan
         order = np.argsort(-self.alphas, kind="stable")
@@ -197,13 +197,13 @@ class Surface:
         return bias_of_choice(self.sign * values.reshape(len(values), -1), own, choose, mutual=len(self.parts) > 1)
 
     def at_best(self) -> tuple[float, float]:
-        """The measure of the choice and its standard error."""
+        """Measure of the selected model and its standard error."""
         if not self._means:
             return np.nan, np.nan
         return float(self._means[self._row][self.best[0]]), float(self._errors[self._row][self.best[0]])
 
     def solutions(self) -> list[Array]:
-        """The best entry's coefficients, one array a target."""
+        """Coefficients of the best entry, one array per target."""
         return [np.asarray(run.marked) for run in self.final]
 
     def table(self) -> Array:
@@ -211,7 +211,7 @@ class Surface:
         return np.reshape(self._means, (-1, len(self.alphas))).T
 
     def readings(self) -> dict[str, NDArray[Any]]:
-        """Of each alpha: its measure, at its best iteration or in the end, the standard error, and the iterations."""
+        """Measure of each alpha, at its best or last iteration, with standard error and number of iterations."""
         every = np.arange(len(self.alphas))
         n_iter = self.iterations()
         mean = error = np.full(len(every), np.nan)
@@ -222,23 +222,23 @@ class Surface:
         return {"alpha": self.alphas, "mean_score": mean, "standard_error": error, "n_iter": n_iter}
 
     def iterations(self) -> Index:
-        """Iterations of each alpha's solution, the most of any target."""
+        """Number of iterations of each alpha's solution, the maximum over targets."""
         return np.asarray(np.max([run.iterations for run in self.final], axis=0).astype(np.intp))
 
     def status(self) -> list[str]:
-        """The status of each alpha, the worst of all targets; "stopped" where patience ended first."""
+        """Status of each alpha, the worst over targets; "stopped" if patience ended first."""
         order = [Status.CONVERGED, Status.RUNNING, Status.MAX_ITER, Status.STAGNATED, Status.BREAKDOWN]
         worst = [max(words, key=order.index) for words in zip(*(run.status for run in self.final), strict=True)]
         return ["stopped" if word is Status.RUNNING else str(word) for word in worst]
 
     @property
     def still_improving(self) -> bool:
-        """Whether the iterations ended before patience did, with the best entry among the last."""
+        """Whether the iterations ended before patience, with the best entry among the last ones."""
         waiting = self.iteration - self._row <= self.patience
         return self.every_iteration and self.iteration >= self.cg.max_iter and waiting
 
     def _record(self, curves: list[Curve]) -> None:
-        """Record the present measures, and mark the best point so far."""
+        """Record the current measures, and mark the best point so far."""
         mean = curves[0].mean.copy()
         error = curves[0].error.copy()
         size = curves[0].size
@@ -259,14 +259,14 @@ class Surface:
         least = self._best_goodness
         larger = self.alphas[first] > self.alphas[self.best[0]]
         replaces = is_better(top, least, size[first]) or (larger and reaches(top, least, size[first]))
-        # Without a look at every iteration the last column decides: where each alpha ended.
+        # If not every iteration is evaluated, the last column decides, with each alpha at its end.
         if replaces or not self.every_iteration:
             self._choose(first)
             self._best_goodness = top
             self._row = len(self._means) - 1
 
     def _choose(self, k: int) -> None:
-        """Mark the present solution of alpha number k."""
+        """Mark the current solution of alpha number k."""
         n_iter = int(max(run.iterations[k] for run in self.final))
         for run in self.final:
             run.mark(k)

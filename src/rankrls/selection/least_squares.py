@@ -1,9 +1,9 @@
-"""RankRLS as a candidate of a search: its problem, solved in the way that suits the shape of the data.
+"""RankRLS as a candidate of a search: its problem, with the solver that suits the shape of the data.
 
 =============  ====================================================================================================
-primal         a linear kernel with no more features than items, or a basis of items: one weight for each feature
-dual           other kernels, and more features than items: one coefficient for each item
-items          a kernel and more preferences than items: primal in features that have the items' inner products
+primal         a linear kernel with no more features than items, or a basis of items: one weight per feature
+dual           other kernels, and more features than items: one coefficient per item
+items          a kernel and more preferences than items: primal in features with the items' inner products
 =============  ====================================================================================================
 """
 
@@ -47,9 +47,9 @@ from rankrls.numerics.smoother import (
 )
 
 _UNRESOLVED = 1e-11
-"""An alpha of a smaller share of the largest eigenvalue is lost in the rounding of a hold-out."""
+"""Share of the largest eigenvalue below which an alpha is lost in the rounding of a hold-out."""
 _DECOMPOSED = 4e-10
-"""Seconds of a decomposition and hold-out of n rows are about this times n^3."""
+"""Approximate seconds of a decomposition and hold-out of n rows, per n^3."""
 R = TypeVar("R")
 J = TypeVar("J")
 
@@ -62,16 +62,16 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
     ----------
     kernel : Kernel
     choices : dict
-        What was chosen, by parameter, for tables of results.
+        Parameters that were chosen, for tables of results.
     setting : Setting
-        How labels become a graph.
+        Settings by which labels become a graph.
     solver : {"auto", "primal", "dual"}
     signs : ndarray of shape (n,), optional
         Constraints on the signs of a linear function's weights.
     make_basis : callable, optional
-        Makes the basis of items that functions expand over.
+        Function that creates the basis of items that functions expand over.
     together : sequence of Setting
-        All settings that are tried with the same kernel: streamed data are read once for them.
+        All settings that are tried with the same kernel, for which streamed data are read once.
     """
 
     setting: Setting = field(default_factory=Setting)
@@ -86,14 +86,14 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
 
     @cached_property
     def basis(self) -> Basis | None:
-        """The basis, made when it is first needed."""
+        """The basis, created on first use."""
         return None if self.make_basis is None else self.make_basis()
 
     def problem(self, data: Data) -> LeastSquaresProblem:
         return self.problem_of(data.compared(self.setting, self.together))
 
     def problem_of(self, compared: Sequence[ComparedItems]) -> LeastSquaresProblem:
-        """The problem of items with one graph for all targets, or one for each if ties are excluded."""
+        """Problem for items with one graph for all targets, or one per target if ties are excluded."""
         return LeastSquaresProblem([self._solver(items) for items in compared], self.setting)
 
     def _solver(self, items: ComparedItems) -> Solver:
@@ -107,7 +107,7 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
         return solver(items, self.kernel)
 
     def _is_primal(self, items: ComparedItems) -> bool:
-        """Whether to solve for one weight a feature instead of one coefficient an item."""
+        """Whether to solve for one weight per feature instead of one coefficient per item."""
         if not self.kernel.is_linear:
             if self.solver == "primal":
                 raise InputError(
@@ -121,13 +121,13 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
 
 
 def without_offset(X: Matrix) -> Matrix:
-    """Items X measured from their mean; sparse items from what a column stores in every row."""
+    """Items X relative to their mean; sparse items relative to the offsets of columns stored in every row."""
     return shift_columns(X, *offset_columns(X)) if sparse.issparse(X) else X - X.mean(axis=0, dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Solver(ABC):
-    """How one graph over items is solved.
+    """Solver for one graph over items.
 
     Attributes
     ----------
@@ -138,7 +138,7 @@ class Solver(ABC):
 
     @property
     def basis(self) -> Basis | None:
-        """The items that functions expand over, if not all."""
+        """Items that functions expand over; None for all."""
         return None
 
     @property
@@ -148,39 +148,39 @@ class Solver(ABC):
 
     @abstractmethod
     def solve(self, alpha: float) -> Array:
-        """Coefficients of one alpha without a decomposition, (coefficients, targets)."""
+        """Coefficients for one alpha without a decomposition, (coefficients, targets)."""
 
     @abstractmethod
     def read(self, coefficients: Array) -> Scorer:
-        """Coefficients (coefficients, columns) as functions of items."""
+        """Functions of items from coefficients (coefficients, columns)."""
 
     @property
     def graph(self) -> Graph:
-        """The graph of data in memory."""
+        """Graph of data in memory."""
         return self.items.whole().graph
 
     @property
     def X(self) -> Matrix:
-        """The items of data in memory."""
+        """Items of data in memory."""
         return self.items.whole().X
 
     @property
     def features(self) -> Matrix:
-        """What a hold-out reads rows of."""
+        """Features whose rows a hold-out reads."""
         return self.items.whole().features(self.basis)
 
     @property
     @abstractmethod
     def item_features(self) -> Matrix:
-        """Features (items, d) in which functions are linear and weigh ``alpha ||v||^2``, without a common offset."""
+        """Features (items, d) in which functions are linear with penalty ``alpha ||v||^2``, without a common offset."""
 
     @property
     def rounding(self) -> tuple[Array, Array]:
-        """How margins of :attr:`item_features` are rounded; see :func:`hold_out_items`."""
+        """Sizes and units of the rounding of margins of :attr:`item_features`; see :func:`hold_out_items`."""
         return feature_rounding(self.item_features)
 
     def path(self, alphas: Array) -> Array:
-        """Coefficients of several alphas, (alphas, coefficients, targets)."""
+        """Coefficients for several alphas, (alphas, coefficients, targets)."""
         return self.smoother.path(alphas)
 
     def weights(self, equations: Equations, alphas: Array) -> Array:
@@ -202,11 +202,11 @@ class Solver(ABC):
 
 @dataclass(frozen=True, eq=False)
 class PrimalSolver(Solver):
-    """One weight for each feature."""
+    """Solver with one weight per feature."""
 
     @cached_property
     def equations(self) -> Equations:
-        """The normal equations of all data."""
+        """Normal equations of all data."""
         return self.items.equations(None)
 
     @cached_property
@@ -227,7 +227,7 @@ class PrimalSolver(Solver):
 
 @dataclass(frozen=True, eq=False)
 class SignedSolver(PrimalSolver):
-    """One weight for each feature, under constraints on signs."""
+    """Solver with one weight per feature, under constraints on signs."""
 
     signs: NDArray[np.int8]
 
@@ -255,7 +255,7 @@ class SignedSolver(PrimalSolver):
 
 @dataclass(frozen=True, eq=False)
 class BasisSolver(PrimalSolver):
-    """One coefficient for each item of a basis: primal in orthonormal features."""
+    """Solver with one coefficient per basis item: primal in orthonormal features."""
 
     expansion: Basis
 
@@ -281,7 +281,7 @@ class BasisSolver(PrimalSolver):
 
 @dataclass(frozen=True, eq=False)
 class KernelSolver(Solver):
-    """One coefficient for each item."""
+    """Solver with one coefficient per item."""
 
     kernel: Kernel
 
@@ -291,7 +291,7 @@ class KernelSolver(Solver):
 
     @cached_property
     def shifted_items(self) -> Matrix:
-        """The items without a common offset, which changes no difference and is not squared then."""
+        """Items without a common offset, which cancels in differences but would be squared."""
         return without_offset(self.X) if self.kernel.is_linear else self.X
 
     @property
@@ -310,14 +310,14 @@ class KernelSolver(Solver):
 
     @abstractmethod
     def feature_weights(self, coefficients: Array) -> Array:
-        """Weights of the features, of a linear kernel."""
+        """Weights of the features, for a linear kernel."""
 
 
 class DualSolver(KernelSolver):
-    """From labels, or from no more preferences than items."""
+    """Solver for labels, or for no more preferences than items."""
 
     def equations(self) -> DualEquations:
-        """The equations of all data. They are destroyed when they are solved, and so made anew each time."""
+        """Equations of all data. Solving destroys them, so they are computed each time."""
         if self.kernel.is_linear:
             return DualEquations.of_features(self.X, self.graph)
         return DualEquations.of_kernel(self.kernel(self.X), self.graph)
@@ -340,7 +340,7 @@ class DualSolver(KernelSolver):
 
 
 class ItemSolver(KernelSolver):
-    """From more preferences than items."""
+    """Solver for more preferences than items."""
 
     @cached_property
     def smoother(self) -> ItemSmoother:
@@ -370,7 +370,7 @@ def _warn_of_decomposition(n: int) -> None:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresSolutions:
-    """Functions for several values of alpha: those of each solver side by side."""
+    """Functions for several values of alpha, those of all solvers side by side."""
 
     paths: Sequence[PathSolutions[None]]
 
@@ -384,14 +384,14 @@ class LeastSquaresSolutions:
 
 @dataclass(frozen=True, eq=False)
 class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
-    """The problem of one candidate on some data: its path over alpha, and its exact hold-out.
+    """Problem of one candidate on given data: its path over alpha, and its exact hold-out.
 
     Attributes
     ----------
     solvers : sequence of Solver
-        One for all targets, or one for each.
+        One solver for all targets, or one per target.
     setting : Setting
-        How labels became the graphs.
+        Settings by which labels became the graphs.
     """
 
     solvers: Sequence[Solver]
@@ -400,20 +400,20 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
     parameter = "alpha"
 
     def axis(self) -> Array:
-        """An automatic grid that spans all targets' spectra, the largest alpha first."""
+        """An automatic grid that spans the spectra of all targets, with the largest alpha first."""
         smoothers = [solver.smoother for solver in self.solvers]
         return max(smoothers, key=lambda smoother: smoother.top).grid()
 
     def solve(self, alpha: float) -> LeastSquaresSolutions:
-        """The function of one alpha, without a decomposition."""
+        """Function for one alpha, without a decomposition."""
         return LeastSquaresSolutions([PathSolutions(solver.solve(alpha)[None], solver.read) for solver in self.solvers])
 
     def path(self, alphas: Array) -> LeastSquaresSolutions:
-        """The functions of several alphas, from one decomposition."""
+        """Functions for several alphas, from one decomposition."""
         return LeastSquaresSolutions([PathSolutions(solver.path(alphas), solver.read) for solver in self.solvers])
 
     def unresolved(self, alphas: Array) -> Mask:
-        """Which alphas are lost in rounding where the model fits every label: their held-out scores mean nothing."""
+        """Mask of alphas that are lost in rounding if the model fits every label: held-out scores are meaningless."""
         out = np.zeros(len(alphas), dtype=bool)
         for solver in self.solvers:
             part = solver.items.in_memory
@@ -436,24 +436,24 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
 
     @property
     def lost_feature(self) -> int | None:
-        """The number of a feature that is lost in rounding beside others."""
+        """Number of a feature that is lost in rounding next to others."""
         return self.solvers[0].smoother.lost_feature
 
     def hold_out(
         self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None = None, *, means: bool = False
     ) -> list[list[R]]:
-        """``judge`` of each chunk of held-out scores, for each solver.
+        """Results of ``judge`` for each chunk of held-out scores, for each solver.
 
         Parameters
         ----------
         alphas : ndarray
         judge : callable
-            Called with a part of the graph and its held-out scores.
+            Function of a part of the graph and its held-out scores.
         folds : sequence of ndarray of int, optional
-            Numbers of the queries (groups of preferences) that are held out together, each at most once. By default
-            each query by itself.
+            Numbers of the queries (groups of preferences) that are held out together, each at most once. By default,
+            each query alone.
         means : bool
-            Whether scores are those of the model itself, and not measured from the means of their queries.
+            Whether scores are those of the model itself rather than relative to the means of their queries.
         """
         check_positive(alphas)
         return [solver.hold_out(alphas, judge, folds, means=means) for solver in self.solvers]
@@ -469,7 +469,7 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         return out
 
     def _in_rows(self, found: list[list[tuple[Index, Array]]]) -> Array:
-        """Scores (targets, alphas, rows) of chunks of rows in one array, (rows, alphas, targets)."""
+        """Scores (targets, alphas, rows) of chunks of rows as one array, (rows, alphas, targets)."""
         columns = []
         for chunks in found:
             columns.append(np.full((self.solvers[0].graph.n_rows, *chunks[0][1].shape[1::-1]), np.nan))
@@ -482,10 +482,10 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         return self.solvers[0].hold_out_items(folds, alphas)
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, alphas: Array) -> Curve:
-        """Evaluate every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.
+        """Evaluation of every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.
 
-        The scores of all alphas are kept if they take no more memory than dense items do; otherwise those of the chosen
-        one are found again.
+        The scores of all alphas are stored if they need no more memory than dense items; otherwise those of the
+        selected alpha are computed again.
         """
         items = self.solvers[0].items
         evaluator = items.evaluator(measure)
@@ -509,7 +509,7 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
         return replace(curve, scores=None if part is None else scores)
 
     def _scores_fit(self, part: ComparedInMemory, n_alphas: int) -> bool:
-        """Whether the scores of all alphas take no more memory than dense items."""
+        """Whether the scores of all alphas need no more memory than dense items."""
         X = part.X
         room = X.nbytes if isinstance(X, np.ndarray) else 8 * X.shape[0] * X.shape[1] if on_device(X) else 0
         n_targets = sum(solver.graph.target.shape[1] for solver in self.solvers)
@@ -519,16 +519,16 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
 def _evaluated(
     evaluator: Evaluator[J], keeps: bool, part: Graph, scores: Array
 ) -> tuple[J, tuple[Index, Array] | None]:
-    """What is found of a part, and the scores of its rows if they are kept."""
+    """Evaluation of a part, and the scores of its rows if they are stored."""
     return evaluator(part, scores), (part.rows, scores) if keeps else None
 
 
 def _side_by_side(scores: list[Array]) -> Array:
-    """The scores of all targets, (rows, alphas, targets)."""
+    """Scores for all targets, (rows, alphas, targets)."""
     return scores[0] if len(scores) == 1 else np.concatenate(scores, axis=2)
 
 
 def check_positive(alphas: Array) -> None:
-    """Refuse alphas that nothing is held out for without refitting."""
+    """Refuse alphas for which hold-out without refitting is undefined."""
     if not (alphas > 0.0).all():
         raise InputError(f"Hold-out without refitting needs alphas > 0; got {alphas.min():g}.", parameter="alphas")

@@ -1,4 +1,4 @@
-"""Leave-pair-out: pairs of items held out in turn, with all that is known of them, without refitting."""
+"""Leave-pair-out: pairs of items held out in turn, with all of their comparisons, without refitting."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from rankrls.selection.least_squares import LeastSquaresProblem, check_positive
 
 
 class Concordance(NamedTuple):
-    """The share of held-out pairs in the right order, (values,), with its error and interval, and how many they are.
+    """Share of held-out pairs in the correct order, (values,), with its error and interval, and the number of pairs.
 
-    ``margins`` are the held-out score differences (pairs, values) of pairs that were given.
+    ``margins`` are the held-out score differences (pairs, values) of given pairs.
     """
 
     score: Array
@@ -47,7 +47,7 @@ def pair_concordance(
     confidence: float = CONFIDENCE,
 ) -> Concordance:
     """Hold out pairs of items in turn: all pairs of a query with different labels, those of all preferences, or given
-    ones of these.
+    pairs among these.
     """
     check_positive(alphas)
     if isinstance(data, PreferredItems):
@@ -119,19 +119,19 @@ def _of_margins(
 
 
 def is_concordance(measure: Measure) -> bool:
-    """Whether the measure is what leave-pair-out counts: pairs with different labels, predicted ties half."""
+    """Whether the measure is that of leave-pair-out: pairs with different labels, with predicted ties counting half."""
     return measure.name in ("disagreement", "pair_accuracy") and measure.tied_labels in (None, "ignore")
 
 
 def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool) -> str | None:
-    """Why the shortcut would be wrong, as a part of a sentence; None if it is exact."""
+    """Reason why the shortcut would be wrong, as a part of a sentence; None if it is exact."""
     if constrained:
         return "the signs of weights are constrained"
     weighted = data.weights is not None
     for setting in settings:
         graphs = data.numeric_graphs(setting)
         if len(graphs) > 1:
-            return "ties='exclude' makes a graph of each of several targets"
+            return "ties='exclude' makes one graph for each of several targets"
         for graph in graphs:
             reason = unsupported_reason(graph, balance=setting.balance, weighted=weighted)
             if reason is not None:
@@ -140,7 +140,7 @@ def why_pairs_cannot_be_held_out(data: LabelledItems, settings: Sequence[Setting
 
 
 def check_query_pairs(data: LabelledItems, settings: Sequence[Setting], *, constrained: bool, parameter: str) -> None:
-    """Refuse graphs for which the shortcut would be wrong, and labels that are all equal without one pair."""
+    """Refuse graphs for which the shortcut would be wrong, and labels that are all equal without some pair."""
     reason = why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
     if reason is not None:
         problem = f"Leave-pair-out cannot hold out pairs without refitting: {reason}."
@@ -164,7 +164,7 @@ def check_query_pairs(data: LabelledItems, settings: Sequence[Setting], *, const
 
 
 def check_preferred_pairs(data: PreferredItems, *, constrained: bool, parameter: str) -> None:
-    """Refuse constraints on signs, and several rows of one item."""
+    """Refuse constraints on signs, and several rows of the same item."""
     if constrained:
         problem = "Leave-pair-out cannot hold out pairs without refitting: the signs of weights are constrained."
         raise InputError(f"{problem} Use folds of items.", parameter=parameter)

@@ -1,4 +1,4 @@
-"""Choosing among models of growing complexity, and how much the choice flatters the one that is chosen."""
+"""Selection among models of growing complexity, and the selection bias of the selected one."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
 _FEW = 30.0
 """With so many blocks it may be twice as far behind: the best of several models is mostly luck then."""
 _BLOCKS = 5000
-"""More blocks than twice as many are drawn in runs of them."""
+"""Number of blocks; runs of blocks are drawn if there are more than twice as many."""
 
 
 _TAUGHT = 1.15
-"""What the bias is multiplied by if held-out blocks also teach the models that others are evaluated by.
+"""Factor of the bias if held-out blocks also train the models that evaluate others.
 
-The value on blocks that were not drawn is then not independent of the choice. Where there is nothing to learn (labels
+The value on blocks that were not drawn is then not independent of the selection. If there is nothing to learn (labels
 in queries, preferences and censored times, linear and Gaussian), the bias was 0.95 to 1.3 times the estimate.
 """
 
@@ -35,22 +35,22 @@ in queries, preferences and censored times, linear and Gaussian), the bias was 0
 def bias_of_choice(
     values: Array | None, own: int, choose: Callable[[Array, Array, Array, Array], int], *, mutual: bool
 ) -> float:
-    """Optimism of the value of the choice, at least 0; NaN for fewer than three blocks.
+    """Optimism of the value of the selected entry, at least 0; NaN for fewer than three blocks.
 
-    The choice is made on blocks drawn with replacement and evaluated on the blocks that were not drawn, 200 times; the
-    mean of these values is what a choice like this one reaches (Tsamardinos et al. 2018, algorithm 2).
+    The selection is made on blocks drawn with replacement and evaluated on the blocks that were not drawn, 200 times;
+    the mean of these values is the expected value of such a selection (Tsamardinos et al. 2018, algorithm 2).
 
     Parameters
     ----------
     values : ndarray of shape (blocks, entries), or None
-        How good each entry is on each held-out query or fold, greater is better; None if only averages are known.
+        Goodness of each entry on each held-out query or fold, greater is better; None if only averages are known.
     own : int
-        The entry that was chosen.
+        Selected entry.
     choose : callable
-        The entry to choose, from the values, how often each block counts, and the means and standard errors of the
-        entries.
+        Function that selects an entry, from the values, the count of each block, and the means and standard errors of
+        the entries.
     mutual : bool
-        Whether the blocks also teach the models that others are evaluated by.
+        Whether the blocks also train the models that evaluate others.
 
     Notes
     -----
@@ -77,7 +77,7 @@ def bias_of_choice(
 
 
 def runs_of_blocks(values: Array, most: int) -> Array:
-    """The values of blocks, or the means of runs of them if they are more than twice ``most``: they vary as much."""
+    """Values of blocks, or means of runs of blocks if there are more than twice ``most``: these vary as much."""
     size = len(values) // most
     if size < 2:
         return values
@@ -85,7 +85,7 @@ def runs_of_blocks(values: Array, most: int) -> Array:
 
 
 def search_bias(results: SearchState[Solutions]) -> float:
-    """The bias of the value that a search chose: by its rule inside each curve, and by the best value between curves.
+    """Bias of the value that a search selected: by its rule inside each curve, and by the best value between curves.
 
     NaN if only averages are known.
     """
@@ -101,32 +101,32 @@ def search_bias(results: SearchState[Solutions]) -> float:
 
 
 def _top(mean: Array) -> int:
-    """The best entry; of those that equal it up to rounding the first."""
+    """Best entry; ties up to rounding go to the first."""
     return int(best_within_rounding(mean, np.abs(mean)).argmax())
 
 
 def _values_of_blocks(found: Sequence[SearchState[Solutions]]) -> Array | None:
-    """How good every entry is on the blocks that all have a value for: greater is better. None if not known of all."""
+    """Goodness of every entry on the blocks where all have a value; greater is better. None if unknown for some."""
     curves = [values for results in found for values in results.per_block]
     known = [values for values in curves if values is not None]
     if not known or len(known) < len(curves):
         return None
     everything = np.hstack(known)
-    everything = everything[~np.isnan(everything).any(axis=1)]  # of very many preferences: no further copy
+    everything = everything[~np.isnan(everything).any(axis=1)]  # no further copy, since there may be many preferences
     everything *= 1.0 if found[0].greater_is_better else -1.0
     return everything
 
 
 class Dropped(NamedTuple):
-    """A model that was evaluated in a cheaper form, and not fitted.
+    """A model that was evaluated in a cheaper form and not fitted.
 
     Attributes
     ----------
     place : int
-        The number of fitted models that are simpler, or of its family.
+        Number of fitted models that are simpler or of its family.
     results : SearchState
     gain : float
-        By how much the fitted models of its family became better than their cheaper forms.
+        Improvement of the fitted models of its family over their cheaper forms.
     """
 
     place: int
@@ -136,23 +136,23 @@ class Dropped(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Entries:
-    """What several searches on the same data found, the simplest model first.
+    """Results of several searches on the same data, with the simplest model first.
 
     Attributes
     ----------
     means, errors : ndarray of shape (fitted models,)
-        The value of each model's choice, greater is better, and its standard error.
+        Value of the selected entry of each model, greater is better, and its standard error.
     values : ndarray of shape (blocks, entries), or None
-        The value of every entry of every model on each query or block; None if only averages are known. Those of
-        dropped models are greater by their gain.
+        Value of every entry of every model on each query or block; None if only averages are known. Values of dropped
+        models are increased by their gain.
     ends : ndarray of shape (models + 1,)
-        The entries of model k are ``ends[k]`` to ``ends[k + 1]``; dropped models are among them.
+        Entries ``ends[k]`` to ``ends[k + 1]`` belong to model k; dropped models are included.
     own : ndarray of shape (fitted models,)
-        The entry that is each model's choice.
+        Selected entry of each model.
     rule : str
-        Of :data:`ALLOWED`.
+        A key of :data:`ALLOWED`.
     mutual : bool
-        Whether held-out blocks also teach the models that others are evaluated by.
+        Whether held-out blocks also train the models that evaluate others.
     """
 
     means: Array
@@ -185,7 +185,7 @@ class Entries:
         )
 
     def chosen(self) -> int:
-        """The number of the model that the rule takes."""
+        """Number of the model that the rule selects."""
         scale = 1.0
         if self.values is not None and len(self.values):
             scale = float(np.abs(self.values[:, self.own[int(np.argmax(self.means))]]).mean())
@@ -199,9 +199,9 @@ class Entries:
         return ALLOWED[self.rule] * (1.0 + fewer**2)
 
     def behind(self) -> tuple[Array, Array]:
-        """What each model lacks to the best one, and the standard error of that: of the differences, block by block.
+        """Difference of each model to the best one, and the standard error of this difference over blocks.
 
-        If only averages are known, the standard error of the best one's stands for it.
+        If only averages are known, the standard error of the best model is used instead.
         """
         top = int(np.argmax(self.means))
         behind = self.means[top] - self.means
@@ -211,7 +211,7 @@ class Entries:
         return behind, apart.std(axis=0, ddof=1) / np.sqrt(len(apart))
 
     def optimism(self) -> float:
-        """The bias of the value of the chosen model; NaN if only averages are known."""
+        """Bias of the value of the selected model; NaN if only averages are known."""
 
         def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
             tops = np.array([a + _top(mean[a:b]) for a, b in zip(self.ends[:-1], self.ends[1:], strict=True)])

@@ -1,4 +1,4 @@
-"""From ``cv`` to a plan: what is held out of labelled items, and of preferences."""
+"""Conversion of ``cv`` to a plan of held-out labelled items or preferences."""
 
 from __future__ import annotations
 
@@ -48,42 +48,42 @@ from rankrls.selection.plans import (
 )
 
 MAX_PAIR_HOLDOUT = 5000
-"""With ``cv=None`` all pairs of one ranking are held out, up to this number of items."""
+"""Largest number of items of one ranking for which ``cv=None`` holds out all pairs."""
 
 
 def planner(measure: Measure, data: Data, regression_weight: float = 0.0) -> Planner:
-    """Plans for labelled items, or for preferences."""
+    """Planner for labelled items or for preferences."""
     if isinstance(data, PreferredItems):
         return PreferencePlanner(measure, data)
     return QueryPlanner(measure, data.of_kind(LabelledItems), regression_weight)
 
 
 class Planner(ABC):
-    """Makes the plan that ``cv`` asks for. What None asks for depends on the solver."""
+    """Creates the plan for ``cv``. The meaning of None depends on the solver."""
 
     @abstractmethod
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
-        """For problems that can hold out without refitting: None holds out each query, pair or new unit."""
+        """Plan for problems that can hold out without refitting: None holds out each query, pair or new unit."""
 
     @abstractmethod
     def few(self, cv: ExactFoldsLike) -> Plan:
-        """None is a few folds."""
+        """Plan in which None means a few folds."""
 
     @abstractmethod
     def one(self, cv: ExactFoldsLike, rng: np.random.RandomState) -> Plan:
-        """None holds out a fifth."""
+        """Plan in which None holds out a fifth."""
 
 
 @dataclass(frozen=True, eq=False)
 class QueryPlanner(Planner):
-    """Holds out queries, or rows of one ranking.
+    """Planner that holds out queries, or rows of one ranking.
 
     Attributes
     ----------
     measure : Measure
     data : LabelledItems
     regression_weight : float
-        If it is positive, folds may leave labels that order nothing.
+        If positive, folds may leave labels that are equal in every query.
     """
 
     measure: Measure
@@ -91,7 +91,7 @@ class QueryPlanner(Planner):
     regression_weight: float
 
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
-        """None is leave-query-out; for a single ranking leave-pair-out, or folds of rows where that needs refits."""
+        """None is leave-query-out; for a single ranking leave-pair-out, or folds of rows if that needs refits."""
         data = self.data
         q = data.n_queries
         m = data.n_rows
@@ -136,7 +136,7 @@ class QueryPlanner(Planner):
         return UnitsPlan(measure=self.measure, description=description, units=[np.sort(held)], mutual=False)
 
     def _folds(self, cv: ExactFoldsLike) -> Plan:
-        """A number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
+        """Plan for a number of folds, a splitter of scikit-learn, or (train, test) lists of rows."""
         data = self.data
         all_rows = np.arange(data.n_rows)
         several = data.n_queries > 1
@@ -165,7 +165,7 @@ class QueryPlanner(Planner):
 
 @dataclass(frozen=True, eq=False)
 class PreferencePlanner(Planner):
-    """Holds out what will be new: items, connected components of them, votes, or groups of votes.
+    """Planner that holds out units that will be new: items, connected components of items, votes, or groups of votes.
 
     Attributes
     ----------
@@ -210,7 +210,7 @@ class PreferencePlanner(Planner):
         return UnitsPlan(measure=self.measure, description=description, units=[np.sort(held)], mutual=False)
 
     def _folds(self, k: int | None, repetitions: int) -> Plan:
-        """Folds of items; or each preference, group or component in its turn, or folds of them."""
+        """Plan for folds of items; or for each preference, group or component in turn, or folds of these."""
         self._check_measure()
         if self.data.new == "items":
             folds, description = item_folds(self.data, k, range(repetitions))

@@ -1,4 +1,4 @@
-"""Plans: what is held out, and how every value of a problem's parameter is evaluated with it."""
+"""Plans: held-out units, and the evaluation of every value of a problem's parameter on them."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ AnyProblem: TypeAlias = Problem[Solutions]
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """What a model is fitted on and evaluated with.
+    """Training and evaluated data of a model.
 
     Attributes
     ----------
     train : ndarray of int, or None
         Units to fit; None for all.
     watched : ndarray of int, or matrix
-        Whose scores are evaluated: numbers of items, or other items.
+        Items whose scores are evaluated: numbers of items, or other items.
     data : DataInMemory
-        Their labels or preferences.
+        Labels or preferences of these items.
     """
 
     train: Index | None
@@ -45,17 +45,17 @@ class Split:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Plan(ABC):
-    """A way to evaluate every value of a problem's parameter.
+    """Evaluation of every value of a problem's parameter.
 
     Attributes
     ----------
     measure : Measure
     description : str
-        What is held out, in words, and what is new about it.
+        Description of what is held out, and what is new about it.
     mutual : bool
         Whether held-out data also train the models that evaluate other held-out data.
     extends : bool
-        Whether more values of a path cost next to nothing: an automatic grid then goes on at its ends.
+        Whether more values of a path are almost free: an automatic grid is then extended at its ends.
     """
 
     measure: Measure
@@ -69,15 +69,15 @@ class Plan(ABC):
 
     @abstractmethod
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
-        """The measure at every value; ``problem`` is the candidate's for ``data``."""
+        """Measure at every value; ``problem`` is the candidate's for ``data``."""
 
     def splits(self, data: DataInMemory) -> list[Split]:
-        """What is fitted and evaluated, for solvers that evaluate while they iterate."""
+        """Training and evaluated data, for solvers that evaluate while they iterate."""
         return []
 
 
 class NothingHeldOut(Plan):
-    """A plan for solvers that choose nothing."""
+    """Plan for solvers that select nothing."""
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         nothing = np.full(len(values), np.nan)
@@ -86,7 +86,7 @@ class NothingHeldOut(Plan):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValidationPlan(Plan):
-    """Models of all data are evaluated with other items."""
+    """Models of all data, evaluated on other items."""
 
     items: LabelledItems
     mutual: bool = False
@@ -100,7 +100,7 @@ class ValidationPlan(Plan):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class RowFoldsPlan(Plan):
-    """Models of the training rows of each fold are evaluated with its test rows.
+    """Models of the training rows of each fold, evaluated on its test rows.
 
     Attributes
     ----------
@@ -120,7 +120,7 @@ class RowFoldsPlan(Plan):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnitsPlan(Plan):
-    """Queries, or groups of preferences, are held out whole, each at most once: without refits if a problem can.
+    """Whole queries or groups of preferences held out, each at most once: without refits if a problem supports it.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class UnitsPlan(Plan):
     def _curve_of_scores(
         self, data: LabelledItems, rows: Index, problem: AnyProblem, values: Array, scores: Array
     ) -> Curve:
-        """The curve of held-out scores (rows, values, targets), with those tied that differ only by rounding."""
+        """Curve of held-out scores (rows, values, targets), in which scores that differ only by rounding are tied."""
         held = scores[rows]
         found = data.take(rows, items=False).evaluate(self.measure, held)
         scores[rows] = held
@@ -165,7 +165,7 @@ class UnitsPlan(Plan):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ItemFoldsPlan(Plan):
-    """Folds of items: every preference of a fold's items is left out, and those between them are evaluated."""
+    """Folds of items: every preference of a fold's items is left out, and those between its items are evaluated."""
 
     folds: Sequence[ItemFold]
     extends: bool = False
@@ -191,7 +191,7 @@ def _split_of(data: PreferredItems, fold: ItemFold) -> Split:
 
 
 class PairsPlan(Plan):
-    """Pairs of items are held out, with all that is known of them, without refits.
+    """Pairs of items held out with all of their comparisons, without refits.
 
     They are all pairs of a query with different labels, or the two items of each preference.
     """
@@ -205,7 +205,7 @@ class PairsPlan(Plan):
 
 
 def curve_of_refits(plan: Plan, data: DataInMemory, candidate: AnyCandidate, values: Array) -> Curve:
-    """Evaluate a model of each split."""
+    """Curve from a model of each split."""
     found = []
     for split in plan.splits(data):
         curve = split.data.evaluate(plan.measure, scores_of_refit(data, candidate, split, values))

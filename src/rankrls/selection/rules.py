@@ -1,8 +1,8 @@
-"""Rules that choose one value from a curve, where rounding must not decide.
+"""Rules that select one value from a curve, where rounding must not decide.
 
-Averages that are equal on paper differ in their last digits, and how they differ depends on the order of the rows and
-on the number of threads. Whatever chooses by a measure compares by the functions below. A further rule is a function
-here and its name in ``RULES``.
+Averages that are equal in exact arithmetic differ in their last digits, depending on the order of the rows and on the
+number of threads. Every selection by a measure therefore compares with the functions below. To add a rule, add a
+function here and its name to ``RULES``.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ import numpy as np
 from rankrls._typing import Array, Mask
 
 EQUAL = 1e-10
-"""Averages that differ by no more than this share of what they average count as equal.
+"""Relative difference up to which averages count as equal.
 
-That is far above the rounding of an average and far below any difference that a choice should rest on.
+It is far above the rounding of an average and far below any difference that a selection should rest on.
 """
 Rule = Callable[[Array, Array, Array], int]
-"""Takes how good each value is (NaN if it could not be evaluated), its standard error, and the scale of its rounding;
-the simplest model is first."""
+"""Function of the goodness of each value (NaN if it could not be evaluated), its standard error, and the scale of its
+rounding; the simplest model is first."""
 
 
 def best(goodness: Array, error: Array, scale: Array) -> int:
-    """The best value; of equal ones the simplest."""
+    """Index of the best value; ties go to the simplest."""
     return int(best_within_rounding(goodness, scale).argmax())
 
 
 def one_standard_error(goodness: Array, error: Array, scale: Array) -> int:
-    """The simplest value within one standard error of the best one (Breiman et al. 1984)."""
+    """Index of the simplest value within one standard error of the best one (Breiman et al. 1984)."""
     top = best(goodness, error, scale)
     if np.isnan(error[top]):
         return top
@@ -41,15 +41,15 @@ RULES: dict[str, Rule] = {"best": best, "one_se": one_standard_error}
 
 
 def best_within_rounding(goodness: Array, scale: Any) -> Mask:
-    """Which entries equal the largest one of their column, of those that are not NaN."""
+    """Mask of the entries that equal the largest one of their column, ignoring NaN."""
     return np.asarray(reaches(goodness, np.fmax.reduce(goodness), scale))
 
 
 def is_better(new: Any, old: Any, scale: Any) -> Any:
-    """Whether a value exceeds another by more than rounding; a value or an array of each."""
+    """Whether a value exceeds another by more than rounding, for single values or arrays."""
     return new > old + EQUAL * scale
 
 
 def reaches(value: Any, level: Any, scale: Any) -> Any:
-    """Whether a value is at least a level, up to rounding; a value or an array of each. NaN reaches nothing."""
+    """Whether a value is at least a level, up to rounding, for single values or arrays. False for NaN."""
     return value >= level - EQUAL * scale

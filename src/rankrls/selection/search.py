@@ -1,4 +1,4 @@
-"""The one search: candidates times the values of their parameter, evaluated by a plan, chosen by a rule."""
+"""Search over candidates and values of their parameter, evaluated by a plan and selected by a rule."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
 T = TypeVar("T")
 EXTENSIONS = 2
-"""How often an automatic grid is continued at an end."""
+"""Maximum number of extensions of an automatic grid."""
 _MORE_VALUES = 5
 _BAR: ContextVar[bool] = ContextVar("bar", default=False)
-"""Whether a bar is shown: jobs inside it show none."""
+"""Whether a bar is shown: jobs inside it show no other."""
 _LEAST = 1e-11
 """Smallest alpha that is evaluated, relative to the largest."""
 
@@ -39,9 +39,9 @@ class Entry(NamedTuple):
     Attributes
     ----------
     choices : dict
-        What was chosen with the candidate, by parameter.
+        Parameters chosen with the candidate.
     numbers : tuple of float
-        The value, the mean and the standard error of the measure, and the ends of its interval if there is one.
+        The value, mean and standard error of the measure, and the bounds of its interval, if any.
     """
 
     choices: Values
@@ -50,13 +50,13 @@ class Entry(NamedTuple):
 
 @dataclass
 class SearchState(Generic[S]):
-    """Collects one curve a candidate and keeps the best one's state, so that only that much stays in memory.
+    """Collects one curve per candidate and stores only the state of the best one, to bound memory.
 
-    ``mutual`` is that of the plan. ``per_block`` has the measure of each query or block at every entry of each curve,
-    if it is known. A search adds the best ``candidate``, its ``solutions`` at the chosen value, and the feature that
+    ``mutual`` is that of the plan. ``per_block`` contains the measure of each query or block at every entry of each
+    curve, if known. A search adds the best ``candidate``, its ``solutions`` at the selected value, and the feature that
     rounding hides.
 
-    The rule works inside each curve; between candidates the best value decides, and of equals the first.
+    The rule applies inside each curve; between candidates, the best value decides, and ties go to the first.
     """
 
     greater_is_better: bool
@@ -79,7 +79,7 @@ class SearchState(Generic[S]):
     _top: float = -np.inf
 
     def add(self, choices: Values, values: Array, curve: Curve) -> bool:
-        """Take the curve of one candidate: the values of ``parameter``, the simplest model first.
+        """Add the curve of one candidate: the values of ``parameter``, the simplest model first.
 
         Returns whether it is the best one so far.
         """
@@ -104,7 +104,7 @@ class SearchState(Generic[S]):
 
     @property
     def edges(self) -> dict[str, bool]:
-        """Of the parameter, and of each choice among several numbers: is the best at an end of three or more?
+        """Whether the best value of the parameter, and of each choice among numbers, is at an end of three or more.
 
         A choice is compared with those of the candidates that differ from the best in nothing else.
         """
@@ -130,26 +130,26 @@ class SearchState(Generic[S]):
 def search(
     candidates: Iterable[Candidate[S]], data: Data, plan: Plan, rule: str, values: Array | None, verbose: int = 0
 ) -> SearchState[S]:
-    """Evaluate every candidate at every value, and solve for the one that is chosen.
+    """Evaluate every candidate at every value, and solve for the selected one.
 
     Parameters
     ----------
     candidates : iterable
-        A generator if candidates hold much: one at a time is in memory, with its problem.
+        Candidates; a generator if they are large, because only one is in memory at a time, with its problem.
     data : Data
     plan : Plan
     rule : str
-        One of :data:`rankrls.selection.rules.RULES`.
+        Key of :data:`rankrls.selection.rules.RULES`.
     values : ndarray or None
-        The values of the problems' parameter, the simplest model first; None for an automatic grid of each, which is
-        extended if its best value is at an end.
+        Values of the problems' parameter, the simplest model first; None for an automatic grid for each problem, which
+        is extended if its best value is at an end.
     verbose : int
-        1 shows a progress bar over the candidates; 0 only on a terminal.
+        1 shows a progress bar over the candidates; 0 shows it only on a terminal.
     """
     results: SearchState[S] = SearchState(plan.greater_is_better, rule, mutual=plan.mutual)
     with memory_of_device(data.X):
         for candidate in progress(candidates, verbose):
-            # a small fit is over before the threads that BLAS wakes have done anything but spin
+            # a small fit ends before BLAS threads that wake up do useful work
             with blas_threads_for(_operations(candidate, data)):
                 problem = candidate.problem(data)
                 results.parameter = problem.parameter
@@ -159,7 +159,7 @@ def search(
                 if values is None and plan.extends and problem.parameter == "alpha":
                     grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
                 if results.add(candidate.choices, grid, curve):
-                    # What is kept of the best candidate is small; its problem may hold matrices of all items.
+                    # The stored state of the best candidate is small; its problem may contain matrices of all items.
                     results.candidate = candidate
                     results.solutions = problem.path(np.array([results.best_value]))
                     results.lost_feature = problem.lost_feature
@@ -168,16 +168,16 @@ def search(
 
 
 def _operations(candidate: Candidate[Solutions], data: Data) -> float:
-    """About how many multiplications a candidate takes."""
+    """Approximate number of multiplications for a candidate."""
     rows, columns = data.size
     coefficients = min(rows, columns) if candidate.kernel.is_linear else rows
     return float(coefficients) ** 2 * max(rows, columns)
 
 
 def progress(items: Iterable[T], verbose: int, what: str = "candidates") -> Iterator[T]:
-    """The items one by one. A bar shows how many are done: with ``verbose``, or on a terminal.
+    """Yield the items. A bar shows the number done, with ``verbose`` or on a terminal.
 
-    Where there is no terminal, the bar is written once, when everything is done. Inside another bar there is none.
+    Without a terminal, the bar is written once, at the end. No bar is shown inside another bar.
     """
     if _BAR.get() or not (verbose or (sys.stderr is not None and sys.stderr.isatty())):
         yield from items
@@ -207,7 +207,7 @@ def check_evaluated(averages: Array) -> None:
 def extended(
     grid: Array, curve: Curve, greater_is_better: bool, curve_of: Callable[[Array], Curve]
 ) -> tuple[Array, Curve]:
-    """A descending automatic grid, continued in its own ratio while the best value is at an end; at most twice."""
+    """A descending automatic grid, extended in its own ratio while the best value is at an end; at most twice."""
     for _ in range(EXTENSIONS):
         goodness = curve.mean if greater_is_better else -curve.mean
         if np.isnan(goodness).all():
@@ -226,7 +226,7 @@ def extended(
 
 
 def further(grid: Array, *, first: bool) -> Array:
-    """More values of a descending geometric grid, before its first one or behind its last one."""
+    """More values of a descending geometric grid, before its first or after its last one."""
     powers = np.arange(1.0, _MORE_VALUES + 1.0)
     step = grid[0] / grid[min(1, len(grid) - 1)]
     more = grid[0] * step ** powers[::-1] if first else grid[-1] / step**powers

@@ -1,7 +1,7 @@
-"""Data larger than memory: parts of whole queries are read and processed, one result each.
+"""Data larger than memory: parts of whole queries are read and processed, with one result each.
 
-A part is processed by the functions that process all rows in memory. The results come in the order of the parts and are
-added from left to right, so that they have the same bits on any executor on identical hardware.
+A part is processed by the same functions as all rows in memory. Results are added in the order of the parts, from left
+to right, so they have the same bits on any executor on identical hardware.
 """
 
 from __future__ import annotations

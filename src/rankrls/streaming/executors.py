@@ -1,7 +1,7 @@
-"""An ordered map of a function over the parts of a data set: threads, any executor, or a Dask cluster.
+"""Ordered map of a function over the parts of a dataset: on threads, any executor, or a Dask cluster.
 
-Every task runs on one thread, and BLAS with it. Results come in the order of the parts, so that a sum of them from left
-to right has the same bits on any executor, also if a worker dies and its part is read again.
+Every task, including BLAS, runs on one thread. Results are returned in the order of the parts, so that their sum from
+left to right has the same bits on any executor, even if a worker dies and its part is read again.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from rankrls._errors import InputError
 
 @runtime_checkable
 class Executor(Protocol):
-    """A concurrent.futures.Executor, or the client of a Dask cluster."""
+    """A concurrent.futures.Executor or the client of a Dask cluster."""
 
     def submit(self, function: Callable[..., Any], /, *args: Any, **options: Any) -> Any: ...
 
@@ -35,20 +35,20 @@ R = TypeVar("R")
 
 
 def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Executor | None = None) -> Iterator[R]:
-    """``map(function, parts)`` in order, with two parts in advance for each worker.
+    """``map(function, parts)`` in order, with two parts in advance per worker.
 
     Parameters
     ----------
     function : callable
-        Picklable, unless threads run it.
+        Function, which must be picklable unless threads run it.
     parts : iterable
     executor : concurrent.futures.Executor or dask.distributed.Client, optional
-        Threads of this machine by default.
+        Executor; threads of this machine by default.
 
     Raises
     ------
     InputError
-        For what cannot run tasks, and for a cluster whose workers lack rankrls or have another version.
+        If the executor cannot run tasks, or if the workers of a cluster lack rankrls or have another version.
     """
     task = partial(_alone, function)
     if executor is None:
@@ -70,13 +70,13 @@ def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Executor
 
 
 def _submit(executor: Any, task: Callable[[Any], Any], files: ExitStack) -> tuple[Callable[[Any], Any], int]:
-    """What hands a part out, and how many are worked on at once; ``files`` are removed behind the last part."""
+    """Function that submits a part, and the number of workers; ``files`` are removed after the last part."""
     client = executor if hasattr(executor, "get_executor") else getattr(executor, "_client", None)
     if client is not None:
         from dask.delayed import delayed
 
         check_workers(client)
-        # what all tasks need is a task of its own: sent once, and made again if its worker dies
+        # the shared task is sent once, and created again if its worker dies
         shared = client.submit(_itself, task, pure=False)
 
         def submit(part: Any) -> Any:
@@ -86,7 +86,7 @@ def _submit(executor: Any, task: Callable[[Any], Any], files: ExitStack) -> tupl
     if not isinstance(executor, Executor):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
         raise InputError(problem, parameter="executor")
-    if isinstance(executor, ProcessPoolExecutor):  # whose workers are on this machine, and read the task once each
+    if isinstance(executor, ProcessPoolExecutor):  # its workers are on this machine, and read the task once each
         path = os.path.join(files.enter_context(TemporaryDirectory(prefix="rankrls-")), "task")
         with open(path, "wb") as file:
             pickle.dump(task, file)
@@ -115,9 +115,9 @@ def _itself(task: Any) -> Any:
 
 
 def check_workers(client: Any) -> None:
-    """Refuse a Dask cluster whose workers lack rankrls, which they would wait for in vain, or have another version."""
+    """Refuse a Dask cluster whose workers lack rankrls, where tasks would wait forever, or have another version."""
     own = import_module("rankrls").__version__
-    # what is sent is part of Python: a worker that cannot load a task would neither answer nor fail
+    # only Python's own modules are sent: a worker that cannot load a task would neither answer nor fail
     workers = client.run(pydoc.locate, "rankrls.__version__")
     if not workers:
         raise InputError("The cluster has no workers. Start at least one worker.", parameter="executor")

@@ -1,6 +1,6 @@
-"""Fits of data larger than memory: equations in one pass, exact held-out values of every alpha in a second one.
+"""Fits to data larger than memory: equations in one pass, exact held-out values of every alpha in a second one.
 
-Both do to a part what a fit in memory does to all rows; the sum goes from left to right in the order of the parts.
+Both process a part as a fit in memory processes all rows; the sum is from left to right in the order of the parts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ QUERY_SCALERS = (QueryMinMaxScaler, QueryStandardScaler)
 
 
 class StreamedPart(Protocol):
-    """Rows of whole queries that are read when they are asked for; ``first_row`` is counted in the data set."""
+    """Rows of whole queries that are read on demand; ``first_row`` is the row number in the dataset."""
 
     @property
     def first_row(self) -> int: ...
@@ -51,7 +51,7 @@ class StreamedPart(Protocol):
 
 
 class Streamable(Protocol):
-    """Rows in parts of whole queries: a Dataset, or the same of a Dask collection."""
+    """Rows in parts of whole queries: a Dataset, or its equivalent for a Dask collection."""
 
     @property
     def parts(self) -> Sequence[StreamedPart]: ...
@@ -70,12 +70,12 @@ class Streamable(Protocol):
 
 
 def labelled_part(part: StreamedPart) -> LabelledItems:
-    """The rows of a part with finite values, without those of weight zero.
+    """Rows of a part, checked for finite values, without those of weight zero.
 
     Raises
     ------
     InputError
-        For labels, weights and features that are not finite; ``row`` is the running number in the data set.
+        If labels, weights or features are not finite; ``row`` is the row number in the dataset.
     """
     table = part.read()
     y = np.asarray(table.y, dtype=np.float64)
@@ -94,7 +94,7 @@ def labelled_part(part: StreamedPart) -> LabelledItems:
 
 
 def query_numbers(qid: NDArray[Any]) -> Index:
-    """The number of each row's query, of rows that are grouped by query."""
+    """Number of each row's query, for rows that are grouped by query."""
     new = np.concatenate((np.zeros(min(1, len(qid)), dtype=bool), qid[1:] != qid[:-1]))
     return np.cumsum(new, dtype=np.intp)
 
@@ -122,7 +122,7 @@ class ScaledPart:
         return self.part.n_rows
 
     def read(self) -> Any:
-        """The rows, scaled."""
+        """Read the rows, scaled."""
         table = self.part.read()
         by_query = isinstance(self.scaler, QUERY_SCALERS) and self.scaler.fitted_with_qid_
         queries = {"qid": table.qid} if by_query else {}
@@ -130,17 +130,17 @@ class ScaledPart:
 
 
 def scaled(data: Any, scaler: Any) -> Any:
-    """A data set whose features are scaled by a fitted scaler of rows, or of whole queries."""
+    """A dataset whose features are scaled by a fitted scaler of rows or of whole queries."""
     return replace(data, parts=tuple(ScaledPart(part, scaler) for part in data.parts))
 
 
 def fit_scaler(scaler: Any, data: Any) -> None:
-    """Fit a scaler to all rows of a data set, read one part after another.
+    """Fit a scaler to all rows of a dataset, read part by part.
 
     Parameters
     ----------
     scaler : StandardScaler, MinMaxScaler or MaxAbsScaler of scikit-learn, LogScaler, or a scaler of queries
-        Scalers of queries keep nothing of the rows: they are fitted to the first part.
+        Scaler. Scalers of queries store nothing of the rows, and are fitted to the first part.
     data : Dataset
     """
     if isinstance(scaler, QUERY_SCALERS):
@@ -153,14 +153,14 @@ def fit_scaler(scaler: Any, data: Any) -> None:
 
 @dataclass
 class Summed:
-    """What the first pass finds in some parts.
+    """Results of the first pass for some parts.
 
     Attributes
     ----------
     equations : list of Equations
-        For each setting; empty as long as no row has a positive weight.
+        Equations for each setting; empty as long as no row has a positive weight.
     counts : ndarray of int
-        Rows of positive weight, their queries, and how many of these hold two different labels.
+        Numbers of rows of positive weight, of their queries, and of those queries with two different labels.
     """
 
     equations: list[Equations]
@@ -174,7 +174,7 @@ class Summed:
 
 
 def _equations(settings: Sequence[Setting], basis: Basis | None, part: StreamedPart) -> Summed:
-    """The equations of a part."""
+    """Equations of a part."""
     data = labelled_part(part)
     if not data.n_rows:
         return Summed([], np.zeros(3, dtype=np.int64))
@@ -186,7 +186,7 @@ def _equations(settings: Sequence[Setting], basis: Basis | None, part: StreamedP
 def _held_out(
     setting: Setting, basis: Basis | None, smoother: Smoother, alphas: Array, judge: Judge[R], part: StreamedPart
 ) -> list[R]:
-    """``judge`` of the chunks of a part, by the models of all other queries."""
+    """Results of ``judge`` for the chunks of a part, by the models of all other queries."""
     data = labelled_part(part)
     if not data.n_rows:
         return []
@@ -194,7 +194,7 @@ def _held_out(
 
 
 def _validated(scorer: Scorer, measure: Measure, part: StreamedPart) -> Array:
-    """The measure of each query of a part under models that have not seen it."""
+    """Measure of each query of a part under models fitted without it."""
     data = labelled_part(part)
     scores = scorer(data.X)
     if not data.n_rows:
@@ -209,12 +209,12 @@ def _has_weights(part: StreamedPart) -> bool:
 
 
 def _count_weighted(part: StreamedPart) -> int:
-    """Rows of positive weight."""
+    """Number of rows of positive weight."""
     return int(np.count_nonzero(part.read().sample_weight))
 
 
 def _rows_of(wanted: dict[int, Index], part: StreamedPart) -> tuple[Index, Any]:
-    """Numbers in the data set and features of some rows of a part, which are counted among those of positive weight."""
+    """Numbers in the dataset and features of some rows of a part, which are numbered among those of positive weight."""
     table = part.read()
     rows = wanted[part.first_row]
     if table.sample_weight is not None:
@@ -224,8 +224,8 @@ def _rows_of(wanted: dict[int, Index], part: StreamedPart) -> tuple[Index, Any]:
 
 @dataclass
 class _Latest:
-    """What the latest passes found: the sums of all graphs of a kernel, the items of a basis with their numbers in the
-    data set, and how many rows of positive weight each part has.
+    """Results of the latest passes: the sums of all graphs of a kernel, the items of a basis with their numbers in the
+    dataset, and the number of rows of positive weight of each part.
     """
 
     settings: tuple[Setting, ...] = ()
@@ -239,7 +239,7 @@ class _Latest:
 
 @dataclass(frozen=True, eq=False)
 class StreamedItems(Data):
-    """A data set larger than memory, one query after another and with one target. Built by :meth:`of`.
+    """A dataset larger than memory, query by query and with one target. Created by :meth:`of`.
 
     X has no rows.
     """
@@ -250,15 +250,15 @@ class StreamedItems(Data):
 
     @classmethod
     def of(cls, dataset: Streamable, executor: Executor | None) -> StreamedItems:
-        """The data of a fit.
+        """Data of a fit.
 
         Raises
         ------
         InputError
-            If there are no rows, and if parts do not hold whole queries.
+            If there are no rows, or if parts do not contain whole queries.
         """
         if not dataset.n_rows:
-            raise InputError("The data set has no rows.", parameter="data")
+            raise InputError("The dataset has no rows.", parameter="data")
         check_whole_queries(dataset)
         names = None if dataset.feature_names is None else np.array(dataset.feature_names, dtype=object)
         features = Features(int(dataset.n_features), names)
@@ -267,7 +267,7 @@ class StreamedItems(Data):
 
     @property
     def counts(self) -> list[int]:
-        """Rows of positive weight of each part; the rows are read for it if they have weights."""
+        """Number of rows of positive weight of each part; rows are read for this only if they have weights."""
         if self._latest.counts is None:
             parts = self.dataset.parts
             counts = [int(part.n_rows) for part in parts]
@@ -290,11 +290,11 @@ class StreamedItems(Data):
 
     @property
     def n_queries(self) -> int:
-        """Queries with rows of positive weight, as the first pass found."""
+        """Number of queries with rows of positive weight, from the first pass."""
         return 0 if self._latest.summed is None else int(self._latest.summed.counts[1])
 
     def held_out_attributes(self, scores: Any) -> dict[str, Any]:
-        raise InputError("Held-out scores of streamed data are not kept.", parameter="data")
+        raise InputError("Held-out scores of streamed data are not stored.", parameter="data")
 
     def settings(self, given: Settings) -> Settings:
         return given
@@ -303,7 +303,7 @@ class StreamedItems(Data):
         return [ComparedInParts(self, setting, tuple(together) or (setting,))]
 
     def items(self, numbers: Index) -> Any:
-        """The features of some rows, ascending; those of the latest are kept, which all kernels ask for."""
+        """Features of some rows, ascending; the latest ones are stored, because all kernels need them."""
         if self._latest.numbers is not numbers:
             ends = np.cumsum(self.counts)
             wanted: dict[int, Index] = {}
@@ -320,18 +320,18 @@ class StreamedItems(Data):
         return self._latest.items
 
     def given_numbers(self, rows: Index) -> Index:
-        """Numbers in the data set of the rows that were asked for latest."""
+        """Numbers in the dataset of the latest requested rows."""
         assert self._latest.numbers is rows
         assert self._latest.given is not None
         return self._latest.given
 
     def summed(self, settings: tuple[Setting, ...], basis: Basis | None) -> Summed:
-        """The equations of some graphs, from one pass.
+        """Equations of some graphs, from one pass.
 
         Raises
         ------
         InputError
-            If no query holds two different labels.
+            If no query has two different labels.
         """
         if self._latest.settings == settings and self._latest.basis is basis and self._latest.summed is not None:
             return self._latest.summed
@@ -340,7 +340,7 @@ class StreamedItems(Data):
         rows, queries, varied = found.counts.tolist()
         if not varied and any(setting.regression_weight == 0.0 for setting in settings):
             raise InputError(
-                f"Nothing to compare: none of the {queries} queries holds two items with different labels ({rows} "
+                f"Nothing to compare: none of the {queries} queries contains two items with different labels ({rows} "
                 "rows). Check the labels and the query ids.",
                 parameter="y",
             )
@@ -352,7 +352,7 @@ class StreamedItems(Data):
 
 @dataclass(frozen=True, eq=False)
 class ComparedInParts(ComparedItems):
-    """The parts of a data set with one graph; ``together`` are all graphs whose equations come from the same pass."""
+    """Parts of a dataset with one graph; ``together`` are all graphs whose equations come from the same pass."""
 
     data: StreamedItems
     setting: Setting
@@ -381,7 +381,7 @@ class ComparedInParts(ComparedItems):
         means: bool,
     ) -> list[R]:
         _, queries, varied = self.data.summed(self.together, basis).counts.tolist()
-        check_two_vary(varied, queries, "Give validation data (validation).")
+        check_two_vary(varied, queries, "Pass validation data (validation).")
         task = partial(_held_out, self.setting, basis, smoother, alphas, judge)
         found = map_parts(task, self.data.dataset.parts, self.data.executor)
         return list(chain.from_iterable(found))
@@ -389,7 +389,7 @@ class ComparedInParts(ComparedItems):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StreamedValidationPlan(Plan):
-    """Models of all data are evaluated with another data set, in one pass for each candidate."""
+    """Models of all data, evaluated on another dataset, in one pass per candidate."""
 
     dataset: Streamable
     executor: Executor | None
@@ -404,7 +404,7 @@ class StreamedValidationPlan(Plan):
 
 
 def streamed_plan(measure: Measure, validation: Streamable | None, executor: Executor | None) -> Plan:
-    """Leave-query-out of all rows, or validation data."""
+    """Plan for leave-query-out of all rows, or for validation data."""
     if validation is None:
         return UnitsPlan(measure=measure, description="")
     return StreamedValidationPlan(measure=measure, description="", dataset=validation, executor=executor)

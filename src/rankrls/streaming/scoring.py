@@ -1,4 +1,4 @@
-"""Fitted models on data larger than memory: scores, and how good they are."""
+"""Scores and measures of fitted models on data larger than memory."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _USUAL = ("map", "mrr", "p@5", "p@10", "ndcg@1", "ndcg@5", "ndcg@10", "disagreem
 
 @dataclass(frozen=True, eq=False)
 class QueryValues:
-    """The measures of models for each query of a data set.
+    """Measures of models for each query of a dataset.
 
     Attributes
     ----------
     values : ndarray of shape (queries, models, measures)
-        NaN if a query has no value.
+        Values; NaN for a query without a value.
     items : ndarray of shape (queries,)
-        The number of rows of each.
+        Number of rows of each query.
     names : ndarray of shape (queries,)
-        The query ids.
+        Query ids.
     """
 
     values: NDArray[np.float64]
@@ -45,26 +45,27 @@ class QueryValues:
 
 
 def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[np.float64]]:
-    """Predict the scores of all rows of a data set, one part at a time.
+    """Predict the scores of all rows of a dataset, one part at a time.
 
     Parameters
     ----------
     model : fitted estimator or pipeline
-        With one target.
+        Model with one target.
     data : Dataset
-        As :func:`rankrls.io.open_dataset` returns it, with the features that the model was fitted on, in their order;
-        labels are not used. Models that score one row at a time also take data opened with ``whole_queries=False``.
+        Data as returned by :func:`rankrls.io.open_dataset`, with the features that the model was fitted to, in their
+        order; labels are not used. Models that score rows independently also accept data opened with
+        ``whole_queries=False``.
     executor : as in :meth:`rankrls.RankRLS.fit_dataset`
 
     Yields
     ------
     ndarray of shape (rows of the part,)
-        In the order of the data.
+        Scores in data order.
 
     Raises
     ------
     InputError
-        If the features are not those of the model, by name; and for a model of several targets.
+        If the features, by name, are not those of the model, or the model has several targets.
 
     Examples
     --------
@@ -87,7 +88,7 @@ def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[
 
 
 def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], *, executor: Any = None) -> QueryValues:
-    """Each query's value of each measure under each model, in the order of the data: one pass over it.
+    """Value of each measure for each query under each model, in data order, from one pass.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def query_values(models: Sequence[Any], data: Any, measures: Sequence[Measure], 
     Raises
     ------
     InputError
-        As :func:`predict`.
+        For the same reasons as :func:`predict`.
     """
     check_whole_queries(data)
     found = list(_mapped(partial(_judged, tuple(measures)), models, data, executor))
@@ -113,23 +114,23 @@ def evaluate(
     convention: str | None = None,
     executor: Any = None,
 ) -> dict[str, float]:
-    """Several measures of a model's rankings of a data set, in one pass over it.
+    """Evaluate several measures of a model's rankings of a dataset, in one pass.
 
     Parameters
     ----------
     model, data, executor : as for :func:`predict`
     measures, convention : as for :func:`rankrls.metrics.evaluate`
-        Means over queries. Row weights are used by measures that support them.
+        Measures, averaged over queries. Row weights are used by measures that support them.
 
     Returns
     -------
     dict
-        From the measure, as it was named, to its value.
+        Value of each measure, by its given name.
 
     Raises
     ------
     InputError
-        As :func:`query_values`, and if a measure has no value for any query.
+        For the same reasons as :func:`query_values`, and if a measure has no value for any query.
     """
     named = named_measures(measures, convention)
     values = query_values([model], data, list(named.values()), executor=executor).values[:, 0]
@@ -174,7 +175,7 @@ def _judged(measures: tuple[Measure, ...], models: tuple[Any, ...], part: Any) -
 
 
 def _unnamed(model: Any) -> Any:
-    """The same model without names of features, which arrays do not have."""
+    """The model without names of features, which arrays lack."""
     out = copy(model)
     if isinstance(model, Pipeline):
         out.steps = [(name, _unnamed(step)) for name, step in model.steps]
@@ -184,13 +185,13 @@ def _unnamed(model: Any) -> Any:
 
 
 def _check_features(model: Any, data: Any) -> None:
-    """Refuse other features than the model's, if both have names."""
+    """Refuse features other than the model's, if both have names."""
     known = getattr(model, "feature_names_in_", None)
     given = data.feature_names
     if known is None or given is None or list(known) == list(given):
         return
     missing = next((str(name) for name in known if name not in set(given)), None)
-    problem = "The features of the data set are not in the model's order."
+    problem = "The features of the dataset are not in the model's order."
     if missing is not None:
-        problem = f"The data set has no feature {missing!r}, which the model needs."
+        problem = f"The dataset has no feature {missing!r}, which the model needs."
     raise InputError(f"{problem} Open it with features=feature_names_in_.", parameter="features", column=missing)
