@@ -12,7 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
@@ -200,11 +200,9 @@ def _limited_blas(threads: int) -> Iterator[None]:
         _BLAS.remove(threads)
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
+def one_blas_thread() -> AbstractContextManager[None]:
     """Limit BLAS calls to one thread each, because the caller already runs one call per thread."""
-    with _limited_blas(1):
-        yield
+    return _limited_blas(1)
 
 
 @contextmanager
@@ -230,15 +228,10 @@ def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
         return map_threads(function, work)
 
 
-@contextmanager
-def blas_threads_for(multiplications: float) -> Iterator[None]:
+def blas_threads_for(multiplications: float) -> AbstractContextManager[None]:
     """Limit BLAS to one thread if the largest product takes less than a few milliseconds.
 
     BLAS would wake its threads even for such a product. Idle BLAS threads spin for about the time of a small fit and
     steal cores from our own threads.
     """
-    if multiplications >= _WORTH:
-        yield
-        return
-    with one_blas_thread():
-        yield
+    return nullcontext() if multiplications >= _WORTH else one_blas_thread()

@@ -260,9 +260,14 @@ def corrected_clicks(
 
 def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array, NDArray[np.int64]]:
     """Click rate of each row (0 if it was never shown), its impressions and its position."""
-    c, rows = (vector_of(*given, "one for each row") for given in (("clicks", clicks), ("position", position)))
-    n = np.ones(len(c)) if impressions is None else vector_of("impressions", impressions, "one for each row")
-    for name, values in (("position", rows), ("impressions", n), ("clicks", c)):
+    given = {"clicks": clicks, "position": position}
+    if impressions is not None:
+        given["impressions"] = impressions
+    vectors = {name: vector_of(name, values, "one for each row") for name, values in given.items()}
+    c = vectors["clicks"]
+    rows = vectors["position"]
+    n = vectors.get("impressions", np.ones(len(c)))
+    for name, values in vectors.items():
         if len(values) != len(c):
             raise InputError(f"{name} has {len(values)} rows, but there are {len(c)} clicks.", parameter=name)
         check_finite(name, values, "entry")
