@@ -53,14 +53,20 @@ def table_of(records: Iterable[Mapping[str, Any]]) -> Any:
     Raises
     ------
     InputError
-        For a record that has a column twice, with its row, and for a column with values of several types.
+        For a record that has a column twice or cannot be understood, with its row, and for a column with values of
+        several types.
     """
     import pyarrow as pa
 
     columns: dict[str, list[Any]] = {}
     n_rows = 0
     for row, record in enumerate(records):
-        for name, value in _cells(record):
+        try:
+            cells = [*_cells(record)]
+        except (AttributeError, KeyError, TypeError, RecursionError):
+            problem = f"{_LOG} must hold lists of names and values; other fields must not be nested too deeply."
+            raise InputError(problem, row=row, column=_LOG) from None
+        for name, value in cells:
             column = columns.setdefault(name, [])
             if len(column) > row:
                 raise InputError(f"the record has {name!r} twice.", row=row, column=name)
@@ -100,6 +106,6 @@ def _cells(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, An
         elif isinstance(value, Mapping):
             yield from _cells(value, f"{name}.")
         elif isinstance(value, list) and not all(isinstance(each, int | float) for each in value):
-            yield name, json.dumps(value)
+            yield name, json.dumps(value, default=str)
         else:
             yield name, value

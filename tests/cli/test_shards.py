@@ -75,6 +75,7 @@ def test_rows_in_any_order_are_predicted_and_evaluated_and_sorted_to_be_ranked(s
     for command in (("rank", "m.rankrls", "mixed"), ("fit", "mixed", "-m", "n.rankrls")):
         refused(*command, Refusal("--sort", parameter="qid"))
     refused("convert", "all.parquet", "b.parquet", "--sort", Refusal("--rows-per-file", parameter="sort"))
+    refused("split", "mixed", "mixed", "--force", Refusal("read from it", parameter="folder"))
     works("convert", "mixed", "sorted", "--rows-per-file", "30", "--sort")
     one, other = (works("rank", "m.rankrls", data, "--top", "3").out for data in ("all.parquet", "sorted"))
     assert {tuple(line.split("\t")[:2]) for line in one.splitlines()[1:]} == {

@@ -577,6 +577,10 @@ class TestJsonLines:
             ('{"qid": 1, "label": 2, "x": NaN}', Refusal("'x'", line=3, row=1, column="x")),
             ('{"a": {"b": 1}, "a.b": 2}', Refusal("twice", line=3, row=1, column="a.b")),
             ("[" * 100_000, Refusal("not JSON", line=3)),
+            *(
+                (f'{{"_ltrlog": {log}}}', Refusal("names and values", line=3, row=1, column="_ltrlog"))
+                for log in ("null", "7", "[1]", '[{"log": [{"value": 1}]}]', '[{"log": ["a"]}]', '[{"log": 1}]')
+            ),
         ],
         ids=lambda value: "" if isinstance(value, Refusal) else value[:40],
     )
@@ -588,6 +592,11 @@ class TestJsonLines:
         path.write_text('{"qid": 1, "label": 2, "x": 1}\n\n' + line + "\n")
         with refusal:
             load_table(path)
+
+    @pytest.mark.parametrize("text", ["", "\n  \n"])
+    def test_no_rows(self, text):
+        with Refusal("no rows"):
+            load_table(io.BytesIO(text.encode()), format="jsonl")
 
     def test_texts_that_look_like_dates_and_numbers_stay_texts(self):
         rows = [{"qid": qid, "label": k, "x": k} for k, qid in enumerate(["2020-01-01", "007", "2020-01-01T00:00:00"])]

@@ -44,6 +44,8 @@ class JsonLines(Frame):
                 raise error.replace(file=self.text.name, row=row, line=at) from None
             self.lines.append(n_rows, lines)
             n_rows += len(lines)
+        if not n_rows:
+            raise InputError("the file has no rows.", file=self.text.name)
         try:
             table = pa.concat_tables(tables, promote_options="permissive")
         except pa.ArrowException as error:

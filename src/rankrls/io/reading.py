@@ -128,6 +128,8 @@ def load_table(
     In JSON and dicts, the fields of nested objects are columns called ``outer.inner``; so are the names in ``_ltrlog``,
     the features that Elasticsearch and OpenSearch log (0 for a feature without a value, which did not match).
 
+    Folders called ``column=value`` right above a file, as Hive and Spark write partitions, are columns too.
+
     A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each position in
     the lists is then a feature: a column "emb" becomes ``emb[0]``, ``emb[1]``, and so on.
 
