@@ -134,10 +134,6 @@ class ComparedInMemory(ComparedItems):
         return self.graph
 
     @property
-    def more_preferences_than_items(self) -> bool:
-        return isinstance(self.graph, PreferenceGraph) and self.graph.n_rows > self.graph.n_items
-
-    @property
     def preferences(self) -> PreferenceGraph:
         """The graph, for preferences."""
         assert isinstance(self.graph, PreferenceGraph)

@@ -33,7 +33,7 @@ from rankrls._typing import Array, Index
 from rankrls.learners.paths import PathSolutions
 from rankrls.numerics.eigen import definite_inverse
 from rankrls.numerics.graph import LabelledGraph
-from rankrls.numerics.smoother import DualEquations, item_coefficients
+from rankrls.numerics.smoother import DualEquations
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ class Views:
             A = definite_inverse(C, f"kernel of views[{v}]")
             views.append(A)
             total = total + A
-            reach = reach + item_coefficients(self.graph, A @ across).T
+            reach = reach + self.graph.item_coefficients(A @ across).T
         root = np.sqrt(self.graph.restore(self.graph.weights))
         number = np.argsort(self.graph.rows)
         kernel = definite_inverse(np.asarray(total), "sum of the views")[np.ix_(number, number[judged])]
@@ -100,7 +100,7 @@ class Consensus:
 
     def view_coefficients(self, h: Array) -> list[Array]:
         """Coefficients of the rows of Z in each view, computed from h; both (Z, columns)."""
-        return [item_coefficients(self.graph, A @ self.graph.factor_rows(h)) / len(self.views) for A in self.views]
+        return [self.graph.item_coefficients(A @ self.graph.factor_rows(h)) / len(self.views) for A in self.views]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -44,7 +44,6 @@ from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from rankrls.numerics.scorer import Scorer
-from rankrls.numerics.smoother import centred_items
 
 _EQUAL = 1e-10
 """Relative difference of criteria up to which features count as equal, and the lowest number is selected."""
@@ -342,7 +341,7 @@ def block_rows(X: Matrix, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
     products = 1 if blocks == graph.n_rows else blocks
     if isinstance(graph, LabelledGraph) or products * graph.n_items >= _FEW_ITEMS * graph.n_rows:
         return BlockRows(graph.factor_rows(X), starts)
-    items = centred_items(graph, X)  # features that are constant among compared items become 0
+    items = graph.centred_items(X)  # features that are constant among compared items become 0
     return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ graph.incidence))
 
 

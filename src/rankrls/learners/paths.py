@@ -18,9 +18,8 @@ from rankrls._arrays import to_host
 from rankrls._typing import Array, Index, Matrix
 from rankrls.kernels import Kernel
 from rankrls.numerics.chunks import chunk_rows, chunks, map_chunks
-from rankrls.numerics.graph import Graph, LabelledGraph
+from rankrls.numerics.graph import Graph
 from rankrls.numerics.scorer import Scorer
-from rankrls.numerics.smoother import regresses
 
 
 class Dictionary:
@@ -37,7 +36,7 @@ class Dictionary:
     """
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
-        self._X = X if regresses(graph) else centred(X)
+        self._X = X if graph.sees_constants else centred(X)
         self._graph = graph
         self.shape = graph.n_rows, X.shape[1]
 
@@ -57,9 +56,7 @@ class Dictionary:
 
     def correlations(self, u: Array) -> Array:
         """``X'F'u`` for every column, (N,)."""
-        v = self._graph.transposed(u)
-        if isinstance(self._graph, LabelledGraph):
-            v = np.nan_to_num(self._graph.restore(v, self._X.shape[0]))
+        v = self._graph.item_coefficients(u, self._X.shape[0])
         return np.where(self.energies > 0.0, self._X.T @ v, 0.0)
 
 

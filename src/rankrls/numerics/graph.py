@@ -7,7 +7,7 @@ The loss of a graph at scores f is ``||F f - t||^2``. A graph acts on blocks of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +28,7 @@ from rankrls.numerics.runs import (
     means_of_runs,
     runs_of,
 )
+from rankrls.numerics.ties import tie
 
 _FAINT = 1e-6
 """Rows of F whose squared length is at most this share of the largest lose three digits when F is inverted."""
@@ -194,6 +195,16 @@ class LabelledGraph(SortedRows):
             e2=self.e2[queries],
         )
 
+    @property
+    def over_items(self) -> PreferenceGraph | None:
+        """None: F has one row for each item."""
+        return None
+
+    @property
+    def sees_constants(self) -> bool:
+        """Whether the loss changes if a constant is added to all scores."""
+        return self.e3 > 0.0
+
     @cached_property
     def lengths(self) -> Index:
         """Number of items of each query."""
@@ -269,6 +280,12 @@ class LabelledGraph(SortedRows):
         root, r1, r2 = self._roots
         return np.asarray((self.weights * self._levels(u.T / root, r1, r2, np.sqrt(self.e3))).T)
 
+    def item_coefficients(self, u: Array, n_items: int | None = None) -> Array:
+        """``F'u`` in the order of the rows of X, (items,) or (items, columns); 0 for items outside the graph."""
+        out = np.zeros((self.n_rows if n_items is None else n_items, *u.shape[1:]))
+        out[self.rows] = self.transposed(u)
+        return out
+
     def factored(self, z: Array) -> Array:
         """``F z`` for z of shape (m,) or (m, columns), in the row order of the graph."""
         root, r1, r2 = self._roots
@@ -294,6 +311,21 @@ class LabelledGraph(SortedRows):
     def _roots(self) -> tuple[Array, Array, Array]:
         """``sqrt(w)`` of the items, ``sqrt(e1)`` of the classes, ``sqrt(e2)`` of the queries."""
         return np.sqrt(self.weights), np.sqrt(self.e1), np.sqrt(self.e2)
+
+    def with_levels(self, sizes: Array) -> Array:
+        """Sizes of rows, plus the mean size of their query if scores are sums over the levels of L."""
+        if not (self.excludes_ties or self.e3):
+            return sizes
+        return np.asarray(sizes + np.repeat(group_means(sizes, self.weights, self.starts), self.lengths))
+
+    def tie(self, scores: Array, off: Array, levels: Array | None) -> None:
+        """Make scores (targets, alphas, rows) of a query equal if they differ within their error bounds, in place.
+
+        The levels of their queries are then added, if given.
+        """
+        columns = (-1, self.n_rows)
+        added = None if levels is None else levels.reshape(columns)
+        tie(scores.reshape(columns), self.starts, off.reshape(columns), added)
 
     @property
     def levels(self) -> tuple[Array, list[tuple[Index, Array]]]:
@@ -351,6 +383,8 @@ class PreferenceGraph(SortedRows):
     first_row: int = 0
     first_query: int = 0
 
+    sees_constants: ClassVar[bool] = False
+
     @classmethod
     def build(
         cls,
@@ -390,6 +424,15 @@ class PreferenceGraph(SortedRows):
         names = ("rows", "winners", "losers", "strength", "weights")
         return replace(self, **{name: vars(self)[name][rows] for name in names})
 
+    @property
+    def over_items(self) -> PreferenceGraph | None:
+        """The graph itself if it has more preferences than items, whose equations are then formed item by item."""
+        return self if self.n_rows > self.n_items else None
+
+    def centred_items(self, X: Matrix) -> Array:
+        """Items, each minus the first item of its connected component, (items, n)."""
+        return np.asarray(dense_rows(X, slice(None)) - dense_rows(X, self.components))
+
     def read(self, X: Matrix) -> tuple[Array, None]:
         """Differences of winners and losers, (p, n); there are no means."""
         D = dense_rows(X, self.winners)
@@ -428,6 +471,18 @@ class PreferenceGraph(SortedRows):
     def transposed(self, u: Array) -> Array:
         """``F'u`` for u of shape (p,) or (p, columns): (items,) or (items, columns)."""
         return np.asarray(self.incidence.T @ (u.T * self.scale).T)
+
+    def item_coefficients(self, u: Array, n_items: int | None = None) -> Array:
+        """``F'u``, which is in the order of the rows of X."""
+        return self.transposed(u)
+
+    def with_levels(self, sizes: Array) -> Array:
+        """Sizes of rows: margins are not sums."""
+        return sizes
+
+    def tie(self, scores: Array, off: Array, levels: Array | None) -> None:
+        """Make margins (targets, alphas, rows) within their error bounds 0, in place."""
+        scores[np.abs(scores) <= off] = 0.0
 
     @cached_property
     def target(self) -> Array:

@@ -29,10 +29,9 @@ from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics import batches
 from rankrls.numerics.chunks import chunks, map_chunks
 from rankrls.numerics.eigen import unit_of_rounding
-from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
-from rankrls.numerics.runs import group_means
-from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother, centred_items, regresses
-from rankrls.numerics.ties import ROUNDED, tie
+from rankrls.numerics.graph import Graph
+from rankrls.numerics.smoother import DualSmoother, ItemSmoother, Smoother
+from rankrls.numerics.ties import ROUNDED
 from rankrls.numerics.units import predictions
 
 R = TypeVar("R")
@@ -131,21 +130,8 @@ def hold_out(
     targets = zip(graph.target.T, smoother.right.T, strict=True)
     out, off, levels = zip(*(one_target(*target) for target in targets), strict=True)
     scores = np.stack(out)
-    make_ties(scores, graph, np.stack(off) + rounding.off(unit_of_rounding(Z)), np.stack(levels) if asked else None)
+    graph.tie(scores, np.stack(off) + rounding.off(unit_of_rounding(Z)), np.stack(levels) if asked else None)
     return scores
-
-
-def make_ties(scores: Array, graph: Graph, off: Array, levels: Array | None) -> None:
-    """Make scores (targets, alphas, rows) equal if they differ within their error bounds, and add levels to them.
-
-    Margins within their error bound of 0 become 0.
-    """
-    if isinstance(graph, PreferenceGraph):
-        scores[np.abs(scores) <= off] = 0.0
-        return
-    columns = (-1, graph.n_rows)
-    added = None if levels is None else levels.reshape(columns)
-    tie(scores.reshape(columns), graph.starts, off.reshape(columns), added)
 
 
 def _unscaled(graph: Graph) -> Array:
@@ -154,7 +140,7 @@ def _unscaled(graph: Graph) -> Array:
     heaviest = graph.scale.max(initial=0.0)
     inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
     inverse[graph.unseen] = 1.0 / heaviest if heaviest > 0.0 else 0.0
-    return _with_levels(inverse, graph)
+    return graph.with_levels(inverse)
 
 
 def _rounding(
@@ -163,7 +149,7 @@ def _rounding(
     """Rounding scale from deviations and means of queries, in the features and in the coordinates of the smoother."""
     spreads = smoother.spreads
     whole, level = turned if spreads is None else rows
-    if level is not None and regresses(graph):
+    if level is not None and graph.sees_constants:
         whole = whole + repeated(level, np.diff(graph.starts))
     if spreads is None:
         squares = squared_lengths(whole, axis=1)
@@ -171,7 +157,7 @@ def _rounding(
     else:
         squares = squared_lengths_in(spreads, whole)
         norms = _norms(smoother, spreads, alphas)
-    return Rounding(_with_levels(np.sqrt(squares), graph), norms)
+    return Rounding(graph.with_levels(np.sqrt(squares)), norms)
 
 
 def _norms(smoother: Smoother, spreads: Array, alphas: Array) -> Array:
@@ -220,8 +206,9 @@ def hold_out_chunks(
         rows = max(_DUAL_ROWS, rows) if device else _DUAL_ROWS
     elif isinstance(smoother, ItemSmoother):
         X = smoother.features
-    if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
-        centred = centred_items(graph, X)
+    of_preferences = graph.over_items
+    if of_preferences is not None:
+        centred = of_preferences.centred_items(X)
         spreads = smoother.spreads
         items = centred @ smoother.directions
         rotated = True
@@ -231,7 +218,7 @@ def hold_out_chunks(
             norms = _norms(smoother, spreads, alphas)[0]
         if isinstance(smoother, ItemSmoother):
             size, norms = smoother.rounding(alphas)
-        size = size[graph.winners] + size[graph.losers]
+        size = size[of_preferences.winners] + size[of_preferences.losers]
         X = items
         norms = np.sqrt((smoother.right**2).T @ smoother.inverse(alphas) ** 2)[0] if norms is None else norms
 
@@ -249,13 +236,6 @@ def hold_out_chunks(
     if device:  # a chunk is evaluated while the next one is computed
         return stream_threads(run, chunks(graph.starts[bounds], rows), threads=2)
     return map_chunks(run, chunks(graph.starts[bounds], rows))
-
-
-def _with_levels(sizes: Array, graph: Graph) -> Array:
-    """Sizes of rows, plus the mean size of their query if scores are sums over the levels of the graph."""
-    if not isinstance(graph, LabelledGraph) or not (graph.excludes_ties or graph.e3):
-        return sizes
-    return sizes + np.repeat(group_means(sizes, graph.weights, graph.starts), np.diff(graph.starts))
 
 
 def _add_unseen(
@@ -299,10 +279,10 @@ def _hold_out_dual(s: DualSmoother, graph: Graph, alphas: Array, bounds: Index, 
     sizes = np.maximum(np.sqrt(to_host(V * V @ to_device_of(values, V))), _ROUNDED * np.sqrt(s.top))
     sizes /= np.where(unseen | (graph.scale == 0.0), np.inf, graph.scale)
     sizes[unseen] = sizes.max(initial=0.0)
-    sizes = _with_levels(sizes, graph)
+    sizes = graph.with_levels(sizes)
     norms = np.sqrt((s.right**2).T @ (D**2 * values[:, None]))
     # the kernel matrix is rounded too, and the coefficients that multiply it grow as alpha decreases
     norms = np.maximum(norms, 0.25 * np.sqrt(s.top * ((s.right**2).T @ D**2)))
     off = Rounding(sizes, norms).off(unit_of_rounding(V)) + uncertain * _unscaled(graph)
-    make_ties(out, graph, off, levels)
+    graph.tie(out, off, levels)
     return out

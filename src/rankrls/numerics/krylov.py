@@ -31,7 +31,7 @@ from scipy import linalg
 from rankrls._compiled import compiled
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.eigen import EPS
-from rankrls.numerics.graph import Graph, PreferenceGraph
+from rankrls.numerics.graph import Graph
 from rankrls.numerics.products import LaplacianProduct
 
 _PRECISION = 4.0 * EPS
@@ -102,12 +102,7 @@ class KernelSystem:
 
     def items(self, c: Array) -> Array:
         """``a = F'c`` over all items of K."""
-        a = self.graph.transposed(c)
-        if isinstance(self.graph, PreferenceGraph):
-            return a
-        out = np.zeros((self.K.shape[0], *c.shape[1:]))
-        out[self.graph.rows] = a
-        return out
+        return self.graph.item_coefficients(c, self.K.shape[0])
 
     def apply(self, p: Array) -> tuple[Array, Array | None]:
         """``F K F'p``, and the scores of the watched items."""

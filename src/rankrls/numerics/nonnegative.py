@@ -14,7 +14,6 @@ from scipy import linalg
 
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.graph import Graph
-from rankrls.numerics.holdout import make_ties
 from rankrls.numerics.smoother import Equations
 
 Signs = NDArray[np.int8]
@@ -122,5 +121,5 @@ def hold_out_signed(
         if means and centres is not None:
             of_query = np.einsum("ij,ajt->tai", centres[a:b], w, optimize=True)
             levels[..., rows] = np.repeat(of_query, np.diff(unit.starts), axis=-1)
-    make_ties(scores, graph, off, levels)
+    graph.tie(scores, off, levels)
     return scores

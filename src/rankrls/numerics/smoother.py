@@ -45,7 +45,6 @@ from rankrls.numerics.eigen import (
 )
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.products import sparse_equations
-from rankrls.numerics.runs import dense_rows
 
 JACOBI = 300
 """Largest number of features for which Jacobi rotations are used even if no feature would be lost (85 ms)."""
@@ -83,9 +82,9 @@ class Equations:
         """Equations of one block. O(m n^2); O(items n^2 + preferences n) for more preferences than items."""
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
             gram, right = sparse_equations(graph, X)
-        elif isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
-            items = centred_items(graph, X)
-            gram = items.T @ (graph.matrix @ items)
+        elif (of_preferences := graph.over_items) is not None:
+            items = of_preferences.centred_items(X)
+            gram = items.T @ (of_preferences.matrix @ items)
             right = items.T @ graph.transposed(graph.target)
         else:
             return cls.of_factored(graph, graph.factor_rows(X))
@@ -154,7 +153,7 @@ class Equations:
 
 def normal_equations(graph: Graph, X: Matrix) -> Equations:
     """Equations of data in memory: the sum over chunks from left to right, computed on all threads."""
-    if isinstance(graph, PreferenceGraph) and graph.n_rows > graph.n_items:
+    if graph.over_items is not None:
         return Equations.of(graph, X)
     rows = chunk_rows(X.shape[1], chunk_values(X)) * (8 if sparse.issparse(X) else 1)
     parts = [graph.part(a, b) for a, b in chunks(graph.starts, rows)]
@@ -289,7 +288,7 @@ class DualSmoother(Smoother):
     def path(self, alphas: Array) -> Array:
         """Coefficients ``a = F'c`` of the items in the order of X, (alphas, items, targets)."""
         c = self._coefficients(self.directions, self.inverse(alphas))
-        return np.stack([item_coefficients(self.graph, one) for one in c])
+        return np.stack([self.graph.item_coefficients(one) for one in c])
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,7 +345,7 @@ class DualEquations:
         """
         if sparse.issparse(X):
             Z = X.astype(np.float64)
-            Z = Z if regresses(graph) else shift_columns(Z, *offset_columns(Z))
+            Z = Z if graph.sees_constants else shift_columns(Z, *offset_columns(Z))
             return cls.of_kernel((Z @ Z.T).toarray(), graph)
         D, M = graph.read(X)
         unseen = taken(D, np.flatnonzero(graph.unseen))
@@ -374,7 +373,7 @@ class DualEquations:
         c = cholesky_solution(self.C, self.graph.target, alpha)
         if c is None:
             return np.asarray(self.smoother().path(np.array([alpha]))[0])
-        return item_coefficients(self.graph, c)
+        return self.graph.item_coefficients(c)
 
 
 @dataclass(frozen=True, eq=False)
@@ -429,30 +428,14 @@ class ItemSmoother(Smoother):
         return np.stack(out)
 
 
-def item_coefficients(graph: Graph, c: Array) -> Array:
-    """``a = F'c`` in the order of the rows of X, (items, targets)."""
-    a = graph.transposed(c)
-    return a if isinstance(graph, PreferenceGraph) else graph.restore(a.T).T
-
-
 def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
     """``X'a``, (n, columns), for coefficients of items that sum to 0 over queries.
 
     X is measured from the means of the queries, so that an offset of a column costs no digits.
     """
-    if sparse.issparse(X) or regresses(graph):
+    if sparse.issparse(X) or graph.sees_constants:
         return to_host(as_floats(X).T @ to_device_of(a, X))
     if isinstance(graph, PreferenceGraph):
-        return centred_items(graph, X).T @ a
+        return graph.centred_items(X).T @ a
     parts = (graph.part(*chunk) for chunk in chunks(graph.starts, chunk_rows(X.shape[1], chunk_values(X))))
     return to_host(sum(part.read(X)[0].T @ to_device_of(a[part.rows], X) for part in parts))
-
-
-def centred_items(graph: PreferenceGraph, X: Matrix) -> Array:
-    """Items, each minus the first item of its connected component, (items, n)."""
-    return np.asarray(dense_rows(X, slice(None)) - dense_rows(X, graph.components))
-
-
-def regresses(graph: Graph) -> bool:
-    """Whether the loss of the graph changes if a constant is added to all scores."""
-    return isinstance(graph, LabelledGraph) and graph.e3 > 0.0

@@ -103,7 +103,7 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
             return SignedSolver(items, self.signs)
         if self._is_primal(items):
             return PrimalSolver(items)
-        solver = ItemSolver if items.whole().more_preferences_than_items else DualSolver
+        solver = ItemSolver if items.whole().graph.over_items is not None else DualSolver
         return solver(items, self.kernel)
 
     def _is_primal(self, items: ComparedItems) -> bool:
