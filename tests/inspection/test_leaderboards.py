@@ -171,6 +171,26 @@ def test_ratings_on_the_scale_of_elo_and_effects_are_those_of_a_logistic_regress
     assert "length" in str(found)
 
 
+def test_newton_steps_that_go_too_far_are_halved():
+    from sklearn.linear_model import LogisticRegression
+
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        m, p, alpha = 4, 12, 1e-5
+        i = rng.integers(m, size=p)
+        j = (i + rng.integers(1, m, size=p)) % m
+        C = rng.standard_t(1.0, size=(p, 2))  # a few votes have enormous controls
+        controls = {"a": C[:, 0], "b": C[:, 1]}
+        how = {"controls": controls, "scale": "elo", "estimator": RankRLS(alpha=alpha), "names": range(m)}
+        found = leaderboard(i, j, **how)
+        sizes = np.sqrt((C**2).mean(axis=0))
+        D = np.hstack([np.eye(m)[i] - np.eye(m)[j], C / sizes])
+        logistic = LogisticRegression(C=0.5 / alpha, fit_intercept=False, tol=1e-12, max_iter=1000)
+        logistic.set_params(solver="newton-cholesky").fit(np.vstack([D, -D]), np.repeat([1, 0], p))
+        wanted = 400 / np.log(10) * logistic.coef_[0, m:] / sizes
+        np.testing.assert_allclose(found.effects.effect, wanted, rtol=1e-3)
+
+
 def test_controls_remove_what_they_explain():
     rng = np.random.default_rng(0)
     ability, truth, effect = np.linspace(-1.0, 1.0, 6), [], []

@@ -30,7 +30,10 @@ from rankrls.selection.folds import preference_units
 _BLOCK = 1 << 22
 """Maximum number of feature values of items in memory at a time."""
 _STEPS = 100
-_CONVERGED = 1e-9
+_ROUNDED = 1e-12
+"""Smaller changes of a loss, relative to it, are rounding."""
+_FAR = 300.0
+"""Chances of margins beyond it would vanish in float64."""
 _TILE = 256
 """Number of items compared with as many others at a time."""
 
@@ -357,17 +360,20 @@ def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> Preferenc
     weights = np.zeros(Z.shape[1])
     margins = np.zeros(graph.n_rows)
     for _ in range(_STEPS):
-        curvature = expit(margins) * expit(-margins)
-        working = margins + (shares - expit(margins)) / curvature
-        step = replace(graph, weights=graph.weights * curvature, strength=working)
+        bounded = np.clip(margins, -_FAR, _FAR)
+        won = expit(bounded)
+        lost = expit(-bounded)  # more precise than 1 - won
+        working = margins + shares / won - (1.0 - shares) / lost
+        step = replace(graph, weights=graph.weights * won * lost, strength=working)
         right = Z.T @ step.transposed(step.target)[:, 0]
         change = linalg.solve(_gram(Z, step, alpha), right, assume_a="pos") - weights
         of_change = graph.incidence @ (Z @ change)
-        if np.abs(of_change).max() <= _CONVERGED:
-            return step
-        while loss(weights + change, margins + of_change) > loss(weights, margins):
+        before = loss(weights, margins)
+        while loss(weights + change, margins + of_change) > before * (1.0 + _ROUNDED):
             change /= 2.0
             of_change /= 2.0
+        if loss(weights + change, margins + of_change) >= before * (1.0 - _ROUNDED):
+            return step
         weights += change
         margins += of_change
     problem = f"Ratings on the Elo scale did not converge in {_STEPS} steps."
