@@ -244,18 +244,13 @@ class Data(ABC):
         """Number of items with positive weight."""
 
     @property
-    @abstractmethod
-    def n_observations(self) -> int:
-        """Number of rows of Y, or of preferences."""
-
-    @property
-    @abstractmethod
     def n_targets(self) -> int:
         """Number of targets."""
+        return 1
 
-    @abstractmethod
     def settings(self, given: Settings) -> Settings:
         """Graphs to try, among those that an estimator asks for."""
+        return given
 
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]:
         """One graph for all targets, or one per target."""
@@ -309,6 +304,11 @@ class DataInMemory(Data):
 
     def whole(self) -> Self:
         return self
+
+    @property
+    def n_observations(self) -> int:
+        """Number of rows of Y, or of preferences."""
+        return self.n_rows
 
     @abstractmethod
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]: ...
@@ -366,16 +366,8 @@ class LabelledItems(DataInMemory):
         return self.layout.n_rows
 
     @property
-    def n_observations(self) -> int:
-        """Number of items."""
-        return self.layout.n_rows
-
-    @property
     def n_targets(self) -> int:
         return int(self.Y.shape[1])
-
-    def settings(self, given: Settings) -> Settings:
-        return given
 
     def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
         """One graph for all targets, or one per target."""
@@ -477,10 +469,6 @@ class PreferredItems(DataInMemory):
     def n_observations(self) -> int:
         """Number of preferences."""
         return self.preferences.n_rows
-
-    @property
-    def n_targets(self) -> int:
-        return 1
 
     def settings(self, given: Settings) -> Settings:
         """A single graph: preferences have no ties or balance to choose."""

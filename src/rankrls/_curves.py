@@ -87,8 +87,13 @@ def curve_of_queries(measure: Measure, Y: Array, layout: QueryLayout, weights: A
         scores[:, :, t] = tied(scores[:, :, t], layout)
     targets = zip(Y.T, np.moveaxis(scores, 2, 0), strict=True)
     found = [measure.per_query(y, given, layout, weights) for y, given in targets]
-    values = mean_of_targets(found)
-    mean = mean_of_targets([mean_of_judged(each) for each in found])
+    return _of_targets(found)
+
+
+def _of_targets(each: Sequence[Array]) -> Curve:
+    """Curve of values (queries, values) of each target, averaged query by query."""
+    values = mean_of_targets(each)
+    mean = mean_of_targets([mean_of_judged(one) for one in each])
     return Curve(mean, mean_and_error(values)[1], values)
 
 
@@ -161,9 +166,7 @@ class QueryEvaluator(Evaluator[Array]):
             held = of_targets
             of_targets = np.full((len(held), len(sizes), held.shape[2]), np.nan)
             of_targets[:, np.concatenate(folds)] = held
-        per_query = mean_of_targets(list(of_targets))
-        mean = mean_of_targets([mean_of_judged(each) for each in of_targets])
-        return Curve(mean, mean_and_error(per_query)[1], per_query)
+        return _of_targets(list(of_targets))
 
 
 class PreferenceEvaluator(Evaluator[tuple[Array, Array]]):

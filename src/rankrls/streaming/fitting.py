@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._checks import check_magnitude
-from rankrls._comparisons import ComparedItems, Data, Features, Judge, LabelledItems, Setting, Settings
+from rankrls._comparisons import ComparedItems, Data, Features, Judge, LabelledItems, Setting
 from rankrls._curves import Curve, QueryEvaluator
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
@@ -281,23 +281,12 @@ class StreamedItems(Data):
         return sum(self.counts)
 
     @property
-    def n_observations(self) -> int:
-        return self.n_rows
-
-    @property
-    def n_targets(self) -> int:
-        return 1
-
-    @property
     def n_queries(self) -> int:
         """Number of queries with rows of positive weight, from the first pass."""
         return 0 if self._latest.summed is None else int(self._latest.summed.counts[1])
 
     def held_out_attributes(self, scores: Any) -> dict[str, Any]:
         raise InputError("Held-out scores of streamed data are not stored.", parameter="data")
-
-    def settings(self, given: Settings) -> Settings:
-        return given
 
     def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
         return [ComparedInParts(self, setting, tuple(together) or (setting,))]
