@@ -156,11 +156,10 @@ class LetorText(Reader):
         InputError
             For the first bad line.
         """
-        memory = _Memory()
         lines = n_rows = 0
         with_qid = None
         assert self.lines is not None
-        for raw, block in stream_threads(partial(_parsed, memory, schema), self._text.blocks()):
+        for raw, block in stream_threads(partial(_Memory().parse, schema), self._text.blocks()):
             bad = [] if block.bad is None else [block.bad]
             if len(block.y):
                 with_qid = block.qid is not None if with_qid is None else with_qid
@@ -201,14 +200,6 @@ class LetorText(Reader):
             n_named=max(last, 0),
             lines=self.lines,
         )
-
-
-def _parsed(memory: _Memory, schema: Schema, text: bytes) -> tuple[bytes, _Block]:
-    """A block of text and its rows."""
-    if memory.size < len(text):
-        memory.size = len(text)
-        memory.room = room_for(len(text))
-    return text, _parse(text, memory.room, schema, memory.maps)
 
 
 def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
@@ -263,6 +254,13 @@ class _Memory(threading.local):
         self.size = 0
         self.room = room_for(0)
         self.maps = _Maps()
+
+    def parse(self, schema: Schema, text: bytes) -> tuple[bytes, _Block]:
+        """A block of text and its rows."""
+        if self.size < len(text):
+            self.size = len(text)
+            self.room = room_for(len(text))
+        return text, _parse(text, self.room, schema, self.maps)
 
 
 class _Maps:

@@ -89,11 +89,11 @@ def _conflicting_items(table: Rows, ids: NDArray[Any] | None) -> NDArray[np.intp
     if not len(known):
         return found
     queries, items = (query_layout(values, len(values)).codes[known] for values in (table.qid, ids))
-    _, pairs = np.unique(queries * (items.max() + 1) + items, return_inverse=True)
-    labels = table.y[known]
-    least = np.full(pairs.max() + 1, np.inf)
-    most = np.full(pairs.max() + 1, -np.inf)
-    np.minimum.at(least, pairs, labels)
-    np.maximum.at(most, pairs, labels)
-    found[known] = np.where((least < most)[pairs], pairs, -1)
+    pairs = queries * (items.max() + 1) + items
+    order = np.lexsort((table.y[known], pairs))
+    same = np.diff(pairs[order]) == 0
+    differ = np.diff(table.y[known][order]) != 0.0
+    conflicts = np.unique(pairs[order][1:][same & differ])
+    number = np.searchsorted(conflicts, pairs)
+    found[known] = np.where(np.isin(pairs, conflicts), number, -1)
     return found

@@ -218,11 +218,18 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
             names = ", ".join(table.feature_names)
             note(f"LETOR text has no names; the features 1 to {table.n_features} are {names}.")
         return
-    called = {"label": table.label, "qid_name": table.qid_name, "id_name": table.id_name}
-    given: Any = {key: name for key, name in called.items() if name is not None}
-    names = names or table.feature_names or [f"f{name}" for name in table.feature_ids]
     ids = table.docids
-    save_table(path, table.X, table.y, table.qid, ids=ids, feature_names=names, **given)
+    save_table(
+        path,
+        table.X,
+        table.y,
+        table.qid,
+        ids=ids,
+        feature_names=names or table.feature_names or [f"f{name}" for name in table.feature_ids],
+        label=table.label or "label",
+        qid_name=table.qid_name or "qid",
+        id_name=table.id_name or "docid",
+    )
     if table.comments and ids is None:
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
 
