@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import click
 
 ENGINES = ("solr", "elasticsearch", "opensearch", "elasticsearch-query", "onnx", "sql", "json")
-"""What ``rankrls export`` writes, by the functions ``to_...`` of :mod:`rankrls.export`."""
+"""Formats of ``rankrls export``, written by the functions ``to_...`` of :mod:`rankrls.export`."""
 GROUPS = ("data", "model", "choice", "output")
 F = TypeVar("F", bound=Callable[..., Any])
 FILE = click.Path(path_type=Path)
@@ -136,7 +136,7 @@ def literal(text: str) -> Any:
 
 
 def flag(name: str) -> str:
-    """The option whose value has a name."""
+    """The option for a parameter of the commands."""
     return "--global" if name == "all_rows" else f"--{name.replace('_', '-')}"
 
 
@@ -167,7 +167,7 @@ def option(group: str, metavar: Any, flag: str, help: str, *names: str, **attrib
 
 
 def several(*options: Callable[[F], F]) -> Callable[[F], F]:
-    """Several options that more than one command has."""
+    """Options that more than one command has, as one decorator."""
 
     def add(function: F) -> F:
         for each in reversed(options):
@@ -237,7 +237,7 @@ METHODS = {
 }
 """The learning methods of ``rankrls fit``, and their estimators."""
 UNLABELLED = ("transductive", "co-rankrls", "co-pursuit")
-"""Those that use rows without labels."""
+"""Methods that use rows without labels."""
 SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all", "log-all"]
 LEARNING = several(
     data("FILE", "--vali", "Validation data that select the model; held-out queries do by default."),

@@ -35,7 +35,7 @@ _EVENTS = (
     "fustat",
     "fstat",
 )
-"""What columns of censored times and of their events are often called."""
+"""Usual names of the columns of censored times, and of their events."""
 _TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
 _MOST_GRADES = 10
 

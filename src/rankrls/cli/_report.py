@@ -158,7 +158,7 @@ class Report:
         plain = "-" if text == _RULE else text.replace(" ± ", " +- ")
         found = plain.encode(encoding, "backslashreplace").decode(encoding)
         if found != plain:
-            problem = f"standard output has the encoding {encoding}, and signs that it has not are written as \\uXXXX"
+            problem = f"standard output has the encoding {encoding}; characters that it lacks are written as \\uXXXX"
             self.note(f"{problem}. Name a file to write to, or set PYTHONIOENCODING=utf-8.")
         return found
 

@@ -247,7 +247,7 @@ def affine_steps(model: Any, n_features: int) -> tuple[Array, Array]:
     spreads = np.ones(n_features)
     for step in scaling_steps(model, n_features):
         if step.logarithm:
-            problem = f"The engine's normalizers have no logarithm, which the pipeline's LogScaler takes. {_EXPORTED}"
+            problem = f"The engine's normalizers have no logarithm, which the pipeline's LogScaler needs. {_EXPORTED}"
             raise InputError(problem, parameter="model")
         centres += spreads * step.centre
         spreads *= step.spread

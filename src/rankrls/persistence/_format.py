@@ -69,7 +69,7 @@ class ModelArchive:
         members = archive.infolist()
         names = [member.filename for member in members]
         if names[-1:] != [_DOCUMENT] or names[:-1] != [f"{k}.npy" for k in range(len(names) - 1)]:
-            raise ValueError(f"it does not hold {_DOCUMENT} and arrays alone")
+            raise ValueError(f"it contains more than {_DOCUMENT} and arrays")
         if any(m.compress_type != ZIP_STORED or m.file_size != m.compress_size or m.flag_bits & 1 for m in members):
             raise ValueError("a member is compressed or encrypted")
         if sum(member.file_size for member in members) > size:

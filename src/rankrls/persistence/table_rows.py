@@ -85,7 +85,7 @@ def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEn
 
 
 def columns_error(error: CellError) -> InputError:
-    """The error of a cell that is no number, or of all columns of the rows around it that are not."""
+    """The error of a cell that is not a number, or of all columns of the rows around it that are not."""
     try:
         TableEncoder(columns="named", impute=None).fit(dict(error.cells))
     except InputError as columns:

@@ -148,7 +148,7 @@ def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
 
 
 def names_of(parameter: str, value: Any) -> tuple[str, ...]:
-    """The texts of a parameter that takes one or several."""
+    """The texts of a parameter that accepts one or several."""
     names = (value,) if isinstance(value, str) or not np.iterable(value) else tuple(value)
     names = () if value is None else names
     if not all(isinstance(name, str) for name in names):
@@ -322,10 +322,10 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
     if column.missing.all():
         return "unused", "every cell is missing"
     if column.odd and named is not None:
-        text = f"Column {column.name!r} holds {column.odd}, so it cannot be used as configured. Leave it out (ignore)."
+        text = f"Column {column.name!r} contains {column.odd}, and cannot be used as configured. Leave it out (ignore)."
         raise InputError(text, parameter="ignore", column=column.name)
     if column.odd:
-        return "unused", f"holds {column.odd}"
+        return "unused", f"contains {column.odd}"
     if distinct == 1 and not column.missing.any():
         return "unused", "constant"
     if named is not None:
