@@ -280,7 +280,7 @@ def convert() -> None:
 @options.QUERIES
 @options.JSON
 def split() -> None:
-    """Split a file into train, vali and test parts of whole queries.
+    """Split a file, a folder or a pattern of files into train, vali and test parts of whole queries.
 
     Example: rankrls split all.csv parts --qid query
     """
