@@ -1,4 +1,4 @@
-"""Errors and warnings that carry their facts beside a sentence for people."""
+"""Errors and warnings that contain their facts as attributes, in addition to a message for users."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from typing import Any, Self
 __all__ = ["InputError", "InputWarning"]
 
 _LONG = 60.0
-"""Jobs that are expected to take more seconds say so before they start."""
+"""Expected duration, in seconds, beyond which a job is announced before it starts."""
 _FACTS = ("message", "parameter", "row", "column", "file", "line", "settings")
 
 
 class Located(Exception):  # noqa: N818
-    """A message, with its facts as attributes.
+    """A message with its facts as attributes.
 
     Parameters
     ----------
     message : str
         Problem and remedy. The text of the error is ``file:line: `` followed by this message.
     parameter : str, optional
-        The Python name of the parameter that is wrong.
+        Python name of the wrong parameter.
     row : int, optional
-        The row, counted from 0.
+        Row number, from 0.
     column : int or str, optional
-        The number or the name of the column.
+        Number or name of the column.
     file : str, optional
-        The file.
+        Path of the file.
     line : int, optional
-        The line of the file, counted from 1.
+        Line of the file, from 1.
     settings : mapping of str to object, optional
-        Parameters that the message advises to set, as ``spelled`` writes them; the command line shows its options.
+        Parameters that the message advises to set, in the form of :func:`format_setting`; the command line replaces
+        them by its options.
     """
 
     def __init__(
@@ -90,43 +91,43 @@ class InputWarning(Located, UserWarning):
 
 
 def warn_of_cost(seconds: float, job: str, remedy: str, parameter: str) -> None:
-    """Warn before a job that is expected to take more than a minute: what it is, how long it takes, what is faster."""
+    """Warn before a job that is expected to take more than a minute, with its duration and a faster alternative."""
     if seconds > _LONG:
         message = f"{job} will take about {max(1.0, seconds / 60.0):.0f} min. {remedy}"
         warn_user(InputWarning(message, parameter=parameter))
 
 
 def format_setting(name: str, value: Any) -> str:
-    """A parameter and its value in Python, as messages have them."""
+    """A parameter and its value in Python syntax, as used in messages."""
     return f"{name}={value!r}"
 
 
 def did_you_mean(given: Any, words: Iterable[str], ending: str = "") -> str:
-    """A question about the word that was perhaps meant, with an ending, behind a space; empty if none is near."""
+    """Question about a similar word, with an ending, after a space; empty if no word is similar."""
     near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
     return f" Did you mean {near[0] + ending!r}?" if near else ""
 
 
 class MissingPackageError(ImportError):
-    """A package that only an extra brings is not installed; the message has the command that installs it."""
+    """A package of an extra is not installed; the message contains the command that installs it."""
 
 
 def require_extra(what: str, extra: str, *modules: str) -> Any:
-    """The first of some modules, with all of them imported.
+    """Import some modules, and return the first one.
 
     Parameters
     ----------
     what : str
         Task that needs the modules, the beginning of the message.
     extra : str
-        The extra of this package that brings them.
+        Extra of this package that installs them.
     *modules : str
-        Their names; the first is the one that is returned.
+        Names of the modules; the first one is returned.
 
     Raises
     ------
     MissingPackageError
-        If one is not installed, with the command that installs it.
+        If one is not installed, with the command to install it.
     """
     try:
         for name in modules[1:]:
@@ -140,7 +141,7 @@ def require_extra(what: str, extra: str, *modules: str) -> Any:
 
 
 def warn_user(warning: Warning) -> None:
-    """Issue a warning at the line of a user's code: behind the frames of this library and of scikit-learn."""
+    """Issue a warning at the line of the user's code, outside the frames of this library and of scikit-learn."""
     level = 2
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(("rankrls.", "sklearn.")):

@@ -77,11 +77,11 @@ class CGRankRLS(Chooses):
     patience : int, default=10
         Number of iterations without improvement after which an alpha stops.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        What is held out if there are no validation data. The data are not copied.
+        Held-out units if there are no validation data. The data are not copied.
 
-        - None: a fifth of the queries, or for one global ranking of the rows, drawn evenly along the labels. For
+        - None: a fifth of the queries, or for one global ranking, of the rows, drawn evenly along the labels. For
           preferences a fifth of what will be new (:ref:`new`).
-        - An int: that many folds of these.
+        - An int: a number of folds of these.
         - A splitter, or an iterable of row numbers: these folds.
     scoring : str, Measure or callable, default="disagreement"
         Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.

@@ -422,9 +422,9 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
     n_basis_ : int
         Number of distinct columns selected by any view.
     held_out_scores_ : ndarray of shape (m,) or None
-        Scores of the labelled rows of X by models without their query's labels; NaN for unlabelled rows.
+        Scores of the labelled rows of X by models without the labels of their query; NaN for unlabelled rows.
     nu_at_edge_ : bool
-        Whether the chosen nu is at an end of its grid.
+        Whether the selected nu is at an end of its grid.
     cv_results_, best_score_, best_score_error_, best_index_, selection_, query_scores_ : as in
         :class:`RankingPursuitCV`
     views_, path_, basis_indices_, X_fit_, coef_, view_weights_, view_errors_, n_queries_, n_features_in_,

@@ -340,7 +340,7 @@ def _refuse_dates(X: ItemsLike) -> None:
     columns = zip(frame.columns, frame.dtypes, strict=True) if known else ()
     for name, kind in columns:
         if str(kind).lower().startswith(("date", "time", "duration")):
-            problem = f"Column {str(name)!r} of X holds {kind}, not numbers."
+            problem = f"Column {str(name)!r} of X contains {kind}, not numbers."
             remedy = "Encode it (rankrls.preprocessing.TableEncoder), or drop it."
             raise InputError(f"{problem} {remedy}", parameter="X", column=str(name))
 

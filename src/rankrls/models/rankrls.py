@@ -372,21 +372,21 @@ class RankRLSCV(ExactChooser):
         Regularization values to choose from. "auto" is a geometric grid of 21 relative to the problem's spectrum,
         extended by up to 10 values if its best value is at an end.
     cv : None, int, "leave_pair_out", splitter or iterable of (train rows, test rows), default=None
-        What is held out:
+        Held-out units:
 
-        - None: each query, exactly. For one global ranking each pair of rows, exactly, up to 5000 items, where the
+        - None: each query, exactly. For one global ranking, each pair of rows, exactly, up to 5000 items, if the
           measure is over pairs and the graph allows it; otherwise 5 folds of rows.
-        - An int: that many folds of whole queries, exactly, drawn in the order of their ids, so that the order of rows
-          does not matter. For one global ranking folds of rows, by refits, drawn by row number.
-        - "leave_pair_out": each pair of rows of one query (or of the one ranking), exactly, for any number of them.
-          ``cv_results_`` then has confidence intervals. ``scoring`` must be a measure of pairs ("disagreement",
+        - An int: a number of folds of whole queries, exactly, drawn in the order of their ids, so that row order does
+          not matter. For one global ranking, folds of rows, by refits, drawn by row number.
+        - "leave_pair_out": each pair of rows of one query (or of the one ranking), exactly, for any number of items.
+          ``cv_results_`` then contains confidence intervals. ``scoring`` must be a measure of pairs ("disagreement",
           "pair_accuracy").
         - A splitter, or an iterable of row numbers: these folds. If they do not hold out whole queries, each is
           refitted, with one factorization.
 
-        For preferences it depends on what will be new (:ref:`new`), and an int is a number of folds of that.
+        For preferences, they depend on what will be new (:ref:`new`), and an int is a number of folds of these.
         "leave_pair_out" holds out the two items of each preference, and all other preferences of these items: O(m n)
-        for each preference, alpha and step of conjugate gradients, and m x m memory.
+        per preference, alpha and step of conjugate gradients, and m x m memory.
     scoring : str, Measure or callable, default="disagreement"
         Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     rule : {"best", "one_se"}, default="best"

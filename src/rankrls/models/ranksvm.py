@@ -279,7 +279,7 @@ class RankSVMCV(Chooses):
         Whether the selected C is the smallest or largest of a grid of three or more, and better than the next one. If
         so, use a wider grid.
     gamma_at_edge_, degree_at_edge_, coef0_at_edge_ : bool
-        The same for each parameter of the chosen kernel that has several values to choose from.
+        The same for each parameter of the selected kernel that has several values to choose from.
     best_params_ : dict
         C, balance and the kernel's parameters.
     best_score_, best_score_error_, best_index_, cv_results_, selection_, held_out_scores_, query_scores_ : as in

@@ -1,4 +1,4 @@
-"""Model files: written whole or not at all, read without running anything that they say."""
+"""Model files: written atomically, and read without executing anything in them."""
 
 from rankrls.models.fitted import FORMAT_VERSION
 from rankrls.persistence._files import load, read_info, save

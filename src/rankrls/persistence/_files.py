@@ -30,7 +30,7 @@ from rankrls.preprocessing import TableEncoder
 PathLike = str | os.PathLike[str]
 _UPDATES = "_update_state_"
 _WIDEST = 1 << 21
-_LONGEST = 200  # a grid is worth reading, the row numbers of a split are not
+_LONGEST = 200  # longest list in a description: a grid is useful there, row numbers of a split are not
 
 
 def save(
@@ -54,19 +54,19 @@ def save(
     path : path
         Usually it ends in ``.rankrls``.
     provenance : mapping, optional
-        Values of JSON to store in the file, such as the name and hash of the data.
+        Values for JSON to store in the file, such as the name and hash of the data.
     updatable : bool, default=True
-        Whether ``partial_fit`` can continue the loaded model, if ``partial_fit`` began it: the file then has the normal
-        equations, n x n numbers, and the query ids. False leaves them out, so that a linear model is about as large
+        Whether ``partial_fit`` can continue the loaded model, if ``partial_fit`` began it: the file then contains the
+        normal equations, n x n numbers, and the query ids. False omits them, so that a linear model is about as large
         as its weights.
 
     Raises
     ------
     InputError
-        For a model that a model file cannot contain, such as one with a kernel function or another transformer, or that
-        does not predict finite numbers. It names the parameter or step, and nothing is written.
+        If a model file cannot contain the model, such as one with a kernel function or another transformer, or if the
+        model does not predict finite numbers. The error names the parameter or step, and nothing is written.
     NotFittedError
-        For a model that is not fitted.
+        If the model is not fitted.
     OSError
         If the file cannot be written, or the disk is full.
 
@@ -88,7 +88,7 @@ def save(
     try:
         given = dict(json.loads(json.dumps(dict(provenance or {}), allow_nan=False)))
     except (TypeError, ValueError) as error:
-        problem = f"provenance must be a mapping of values that JSON can hold: {error}."
+        problem = f"provenance must be a mapping of values for JSON: {error}."
         raise InputError(problem, parameter="provenance") from None
     arrays: list[NDArray[Any]] = []
     about = {
@@ -97,16 +97,16 @@ def save(
         "given": given,
         "model": encoded(model, arrays, leave_out=() if updatable else (_UPDATES,)),
     }
-    stored = decoded(about["model"], lambda name: arrays[int(name.removesuffix(".npy"))])  # arrays of a device are here
+    stored = decoded(about["model"], lambda name: arrays[int(name.removesuffix(".npy"))])  # arrays are on the host
     _check_predicts(stored, sum(array.nbytes for array in arrays))
     write(path, about, arrays)
 
 
 def load(path: PathLike) -> Ranker | ConditionalRanker | Pipeline:
-    """Read a model that :func:`save` wrote.
+    """Read a model written by :func:`save`.
 
-    The file contains no code and names classes of a fixed list only. A damaged file is an error, and so is a model that
-    does not predict finite numbers for rows of zeros and ones.
+    The file contains no code, and names only classes of a fixed list. A damaged file is an error, and so is a model
+    that does not predict finite numbers for rows of zeros and ones.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ def load(path: PathLike) -> Ranker | ConditionalRanker | Pipeline:
     Raises
     ------
     InputError
-        For a file that is not a model file, is damaged or truncated, or has a newer format.
+        If the file is not a model file, is damaged or truncated, or has a newer format.
     OSError
         If the file cannot be read.
     """
@@ -138,24 +138,24 @@ def read_info(path: PathLike) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``format_version``, ``created`` (UTC), ``versions``, ``given`` (what the caller of ``save`` added), and of the
+        ``format_version``, ``created`` (UTC), ``versions``, ``given`` (the provenance passed to ``save``), and for the
         model: ``estimator``, ``steps`` before it, ``parameters``, ``alpha``, ``kernel``, ``n_queries``, ``n_features``,
-        ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable``, ``selection`` (how it was
-        chosen, the measure, its value and standard error; None if nothing was chosen) and ``examination`` (of each
-        position, if it was fitted on clicks; else None). For a model that selects features, ``selected_features``, each
-        with its name, weight and held-out gain in the order of selection.
+        ``feature_names``, ``n_targets``, ``n_training_items`` (kernel models), ``updatable``, ``selection`` (its
+        description, the measure, its value and standard error; None if nothing was selected) and ``examination`` (of
+        each position, if the model was fitted to clicks; else None). For a model that selects features,
+        ``selected_features``, each with its name, weight and held-out gain in the order of selection.
 
     Raises
     ------
     InputError, OSError
-        As :func:`load`.
+        For the same reasons as :func:`load`.
     """
     model, about = read_model(path)
     return {**about, **_described(model), "updatable": _UPDATES in vars(_ranker(model))}
 
 
 def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:
-    """A model, and what its file says beside it: ``format_version``, ``created``, ``versions`` and ``given``."""
+    """A model, and further facts of its file: ``format_version``, ``created``, ``versions`` and ``given``."""
     with opened(path) as archive:
         about = {name: archive.document[name] for name in ("format_version", "created", "versions")}
         about["given"] = {**archive.document["given"]}
@@ -166,7 +166,7 @@ def read_model(path: PathLike) -> tuple[Any, dict[str, Any]]:
 
 
 def steps_of(model: Any) -> list[Any]:
-    """The steps of a pipeline, or a model alone."""
+    """Steps of a pipeline, or a model alone."""
     return [step for _, step in model.steps if step != "passthrough"] if isinstance(model, Pipeline) else [model]
 
 
@@ -176,7 +176,7 @@ def _ranker(model: Any) -> Any:
     public = is_listed(final) and type(final).__name__ in rankrls.__all__
     if not (public and isinstance(final, Ranker | ConditionalRanker)):
         what = f"a pipeline that ends in {type(final).__name__}" if final is not model else type(model).__name__
-        problem = f"A model file holds an estimator of rankrls, or a Pipeline that ends in one; got {what}."
+        problem = f"A model file contains an estimator of rankrls, or a Pipeline that ends in one; got {what}."
         raise InputError(problem, parameter="model")
     return final
 
@@ -212,7 +212,7 @@ def _described(model: Any) -> dict[str, Any]:
     names = first.get_feature_names_out() if encodes else vars(first).get("feature_names_in_")
     primal = known.get("coef_")
     dual = known.get("dual_coef_")
-    coefficients = dual if primal is None else primal.T  # one column a target
+    coefficients = dual if primal is None else primal.T  # one column per target
     kernel = known.get("_kernel_")
     found = {
         "estimator": type(final).__name__,
@@ -243,7 +243,7 @@ def _described(model: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of JSON: numbers, words and lists of them as they are, anything else as its text."""
+    """A value for JSON: numbers, words and lists are unchanged, anything else is converted to text."""
     if isinstance(value, np.generic | np.ndarray):
         value = value.tolist()
     if isinstance(value, Mapping):

@@ -1,15 +1,15 @@
 """The format of model files: an uncompressed zip archive whose sizes are checked before anything is allocated.
 
 ==============  ======================================================================================
-``model.json``  one JSON document: what the file is, where the model comes from, and the model
+``model.json``  one JSON document: the kind of the file, the origin of the model, and the model
 ``0.npy``, ...  one array of numbers each, in numpy's own format
 ==============  ======================================================================================
 
-The archive has a checksum of each member, which is compared when the member is read.
+The archive contains a checksum of each member, which is compared when the member is read.
 
-The model in the document is plain JSON; what cannot be expressed so cannot be in a file.
+The model in the document is plain JSON; other values cannot be stored.
 
-Null, booleans, numbers, texts and lists are written as they are. Every other value is a JSON object:
+Null, booleans, numbers, texts and lists are stored unchanged. Every other value is a JSON object:
 
 ============================================  ==========================================================
 ``{"tuple": [...]}``                          a tuple
@@ -21,8 +21,8 @@ Null, booleans, numbers, texts and lists are written as they are. Every other va
 ``{"object": "RankRLS", "state": {...}}``     an object of a listed class
 ============================================  ==========================================================
 
-No array is named twice and nothing refers to anything else, so a model is never larger than its file. A class that
-is not listed can be neither saved nor loaded. A file does not depend on the module of a class.
+Each array is referenced at most once, and there are no other references, so a model is never larger than its file. A
+class that is not listed can be neither saved nor loaded. A file does not depend on the module of a class.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ _LONGEST_HEADER = 1024
 
 
 class ModelArchive:
-    """An open model file of ``size`` bytes: its document, and its arrays, each of which is read at most once.
+    """An open model file of ``size`` bytes: its document, and its arrays, each of which can be read once.
 
     Raises
     ------
     ValueError
-        If anything is not as :func:`write` writes it.
+        If the file differs from the format of :func:`write`.
     """
 
     def __init__(self, archive: ZipFile, size: int) -> None:
@@ -122,7 +122,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
 
 
 def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
-    """Write a document and the arrays that it names, all or nothing."""
+    """Write a document and the arrays that it references, atomically."""
     with atomic_write(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
         for number, array in enumerate(arrays):
             with archive.open(ZipInfo(f"{number}.npy"), "w", force_zip64=True) as member:
@@ -145,7 +145,7 @@ VALUES = {
     "Equations": "rankrls.numerics.smoother",
     "UpdateState": "rankrls.models.incremental",
 }
-"""Values that a fitted estimator may hold, frozen dataclasses, and their modules."""
+"""Frozen dataclasses that a fitted estimator may contain, with their modules."""
 
 _SCALERS = ("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler", "QuantileTransformer")
 CLASSES = {
@@ -156,16 +156,16 @@ CLASSES = {
     **dict.fromkeys(("TreeRanker", "BlendRanker"), "rankrls.models.boosted"),
     **VALUES,
 }
-"""Every name that a file may give a class, and its module."""
+"""Every class name that a file may contain, with its module."""
 
-_SKIPPED = ("_metadata_request",)  # the requests of set_fit_request; a loaded model has the default ones
+_SKIPPED = ("_metadata_request",)  # requests of set_fit_request; a loaded model has the default ones
 
 
 def class_of(name: Any) -> type:
-    """The class of a name; a ValueError if the name is not listed."""
+    """Class of a name; ValueError if the name is not listed."""
     found = getattr(import_module(CLASSES[name]), name) if isinstance(name, str) and name in CLASSES else None
     if not isinstance(found, type) or not (issubclass(found, BaseEstimator) or dataclasses.is_dataclass(found)):
-        raise ValueError(f"it names {str(name)[:80]!r}, which is not among the classes that a model file may hold")
+        raise ValueError(f"it names {str(name)[:80]!r}, which is not among the classes of model files")
     return found
 
 
@@ -183,12 +183,12 @@ def is_storable(dtype: np.dtype[Any]) -> bool:
 
 
 def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: tuple[str, ...] = ()) -> Any:
-    """The JSON of a value, whose arrays are collected; attributes in ``leave_out`` are not stored.
+    """JSON of a value, whose arrays are collected; attributes in ``leave_out`` are not stored.
 
     Raises
     ------
     InputError
-        For a value that model files cannot contain.
+        If model files cannot contain the value.
     """
 
     def inside(parts: Any) -> list[Any]:
@@ -234,7 +234,7 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
 
 
 def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
-    """The value of a node, given the arrays by their names; any exception if it has none."""
+    """Value of a node, given a function of array names; raises any exception if the node is invalid."""
 
     def inside(part: Any) -> Any:
         return decoded(part, array)
@@ -261,7 +261,7 @@ def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
             return values.reshape(shape)
         case {"csr": list(parts), "shape": [int(rows), int(columns)]}:
             matrix = sparse.csr_array(tuple(map(inside, parts)), shape=(rows, columns))
-            matrix.check_format(full_check=True)  # products walk the indices without looking
+            matrix.check_format(full_check=True)  # products do not check the indices
             return matrix
         case {"object": name, "state": dict(state)}:
             return _restored(class_of(name), {key: inside(part) for key, part in state.items()})
@@ -269,7 +269,7 @@ def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
 
 
 def _restored(cls: type, state: dict[str, Any]) -> Any:
-    """The object of a class: made of its parameters, with its other attributes set as they were."""
+    """Object of a class, created from its parameters, with its other attributes restored."""
     if not issubclass(cls, BaseEstimator):
         if set(state) != {field.name for field in dataclasses.fields(cls) if field.init}:
             held = ", ".join(sorted(state))[:80]
@@ -285,7 +285,7 @@ def _restored(cls: type, state: dict[str, Any]) -> Any:
 
 
 def _is_free(cls: type, name: str) -> bool:
-    """Whether an object may have an attribute of its own: no method, property or other name of Python's."""
+    """Whether an object may have an attribute of this name: not a method, property or special name of Python."""
     own = inspect.getattr_static(cls, name, None)
     return name.isidentifier() and not name.startswith("__") and not hasattr(own, "__get__")
 

@@ -1,4 +1,4 @@
-"""Displays: what an estimator has found, drawn by matplotlib (``pip install 'rankrls[plots]'``)."""
+"""Displays of the results of an estimator, drawn by matplotlib (``pip install 'rankrls[plots]'``)."""
 
 from rankrls.plots.choices import AlphaSelectionDisplay, PropensityDisplay
 from rankrls.plots.leaderboards import LeaderboardDisplay

@@ -1,6 +1,6 @@
-"""Displays of the choice of alpha and of propensities, and what all displays share.
+"""Displays of the selection of alpha and of propensities, and the base class of all displays.
 
-Matplotlib is imported when something is drawn, not before.
+Matplotlib is imported only when something is drawn.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
 from rankrls.selection.rules import best, one_standard_error
 
-# Okabe and Ito's colours, which all kinds of colour vision can tell apart; without yellow, too pale for white paper.
+# Okabe and Ito's colours, which suit all kinds of colour vision; without yellow, which is too pale for white paper.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black")
 
 
 class Display:
-    """Axes to draw on."""
+    """Display that draws on axes."""
 
     ax_: Any
     figure_: Any
 
     def _open(self, ax: Any) -> None:
-        """Draw on the axes given, or on those of a new figure; an ImportError says how to install matplotlib."""
+        """Use the given axes, or those of a new figure; an ImportError describes the installation of matplotlib."""
         plt = require_extra("Drawing", "plots", "matplotlib.pyplot")
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
 
     def _open_rows(self, ax: Any, names: list[str]) -> NDArray[np.intp]:
-        """As :meth:`_open`, with a named row for each item, the first at the top; returns their heights."""
+        """Like :meth:`_open`, with a named row for each item, the first at the top; returns their heights."""
         self._open(ax)
         n = len(names)
         if ax is None:
@@ -46,42 +46,42 @@ class Display:
 
 
 class AlphaSelectionDisplay(Display):
-    """A held-out measure against the regularization value; or against iterations, one curve for each value.
+    """A held-out measure against the regularization value, or against iterations with one curve per value.
 
-    For one curve two values are marked: the best one, and the choice of the one-standard-error rule, which is the
-    simplest model within one standard error of the best. For a surface over iterations the chosen point is marked: the
-    end of a curve is Tikhonov regularization, the best point of the curve of alpha = 0 is early stopping, and the best
-    point of all is the hybrid of both (Airola, Pahikkala and Salakoski 2010, figures 1 and 2).
+    For a single curve, two values are marked: the best one, and the selection of the one-standard-error rule, which is
+    the simplest model within one standard error of the best. For a surface over iterations, the selected point is
+    marked: the end of a curve is Tikhonov regularization, the best point of the curve of alpha = 0 is early stopping,
+    and the best point of all is the hybrid of both (Airola, Pahikkala and Salakoski 2010, figures 1 and 2).
 
     Parameters
     ----------
     alphas : array-like of shape (alphas,)
-        Regularization values in any order; for a single curve all positive.
+        Regularization values in any order; all positive for a single curve.
     values : array-like of shape (alphas,) or (alphas, iterations)
-        The measure of each; NaN if it has no value.
+        Measure of each; NaN if undefined.
     errors : array-like of shape (alphas,), optional
-        Standard errors of a single curve, drawn as a band. Without them there is no one-standard-error rule.
+        Standard errors of a single curve, drawn as a band. Without them, there is no one-standard-error rule.
     chosen : float, optional
-        The chosen value, one of ``alphas``.
+        Selected value, one of ``alphas``.
     n_iter : int, optional
-        The chosen iteration, for a surface.
+        Selected iteration, for a surface.
     greater_is_better : bool, default=False
         Whether larger values of the measure are better.
     parameter : {"alpha", "C"}, default="alpha"
-        Larger values of alpha give simpler models, smaller ones of C.
+        Name of the parameter. Larger values of alpha give simpler models; so do smaller values of C.
     measure : str, optional
         Name of the values, for the axis.
 
     Attributes
     ----------
     alphas, values, errors : ndarray
-        From the simplest model to the least regularized one; errors are NaN if they are not known.
+        Arrays from the simplest model to the least regularized one; errors are NaN if unknown.
     best, one_se : float
-        The best value, and the one-standard-error rule's (NaN without errors, and for a surface).
+        Best value, and that of the one-standard-error rule (NaN without errors, and for a surface).
     lines_ : list of matplotlib Line2D
-        The curves, after :meth:`plot`.
+        Curves, after :meth:`plot`.
     marks_ : list of matplotlib Line2D
-        The marked points.
+        Marked points.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -130,14 +130,14 @@ class AlphaSelectionDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **line_kw: Any) -> Self:
-        """Draw the measure of a fitted estimator's choice, for the chosen kernel and graph.
+        """Draw the measure of a fitted estimator's selection, for the selected kernel and graph.
 
         Parameters
         ----------
         estimator : RankRLSCV, SparseRankRLSCV, RankSVMCV or CGRankRLS, or a Pipeline that ends in one
-            After ``fit`` or ``fit_pairs``; CGRankRLS with validation data.
+            Estimator after ``fit`` or ``fit_pairs``; CGRankRLS with validation data.
         ax, line_kw
-            As for :meth:`plot`.
+            Parameters of :meth:`plot`.
 
         Raises
         ------
@@ -177,9 +177,9 @@ class AlphaSelectionDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            Axes; by default those of a new figure.
         **line_kw
-            Passed to ``ax.plot``.
+            Parameters of ``ax.plot``.
 
         Returns
         -------
@@ -212,7 +212,7 @@ class AlphaSelectionDisplay(Display):
         return self
 
     def _draw_surface(self, line_kw: dict[str, Any]) -> None:
-        """A curve over iterations for each alpha, from dark for the smallest to light; alpha = 0 is dashed."""
+        """One curve over iterations for each alpha, from dark for the smallest to light; alpha = 0 is dashed."""
         from matplotlib import colormaps
 
         self.lines_ = []
@@ -229,7 +229,7 @@ class AlphaSelectionDisplay(Display):
 
 
 class PropensityDisplay(Display):
-    """The examination of each position, with 95 % intervals.
+    """Examination of each position, with 95 % intervals.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ class PropensityDisplay(Display):
     Attributes
     ----------
     bars_ : matplotlib ErrorbarContainer
-        After :meth:`plot`.
+        Bars, after :meth:`plot`.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -255,12 +255,12 @@ class PropensityDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **errorbar_kw: Any) -> Self:
-        """Draw what an estimator, or the last step of a pipeline, found when it was fitted on clicks."""
+        """Draw the propensities of an estimator, or of the last step of a pipeline, that was fitted to clicks."""
         model: Any = fitted_ranker(estimator)
         return cls(model.propensities_).plot(ax=ax, **errorbar_kw)
 
     def plot(self, ax: Any = None, **errorbar_kw: Any) -> Self:
-        """Draw; ``errorbar_kw`` are passed to ``ax.errorbar``, and a new figure is made if no axes are given."""
+        """Draw on the given axes or a new figure; ``errorbar_kw`` are parameters of ``ax.errorbar``."""
         self._open(ax)
         found = self.propensities
         ends = np.abs(found.interval - found.examination)
@@ -272,7 +272,7 @@ class PropensityDisplay(Display):
 
 
 def grid_of(alphas: ArrayLike, least: float = 0.0) -> Array:
-    """A vector of regularization values, all above ``least``."""
+    """Vector of regularization values, all above ``least``."""
     grid = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     if grid.ndim != 1 or not len(grid) or not (grid > least).all():
         problem = f"alphas must be a sequence of positive numbers, for a logarithmic axis; got {alphas!r}."
@@ -281,7 +281,7 @@ def grid_of(alphas: ArrayLike, least: float = 0.0) -> Array:
 
 
 def table_of(name: str, values: ArrayLike, grid: Array, *dimensions: int) -> Array:
-    """An array with an entry or a row for each regularization value."""
+    """Array with an entry or a row for each regularization value."""
     table: Array = np.asarray(values, dtype=np.float64)
     if table.ndim not in dimensions or len(table) != len(grid):
         problem = f"{name} must have an entry or a row for each of {len(grid)} alphas; got shape {table.shape}."

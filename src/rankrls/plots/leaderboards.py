@@ -13,29 +13,29 @@ from rankrls.plots.choices import COLOURS, Display
 
 
 class RatedItems(Protocol):
-    """Rated items from the best to the worst, such as a :class:`~rankrls.inspection.Leaderboard`."""
+    """Rated items from best to worst, such as a :class:`~rankrls.inspection.Leaderboard`."""
 
     @property
     def columns(self) -> dict[str, NDArray[Any]]: ...
 
 
 class LeaderboardDisplay(Display):
-    """Ratings of items with their intervals, the best at the top, and the ranks that agree with the votes.
+    """Ratings of items with their intervals, the best at the top, and the ranks consistent with the votes.
 
     Parameters
     ----------
     board : Leaderboard
         Result of :func:`rankrls.inspection.leaderboard`.
     top : int or None, default=30
-        The largest number of items to draw; None draws all.
+        Maximum number of items to draw; None draws all.
 
     Attributes
     ----------
     items : list of str
-        Names of the items that are drawn, from the top.
+        Names of the drawn items, from the top.
     rating, low, high : ndarray
     bars_ : matplotlib ErrorbarContainer
-        After :meth:`plot`.
+        Bars, after :meth:`plot`.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -63,9 +63,9 @@ class LeaderboardDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure, with room for the names.
+            Axes; by default those of a new figure with room for the names.
         **bar_kw
-            Passed to ``ax.errorbar``.
+            Parameters of ``ax.errorbar``.
 
         Returns
         -------
@@ -77,7 +77,7 @@ class LeaderboardDisplay(Display):
             If matplotlib is not installed.
         """
         places = self._open_rows(ax, self.items)
-        # rounding may put an end of an interval of length zero on the wrong side
+        # rounding may put a bound of an interval of length zero on the wrong side
         sides = np.maximum([self.rating - self.low, self.high - self.rating], 0.0)
         look: dict[str, Any] = {"fmt": "o", "color": COLOURS[0]} | bar_kw
         self.bars_ = self.ax_.errorbar(self.rating, places, xerr=sides, **look)

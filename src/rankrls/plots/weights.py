@@ -1,4 +1,4 @@
-"""Displays of the weights of linear models: the largest of one model, and those of every regularization value."""
+"""Displays of the weights of linear models: the largest of one model, and those for every regularization value."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class CoefficientsDisplay(Display):
     names : sequence of str, optional
         Names of the features; x0, x1, ... by default.
     top : int or None, default=20
-        The largest number of weights to draw, by magnitude; None draws all. Weights of 0 are never drawn.
+        Maximum number of weights to draw, by magnitude; None draws all. Weights of 0 are never drawn.
     what : str, default="weight"
         Name of the numbers, for the axis.
 
     Attributes
     ----------
     weights : ndarray
-        The weights that are drawn, from the top.
+        Drawn weights, from the top.
     names : list of str
-        Their names.
+        Names of their features.
     indices : ndarray of int
-        Their columns.
+        Columns of their features.
     n_features : int
-        The number of features of the model.
+        Number of features of the model.
     bars_ : matplotlib BarContainer
-        After :meth:`plot`.
+        Bars, after :meth:`plot`.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -96,25 +96,25 @@ class CoefficientsDisplay(Display):
         ----------
         estimator : estimator with ``coef_``, or a Pipeline that ends in one
         X : array-like, sparse matrix or data frame of shape (m, n), optional
-            Items, such as those of training. Each weight is then multiplied by its feature's standard deviation among
-            them, so that weights of features on different scales are comparable. A pipeline's other steps transform
-            them first.
+            Items, such as those of training. Each weight is then multiplied by the standard deviation of its feature
+            over them, so that weights of features on different scales are comparable. Other steps of a pipeline
+            transform them first.
         qid : array-like of shape (m,), optional
             One query id per row of X, for a step that scales within queries.
         names : sequence of str, optional
-            Names of the features. By default those of the data frame that the model was fitted on, or of the pipeline's
-            other steps.
+            Names of the features. By default those of the data frame that the model was fitted to, or of the other
+            steps of the pipeline.
         target : int, optional
-            The target, for a model of several.
+            Number of the target, for a model with several.
         top : int or None, default=20
-            As for the class.
+            Maximum number of weights, as for the class.
         ax, bar_kw
-            As for :meth:`plot`.
+            Parameters of :meth:`plot`.
 
         Raises
         ------
         ValueError
-            If the model is not linear, if it has several targets and none is named, and for a wrong number of names.
+            If the model is not linear, if it has several targets and none is given, or if the number of names is wrong.
         """
         final = fitted_ranker(estimator)
         weights = linear_weights(final, target, "there are no weights of features to draw.")
@@ -132,9 +132,9 @@ class CoefficientsDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure, with room for the names.
+            Axes; by default those of a new figure with room for the names.
         **bar_kw
-            Passed to ``ax.barh``.
+            Parameters of ``ax.barh``.
 
         Returns
         -------
@@ -158,26 +158,26 @@ class CoefficientsDisplay(Display):
 
 
 class RegularizationPathDisplay(Display):
-    """The weight of each feature against the regularization value, from the simplest model on the left.
+    """Weight of each feature against the regularization value, with the simplest model on the left.
 
     Parameters
     ----------
     alphas : array-like of shape (alphas,)
-        Regularization values, all positive, in any order.
+        Positive regularization values, in any order.
     weights : array-like of shape (alphas, n)
-        The weights of the features for each.
+        Weights of the features for each value.
     names : sequence of str, optional
         Names of the features; x0, x1, ... by default.
     alpha : float, optional
-        A value to mark.
+        Value to mark.
 
     Attributes
     ----------
     alphas, weights : ndarray
-        From the largest alpha on.
+        Arrays in descending order of alpha.
     names : list of str
     lines_ : list of matplotlib Line2D
-        One per feature, after :meth:`plot`.
+        One line per feature, after :meth:`plot`.
     ax_, figure_ : matplotlib Axes and Figure
 
     Examples
@@ -216,17 +216,17 @@ class RegularizationPathDisplay(Display):
         Parameters
         ----------
         estimator : RankRLS or RankRLSCV
-            With a linear kernel and one target. It is not changed. A fitted RankRLSCV has its alpha marked.
+            Estimator with a linear kernel and one target. It is not changed. The alpha of a fitted RankRLSCV is marked.
         X : as in :meth:`RankRLS.fit`
-            Standardize features on different scales before, because weights are drawn as they are.
+            Features; standardize features on different scales first, because weights are drawn unscaled.
         *labels
             ``y`` as in :meth:`RankRLS.fit`; or ``winners`` and ``losers`` as in :meth:`RankRLS.fit_pairs`.
         alphas : array-like of float, optional
-            Positive values; the automatic grid of RankRLSCV by default.
+            Positive values; by default the automatic grid of RankRLSCV.
         names : sequence of str, optional
-            By default those of X, if it is a data frame.
+            Names of the features; by default those of X, if it is a data frame.
         top, ax
-            As for :meth:`plot`.
+            Parameters of :meth:`plot`.
         **data
             ``qid`` and ``sample_weight`` as in :meth:`RankRLS.fit`; or ``strength`` and ``weight`` as in
             :meth:`RankRLS.fit_pairs`.
@@ -238,7 +238,7 @@ class RegularizationPathDisplay(Display):
 
         Notes
         -----
-        It takes one fit of RankRLS for each alpha.
+        One fit of RankRLS per alpha.
         """
 
         def fit(model: Any) -> Any:
@@ -267,12 +267,12 @@ class RegularizationPathDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, optional
-            By default those of a new figure.
+            Axes; by default those of a new figure.
         top : int, default=10
-            The number of features that are coloured and named: the largest by magnitude at the marked alpha, or else at
-            the smallest one. The others are grey.
+            Number of features that are coloured and named: the largest by magnitude at the marked alpha, or else at the
+            smallest one. The others are grey.
         **line_kw
-            Passed to ``ax.plot``.
+            Parameters of ``ax.plot``.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Tables as numbers, and scaling features inside each query, as scikit-learn transformers."""
+"""Scikit-learn transformers that encode tables as numbers and scale features inside each query."""
 
 from rankrls.preprocessing._columns import ColumnUse
 from rankrls.preprocessing._encodings import EncodedFeature

@@ -1,4 +1,4 @@
-"""The columns of a table of any kind: cells as numbers, days and texts, and the use of each column."""
+"""Columns of any kind of table: cells as numbers, days and texts, and the use of each column."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _FORMATS = ("%Y/%m/%d", "%Y-%m-%d", "%d.%m.%Y")
 _WHOLE = 2.0**53
 _ID = re.compile(r"(?i:(?:^|[\W_])(?:id|sku|ean|gtin|isbn|key|uuid)s?)$|[a-z]I[dD]$")
 _MANY = 50
-_LARGE_SHARE = 0.2  # a category has at most so many values, or such a share of the rows
-_COVERED = 0.5  # share of the rows that the most frequent categories have at least
+_LARGE_SHARE = 0.2  # a column of categories has at most _MANY values, or this share of the rows
+_COVERED = 0.5  # smallest share of the rows that the most frequent categories cover
 _FEW_FOR_AN_ID = 20
-_FIRST_WORDS = 200  # a date is slow to refuse, and ids may be a million
-_LONG = re.compile(r"\d{16,}")  # more digits than a number of float64 has
+_FIRST_WORDS = 200  # refusing a date is slow, and there may be a million ids
+_LONG = re.compile(r"\d{16,}")  # more digits than float64 represents
 _PADDED = re.compile(r"0\d+")  # a code such as 00100
 _COMMA = re.compile(r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?")
 _SLASHED = re.compile(r"\d{1,2}/\d{1,2}/\d{2,4}(?: .*)?")
@@ -45,11 +45,11 @@ class Column:
         Numbers, float64; NaN for a missing cell, infinity for a cell that is not a number. For texts, the number of
         each row's text in ``words``; -1 for a missing cell.
     words : list of str, or None
-        The different texts, without blanks around them; they may be numbers or dates all the same.
+        Different texts, without surrounding blanks; they may represent numbers or dates.
     declared : bool
-        Whether the table's type says that these are categories.
+        Whether the table's type declares categories.
     boolean : bool
-        Whether the table's type says that the numbers are true and false.
+        Whether the table's type declares true and false.
     odd : str
         Name of the type if cells are neither texts nor numbers.
     """
@@ -67,7 +67,7 @@ class Column:
         return np.isnan(self.values) if self.words is None else self.values < 0
 
     def read(self, kind: str, formats: Sequence[str] = ()) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """Numbers, or days of dates since 1970, NaN for missing cells; and a mask of cells that cannot be read so."""
+        """Numbers, or days since 1970 of dates, with NaN for missing cells; and a mask of invalid cells."""
         values = self.values
         if self.words is not None:
             found = [cell_number(word) if kind == "number" else day_of(word, formats) for word in self.words]
@@ -77,7 +77,7 @@ class Column:
         return values, ~np.isfinite(values) & ~self.missing
 
     def as_texts(self) -> tuple[list[str | None], NDArray[np.intp]]:
-        """The different texts, and the number of each row's; None is a missing cell."""
+        """Different texts, and the number of each row's text; None is a missing cell."""
         if self.words is not None:
             return [*self.words, None], np.where(self.values < 0, len(self.words), self.values)
         different, codes = np.unique(self.values, return_inverse=True)
@@ -86,7 +86,7 @@ class Column:
         return words, codes.astype(np.intp)
 
     def counts(self) -> dict[str, int]:
-        """The different texts of cells that are not missing, and in how many rows each is."""
+        """Different texts of cells that are not missing, and the number of rows of each."""
         words, codes = self.as_texts()
         counts = np.bincount(codes, minlength=len(words)).tolist()
         return {word: n for word, n in zip(words, counts, strict=True) if n and word is not None}
@@ -104,14 +104,14 @@ class Column:
 
 
 def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str] = ()) -> dict[str, Column]:
-    """The columns of a data frame, a table of pyarrow, rows as dicts, or columns in a dict; those of ``names`` alone.
+    """Columns of a data frame, a table of pyarrow, rows as dicts, or a dict of columns; only ``names`` if given.
 
-    Cells with the texts ``missing``, in any case, are missing too.
+    Cells with the texts ``missing``, in any case, are also missing.
 
     Raises
     ------
     InputError
-        For data without named columns, columns of different lengths, and names that are not texts or do not exist.
+        If columns have no names or different lengths, or names are not texts or do not exist.
     """
     import pyarrow as pa
 
@@ -140,7 +140,7 @@ def columns_of(X: Any, names: Sequence[str] | None = None, missing: Sequence[str
 
 
 def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
-    """Refuse names of columns that a table does not have."""
+    """Refuse names of columns that a table lacks."""
     if missing := [name for name in names if name not in columns]:
         text = f"The table has no column {', '.join(map(repr, missing))}; it has {', '.join([*columns][:8])}."
         near = "".join(did_you_mean(name, columns) for name in missing)
@@ -148,7 +148,7 @@ def check_there(names: Sequence[str], columns: Mapping[str, Any]) -> None:
 
 
 def names_of(parameter: str, value: Any) -> tuple[str, ...]:
-    """The texts of a parameter that accepts one or several."""
+    """Texts of a parameter that accepts one or several."""
     names = (value,) if isinstance(value, str) or not np.iterable(value) else tuple(value)
     names = () if value is None else names
     if not all(isinstance(name, str) for name in names):
@@ -157,10 +157,10 @@ def names_of(parameter: str, value: Any) -> tuple[str, ...]:
 
 
 def day_of(text: str, formats: Sequence[str] = ()) -> float:
-    """Days since 1970 of a date; NaN for any other text.
+    """Days of a date since 1970; NaN for any other text.
 
-    ISO 8601, with or without a time; without formats also 2024/3/1 and 1.3.2024. Dates such as 3/1/2024 are ambiguous
-    and not read. Times with an offset are converted to UTC, others are not changed.
+    Dates are in ISO 8601, with or without a time; without formats, also 2024/3/1 and 1.3.2024. Dates such as 3/1/2024
+    are ambiguous and not read. Times with an offset are converted to UTC; others are unchanged.
     """
     for form in (*formats, None) if formats else (None, *_FORMATS):
         with suppress(ValueError):
@@ -170,7 +170,7 @@ def day_of(text: str, formats: Sequence[str] = ()) -> float:
 
 
 def _array(values: Any) -> Any:
-    """A column for pyarrow; of mixed types as texts."""
+    """A column for pyarrow, as texts if its types are mixed."""
     import pyarrow as pa
 
     if isinstance(values, pa.Array | pa.ChunkedArray):
@@ -200,7 +200,7 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
         values = values.combine_chunks()
     kind = values.type
     if types.is_dictionary(kind):
-        known = values.dictionary  # views of strings, which polars has, cannot be taken by number
+        known = values.dictionary  # string views, as in polars, cannot be taken by number
         known = known.cast(pa.large_string()) if types.is_string_view(known.type) else known
         declared = True
         values = known.take(values.indices)
@@ -209,7 +209,7 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
         values = values.cast(pa.timestamp("us", kind.tz), safe=False).cast(pa.int64()).cast(pa.timestamp("us"))
     if types.is_boolean(kind) or types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-        # float64 cannot tell large whole numbers from their neighbours, and ids of 64 bits are such
+        # float64 cannot distinguish large whole numbers from their neighbours, such as ids of 64 bits
         if types.is_floating(kind) or not (np.abs(numbers) >= _WHOLE).any():
             return Column(name, numbers, declared=declared, boolean=types.is_boolean(kind))
     if not types.is_nested(kind):
@@ -220,7 +220,7 @@ def _column(name: str, values: Any, missing: frozenset[str]) -> Column:
 
 
 def _texts(name: str, values: Any, declared: bool, missing: frozenset[str]) -> Column:
-    """A column of texts, each different one held once."""
+    """A column of texts, with each different text stored once."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -242,13 +242,13 @@ class ColumnUse:
     name : str
     kind : {"number", "category", "date", "text", "query text", "unused"}
     reason : str
-        The reason; "as configured" if a parameter names the column.
+        Reason for the use; "as configured" if a parameter names the column.
     n_missing : int
-        Missing cells among the training rows.
+        Number of missing cells among the training rows.
     n_distinct : int
-        Different values among them.
+        Number of different values among the training rows.
     n_features : int
-        Number of its features.
+        Number of features of the column.
     """
 
     name: str
@@ -269,14 +269,14 @@ def column_uses(
     columns : mapping of str to Column
     encoder : TableEncoder
     fills : mapping of str to object
-        Values that replace missing numbers of a column; None if they may not be missing.
+        Replacements of missing numbers, by column; None if cells may not be missing.
     layout : QueryLayout or None
-        Queries of the rows, if they are known.
+        Queries of the rows, if known.
 
     Raises
     ------
     InputError
-        One for all columns that should be numbers and are not, with two cells of each and the parameters to set.
+        If columns are not numbers but must be: one error for all, with two cells of each and the parameters to set.
     """
     named = encoder.columns_named()
     formats = names_of("date_format", encoder.date_format)
@@ -316,7 +316,7 @@ _OPTIONS = {"number": "impute", "category": "categorical", "date": "dates", "tex
 
 
 def _kind(column: Column, named: str | None, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
-    """The kind of a column and why: as a parameter says, or else by its cells."""
+    """Kind of a column and the reason: from a parameter, or else from its cells."""
     if named in ("unused", "query text"):
         return named, "as configured"
     if column.missing.all():
@@ -334,7 +334,7 @@ def _kind(column: Column, named: str | None, distinct: int, encoder: Any, format
 
 
 def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) -> tuple[str, str]:
-    """The kind of a column by its cells, and why."""
+    """Kind of a column from its cells, and the reason."""
     if column.declared and max(column.counts().values()) >= encoder.min_frequency:
         return "category", "categories by the table's type"
     present = int((~column.missing).sum())
@@ -355,7 +355,7 @@ def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) 
     if all(map(_COMMA.fullmatch, counts)):
         return "unused", "numbers with commas instead of points"
     if all(map(_SLASHED.fullmatch, counts)):
-        return "unused", "ambiguous dates: give date_format"
+        return "unused", "ambiguous dates: set date_format"
     words = sum(len(word.split()) * n for word, n in counts.items()) / present
     share = _LARGE_SHARE * present
     covered = sum(sorted(counts.values())[-encoder.max_categories :])
@@ -367,12 +367,12 @@ def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) 
 
 
 def _few_bad(values: NDArray[np.float64], bad: NDArray[np.bool_], present: int) -> bool:
-    """Whether so few cells are bad that these are errors when they are encoded, or all bad ones are infinite."""
+    """Whether so few cells are bad that they are errors in encoding, or all bad ones are infinite."""
     return bool(bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present))
 
 
 def like_ids(name: str, values: NDArray[np.float64]) -> bool:
-    """Whether whole numbers count the rows, or have a name of ids and seldom repeat."""
+    """Whether whole numbers count the rows, or are named like ids and rarely repeat."""
     if (values != np.floor(values)).any() or (distinct := len(np.unique(values))) < _FEW_FOR_AN_ID:
         return False
     counted = distinct == len(values) and float(values.max() - values.min()) == len(values) - 1

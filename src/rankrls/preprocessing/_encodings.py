@@ -1,4 +1,4 @@
-"""Encodings of columns: their features, and the values of these for other rows."""
+"""Encodings of columns: their features, and feature values for other rows."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NEED_QUERY = ("matches", "similarity")
 STRATEGIES: dict[str, Callable[..., Any]] = {"median": np.nanmedian, "mean": np.nanmean}
 """Replacements of missing numbers."""
 PERIODS = {"year": 365.25, "week": 7.0}
-"""Periods on which dates are placed as on a circle, and their lengths in days."""
+"""Periods of dates that are encoded as positions on a circle, and their lengths in days."""
 _WORD = re.compile(r"\b\w+\b")
 
 _NAMES = {
@@ -45,25 +45,24 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class EncodedFeature:
-    """One feature of an encoded table.
+    """A feature of an encoded table.
 
     Attributes
     ----------
     column : str
-        Its column.
+        Name of its column.
     kind : str
-        ``number``; ``missing`` (1 where the cell is missing); ``age`` in days; ``sine`` and
-        ``cosine`` of a date in a period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell)
-        are 1 or 0; ``matches`` (how many words of the query the text has), ``similarity``; ``word`` (1 where the text
-        has it), ``tfidf``.
+        Kind of feature. ``number``; ``missing`` (1 if the cell is missing); ``age`` in days; ``sine`` and ``cosine`` of
+        a date in a period; ``category``, ``other`` (rare and unseen ones) and ``none`` (a missing cell) are 1 or 0;
+        ``matches`` (number of words of the query in the text), ``similarity``; ``word`` (1 if in the text), ``tfidf``.
     value : str
-        The category, the word or the period.
+        Category, word or period.
     fill : float
-        The replacement of a missing cell.
+        Replacement of a missing cell.
     origin : float
-        For dates: the day of age 0, counted from 1970.
+        Day of age 0 for dates, counted from 1970.
     days : float
-        The length of the period.
+        Length of the period.
     """
 
     column: str
@@ -75,7 +74,7 @@ class EncodedFeature:
 
     @property
     def name(self) -> str:
-        """A name for people, in the column's and the category's words."""
+        """Name for users, from the names of the column and the category."""
         return _NAMES[self.kind].format(column=self.column, value=self.value)
 
 
@@ -111,7 +110,7 @@ class Numbers:
 
     @classmethod
     def fitted(cls, column: Column, kind: str, impute: Any, formats: Sequence[str]) -> Numbers:
-        """The encoding of a training column."""
+        """Encoding of a training column."""
         values = _numbers(column, kind, formats, impute is not None)
         origin = 0.0
         periods = []
@@ -125,7 +124,7 @@ class Numbers:
         return cls(column.name, kind, gaps, None if fill is None else float(fill), origin, periods, formats)
 
     def features(self) -> Iterator[EncodedFeature]:
-        """Its features, in order."""
+        """Features, in order."""
         kind = "age" if self.kind == "date" else "number"
         yield EncodedFeature(self.column, kind, fill=self.fill or 0.0, origin=self.origin)
         if self.gaps and self.fill is not None:
@@ -135,7 +134,7 @@ class Numbers:
                 yield EncodedFeature(self.column, wave, period, origin=self.origin, days=PERIODS[period])
 
     def transform(self, column: Column, query: Column | None) -> NDArray[np.float64]:
-        """The values of its features, (rows, features)."""
+        """Values of the features, (rows, features)."""
         values = _numbers(column, self.kind, self.formats, self.fill is not None)
         missing = column.missing
         values = self.origin - values if self.kind == "date" else values
@@ -160,7 +159,7 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
         raise InputError(problem, parameter="X", column=column.name, row=row)
     if not fills and column.missing.any():
         row = int(np.argmax(column.missing))
-        problem = f"Column {column.name!r} has no value in row {row}. Give impute='median'."
+        problem = f"Column {column.name!r} has no value in row {row}. Set impute='median'."
         settings = {"impute": "median"}
         raise InputError(problem, parameter="impute", column=column.name, row=row, settings=settings)
     return found
@@ -168,19 +167,19 @@ def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> 
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """A column of categories: a feature for each frequent one, and one for all others. None is a missing cell.
+    """A column of categories: one feature for each frequent one, and one for all others. None is a missing cell.
 
-    A category is the text of its cells: of numbers as ``str(int)`` or ``repr(float)`` writes them, of truth values
-    "true" and "false". If all training categories are such texts, other cells match them by value, whatever their type:
-    1, 1.0 and "1" are one category, and so are True, "True" and 1.
+    A category is the text of its cells: ``str(int)`` or ``repr(float)`` for numbers, "true" or "false" for truth
+    values. If all training categories are such texts, other cells match them by value, whatever their type: 1, 1.0 and
+    "1" are the same category, and so are True, "True" and 1.
 
     Attributes
     ----------
     column : str
     known : list of str or None
-        The categories with a feature of their own, in alphabetical order.
+        Categories with their own feature, in alphabetical order.
     rare : list of str or None
-        The other training categories.
+        Other training categories.
     """
 
     column: str
@@ -189,7 +188,7 @@ class Categories:
 
     @classmethod
     def fitted(cls, column: Column, least: int, most: int) -> Categories:
-        """The categories of at least ``least`` rows, at most so many that with the others there are ``most``."""
+        """Categories with at least ``least`` rows; including one for all others, there are at most ``most``."""
         totals = Counter[str | None]()
         counts = column.counts()
         boolean = all(word.lower() in ("true", "false") for word in counts)
@@ -209,7 +208,7 @@ class Categories:
         return cls(column.name, known, rare)
 
     def features(self) -> Iterator[EncodedFeature]:
-        """Its features, in order."""
+        """Features, in order."""
         for word in self.known:
             yield EncodedFeature(self.column, "none" if word is None else "category", word or "")
         if self.rare:
@@ -217,19 +216,19 @@ class Categories:
 
     @cached_property
     def _by_value(self) -> bool:
-        """Whether categories are compared by value: all are numbers or truth values, and no two have one value."""
+        """Whether categories are compared by value: all are numbers or truth values, and their values differ."""
         words = {*self.known, *self.rare} - {None}
         values = {_value(word or "") for word in words}
         return None not in values and len(values) == len(words)
 
     @cached_property
     def _places(self) -> dict[str | float | None, int]:
-        """Number of the feature of each training category; the last one for rare categories."""
+        """Feature number of each training category; the last one for rare categories."""
         places = {word: place for place, word in enumerate(self.known)} | dict.fromkeys(self.rare, len(self.known))
         return {self._key(word): place for word, place in places.items()}
 
     def _key(self, word: str | None) -> str | float | None:
-        """Key that the cells of one category share."""
+        """Key shared by the cells of a category."""
         value = _value(word) if word is not None and self._by_value else None
         return word if value is None else value
 
@@ -243,7 +242,7 @@ class Categories:
         return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(codes), width))
 
     def unseen(self, column: Column) -> int:
-        """Number of cells whose category is not in the training rows."""
+        """Number of cells whose category is not among the training rows."""
         return sum(n for word, n in column.counts().items() if self._key(word) not in self._places)
 
 
@@ -252,7 +251,7 @@ def _missing_first(word: str | None) -> tuple[bool, str]:
 
 
 def _value(word: str) -> float | None:
-    """The value of a number as :func:`spelled_cell` or ``repr`` writes it, or of a truth value; None of other texts."""
+    """Value of a number in the form of :func:`spelled_cell` or ``repr``, or of a truth value; None for other texts."""
     value = cell_number(word)
     known = word.lower() in ("true", "false") or word in (spelled_cell(value), repr(value))
     return value if known and np.isfinite(value) else None
@@ -260,12 +259,12 @@ def _value(word: str) -> float | None:
 
 @dataclass(frozen=True, eq=False)
 class Vocabulary:
-    """The words of training texts, and their inverse document frequencies.
+    """Words of training texts, and their inverse document frequencies.
 
     Attributes
     ----------
     words : list of str
-        In alphabetical order.
+        Words in alphabetical order.
     idf : ndarray of float64, shape (n_words,)
         ``ln((1 + texts) / (1 + texts with the word)) + 1``, as in scikit-learn's TfidfVectorizer.
     """
@@ -275,7 +274,7 @@ class Vocabulary:
 
     @classmethod
     def of(cls, texts: Sequence[str], most: int | None = None, least: int = 1) -> Vocabulary:
-        """The words that most texts have, ``most`` of them, if they are in ``least`` texts."""
+        """The ``most`` words that occur in most texts, among those that occur in at least ``least`` texts."""
         having = Counter(word for text in texts for word in set(_words(text)))
         frequent = sorted((word for word in having if having[word] >= least), key=lambda word: (-having[word], word))
         words = sorted(frequent[:most])
@@ -292,26 +291,26 @@ class Vocabulary:
         return sparse.csr_array(counter.transform(texts))
 
     def tfidf(self, texts: Sequence[str]) -> Any:
-        """The counts times the inverse document frequencies, each text of Euclidean norm 1."""
+        """Counts times inverse document frequencies, normalized to Euclidean norm 1 for each text."""
         out = self.counts(texts)
         out.data *= self.idf[out.indices]
         return normalize(out, copy=False)
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text in small letters: runs of letters, digits and underscores."""
+    """Words of a text in lower case: runs of letters, digits and underscores."""
     return _WORD.findall(text.lower())
 
 
 @dataclass(frozen=True, eq=False)
 class Texts:
-    """A column of texts: features of each of several kinds, see ``text_features`` of TableEncoder.
+    """A column of texts: features of several kinds, see ``text_features`` of TableEncoder.
 
     Attributes
     ----------
     column : str
     vocabularies : dict of str to Vocabulary or None
-        For each kind the words that training texts have; "matches" needs none.
+        Words of training texts for each kind; None for "matches".
     """
 
     column: str
@@ -319,7 +318,7 @@ class Texts:
 
     @classmethod
     def fitted(cls, column: Column, kinds: Sequence[str], max_words: int) -> Texts:
-        """The vocabularies of a training column's different texts."""
+        """Vocabularies of the different texts of a training column."""
         texts = [*column.counts()]
         found: dict[str, Any] = {}
         for kind in kinds:
@@ -332,13 +331,13 @@ class Texts:
         return cls(column.name, found)
 
     def features(self) -> Iterator[EncodedFeature]:
-        """Its features, in order."""
+        """Features, in order."""
         for kind, vocabulary in self.vocabularies.items():
             words = [""] if kind in NEED_QUERY else vocabulary.words
             yield from (EncodedFeature(self.column, kind, word) for word in words)
 
     def transform(self, column: Column, query: Any) -> Any:
-        """The values of its features, (rows, features)."""
+        """Values of the features, (rows, features)."""
         texts, codes = _texts_of(column)
         parts: list[Any] = []
         for kind, vocabulary in self.vocabularies.items():
@@ -359,7 +358,7 @@ class Texts:
 
 
 def _texts_of(column: Column) -> tuple[list[str], NDArray[np.intp]]:
-    """The different texts of a column, and the number of each row's; a missing cell is an empty one."""
+    """Different texts of a column, and the number of each row's text; a missing cell is an empty text."""
     words, codes = column.as_texts()
     return [word or "" for word in words], codes
 

@@ -17,9 +17,9 @@ _PARTS = ("product", "difference", "cosine")
 def pair_features(
     query_vectors: ArrayLike, item_vectors: ArrayLike, *, parts: Sequence[str] = ("product", "cosine")
 ) -> Array:
-    r"""Features of pairs of a query and an item from their vectors, such as embeddings of texts.
+    r"""Compute features of pairs of a query and an item from their vectors, such as embeddings of texts.
 
-    With u and v scaled to the length :math:`n^{1/4}`, the columns of a pair are
+    With u and v scaled to the length :math:`n^{1/4}`, the columns for a pair are
 
     ==============  =================================  =======
     part            columns                            number
@@ -29,7 +29,7 @@ def pair_features(
     ``cosine``      :math:`u'v / \sqrt n`, the cosine  1
     ==============  =================================  =======
 
-    A linear model of the products is a cosine whose terms have weights.
+    A linear model of the products is a cosine with weighted terms.
 
     Parameters
     ----------
@@ -47,13 +47,13 @@ def pair_features(
     Raises
     ------
     InputError
-        For vectors of different lengths, numbers that are not finite, and unknown parts.
+        If vectors differ in length, numbers are not finite, or parts are unknown.
 
     Notes
     -----
-    With this length the products of a pair have a sum of squares of about 1 if no direction prevails, and the default
-    width of kernels, ``gamma = 1 / columns``, is wide for them: the kernel is then nearly a polynomial of low degree. A
-    vector of zeros remains zero. O(m n).
+    With this length, the squares of the products of a pair sum to about 1 if no direction dominates, and the default
+    width of kernels, ``gamma = 1 / columns``, is wide: the kernel is then nearly a polynomial of low degree. A vector
+    of zeros remains zero. O(m n).
 
     Examples
     --------
@@ -83,7 +83,7 @@ def pair_features(
 
 
 def _of_common_length(vectors: Array) -> Array:
-    """Rows scaled to the length n^(1/4); rows of zeros as they are."""
+    """Rows scaled to the length n^(1/4); rows of zeros are unchanged."""
     largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
     scaled = vectors / np.where(largest > 0.0, largest, 1.0)  # squares neither overflow nor vanish
     lengths = np.linalg.norm(scaled, axis=1, keepdims=True)

@@ -1,8 +1,8 @@
-"""Scalers that work on one query at a time, and one for numbers of very different sizes.
+"""Scalers for one query at a time, and one for numbers of very different sizes.
 
 A column of a query is scaled as ``((x - shift) - rest) / scale``. ``shift`` is a value of the column itself, its
-minimum or its first value, so that the difference to it is exact or nearly so however far the column lies from zero,
-and ``rest`` is the mean less ``shift``: subtracting a rounded mean in one step would cost as many digits as the offset
+minimum or its first value, so that the difference is exact or nearly so however far the column is from zero, and
+``rest`` is the mean minus ``shift``: subtracting a rounded mean in one step would cost as many digits as the offset
 has.
 """
 
@@ -25,16 +25,16 @@ from rankrls._queries import query_layout
 from rankrls._typing import Array
 
 _BLOCK = 1 << 17
-"""Values that are scaled at a time: 1 MiB, so that they stay in cache from the first pass over them to the last."""
+"""Number of values scaled at a time: 1 MiB, which stays in cache over all passes."""
 _FLOATS = (np.float64, np.float32)
 
 
 class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """What the scalers share: validation, and walking the queries."""
+    """Base class of the query scalers: validation, and iteration over queries."""
 
     _of_all_rows: ClassVar[type]
-    """scikit-learn's scaler, which does the same to one query that holds every row."""
-    # With metadata routing enabled, qid reaches both without being asked for.
+    """scikit-learn's scaler, which has the same effect on a single query with all rows."""
+    # With metadata routing enabled, qid reaches both without a request.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
@@ -44,16 +44,16 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @unchanged_on_error
     def fit(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
-        """Check the rows; learn nothing from them if they come in queries.
+        """Check the rows; if they are in queries, nothing is learned from them.
 
         Parameters
         ----------
         X : array-like of shape (m, n)
             Features.
         y : ignored
-            For scikit-learn.
+            Not used; for compatibility with scikit-learn.
         qid : array-like of shape (m,), optional
-            Query of each row, in any order. None is one query that holds every row, those of ``transform`` too: its
+            Query of each row, in any order. None makes all rows one query, including those of ``transform``: its
             statistics are learned here.
 
         Returns
@@ -69,15 +69,15 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (m, n)
-            Features; not changed.
+            Features; they are not changed.
         qid : array-like of shape (m,), optional
-            Query of each row, needed if ``fit`` had one and refused if it had none. The queries may be others
-            than those of ``fit``, and should come whole: a query's rows are scaled by each other.
+            Query of each row, required if ``fit`` had one and refused otherwise. Queries may differ from those of
+            ``fit``, and should be whole: the rows of a query are scaled by each other.
 
         Returns
         -------
         ndarray of shape (m, n)
-            float32 if ``X`` is, else float64.
+            Scaled features; float32 if ``X`` is, else float64.
         """
         check_is_fitted(self, "fitted_with_qid_")
         return self._transform(validate_data(self, unmasked(X), reset=False, dtype=_FLOATS), qid)
@@ -92,7 +92,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
         self.scaler_ = None
-        if qid is None:  # of arrays, for any set_output; sums depend on the order of numbers in memory
+        if qid is None:  # with arrays for any set_output; sums depend on the order of numbers in memory
             self.scaler_ = self._of_all_rows().set_output(transform="default")
             self.scaler_.fit(np.ascontiguousarray(values))
         return values
@@ -128,37 +128,37 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _for_rows(values: Array, starts: NDArray[np.intp]) -> Array:
-    """Values of queries, (queries, columns), for each row."""
+    """Values of queries, (queries, columns), repeated for each row."""
     return values if len(values) == 1 else np.repeat(values, np.diff(starts), axis=0)
 
 
 class QueryMinMaxScaler(_QueryScaler):
     """Scale each feature to 0..1 within each query.
 
-    ``x`` becomes ``(x - min) / (max - min)``, with the least and the largest value of the feature in the row's query:
-    the normalization of the LETOR collections and of the papers on them. A feature that is constant within a query
-    becomes 0 there. So do all features of a query with a single row.
+    ``x`` becomes ``(x - min) / (max - min)``, with the minimum and maximum of the feature in the row's query: the
+    normalization of the LETOR collections and of the papers on them. A feature that is constant within a query becomes
+    0 there, and so do all features of a query with a single row.
 
     Attributes
     ----------
     fitted_with_qid_ : bool
         Whether ``fit`` had a ``qid``. If so, each query is scaled by its own rows, and ``fit`` computes nothing. If
-        not, all rows are one query, and later rows are scaled with the minimum and maximum of ``fit``, so their values
+        not, all rows are one query, and later rows are scaled by the minimum and maximum from ``fit``, so their values
         can be outside 0..1.
     scaler_ : sklearn.preprocessing.MinMaxScaler or None
-        The scaler of all rows, if there was no ``qid``.
+        Scaler of all rows, if there was no ``qid``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
-        Their names, if ``X`` had them.
+        Names of the features, if ``X`` had names.
 
     Notes
     -----
-    O(m n), a block of queries at a time on all threads; the only large array is the result. float32 input is computed
-    in float64 and rounded once. Values are exact up to rounding, also for columns far from zero. Sparse input is an
-    error, because the result would be dense.
+    O(m n), in blocks of queries on all threads; the only large array is the result. float32 input is computed in
+    float64 and rounded once. Values are exact up to rounding, also for columns far from zero. Sparse input is an error,
+    because the result would be dense.
 
-    With metadata routing enabled, pipelines pass ``qid`` on without a request.
+    With metadata routing enabled, pipelines pass ``qid`` without a request.
 
     Examples
     --------
@@ -183,33 +183,33 @@ class QueryStandardScaler(_QueryScaler):
     """Scale each feature to mean 0 and standard deviation 1 within each query.
 
     ``x`` becomes ``(x - mean) / std``, with the mean and the population standard deviation (divided by the number of
-    rows) of the feature over the row's query. A feature that is constant within a query becomes 0 there. So do all
+    rows) of the feature in the row's query. A feature that is constant within a query becomes 0 there, and so do all
     features of a query with a single row.
 
     Parameters
     ----------
     beside : bool, default=False
-        Whether the features are kept as they are, with the scaled ones behind them: 2 n columns.
+        Whether the result contains the unscaled features followed by the scaled ones: 2 n columns.
 
     Attributes
     ----------
     fitted_with_qid_ : bool
         Whether ``fit`` had a ``qid``. If so, each query is scaled by its own rows, and ``fit`` computes nothing. If
-        not, all rows are one query, and later rows are scaled with the mean and deviation of ``fit``.
+        not, all rows are one query, and later rows are scaled by the mean and deviation from ``fit``.
     scaler_ : sklearn.preprocessing.StandardScaler or None
-        The scaler of all rows, if there was no ``qid``.
+        Scaler of all rows, if there was no ``qid``.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
-        Their names, if ``X`` had them.
+        Names of the features, if ``X`` had names.
 
     Notes
     -----
-    O(m n), a block of queries at a time on all threads; the only large array is the result. float32 input is computed
-    in float64 and rounded once. Differences to the query mean are exact up to rounding, also for columns far from zero.
+    O(m n), in blocks of queries on all threads; the only large array is the result. float32 input is computed in
+    float64 and rounded once. Differences to the query mean are exact up to rounding, also for columns far from zero.
     Sparse input is an error, because the result would be dense.
 
-    With metadata routing enabled, pipelines pass ``qid`` on without a request.
+    With metadata routing enabled, pipelines pass ``qid`` without a request.
 
     Examples
     --------
@@ -231,7 +231,7 @@ class QueryStandardScaler(_QueryScaler):
         self.beside = beside
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
-        """Names of the columns of the result."""
+        """Column names of the result."""
         names = super().get_feature_names_out(input_features)
         scaled = [f"{name} in its query" for name in names]
         return np.asarray([*names, *scaled] if self.beside else names, dtype=object)
@@ -256,20 +256,21 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Replace each feature by its logarithm, and standardize the logarithms over all rows.
 
     ``x`` becomes ``asinh(x) = log(x + sqrt(x^2 + 1))``, then ``(asinh(x) - mean) / std``. ``asinh`` is close to
-    ``log(2 x)`` for large numbers, to x around 0, and takes negative numbers and zeros. It suits prices and counts.
+    ``log(2 x)`` for large numbers and to x around 0, and accepts negative numbers and zeros. It suits prices and
+    counts.
 
     Attributes
     ----------
     scaler_ : sklearn.preprocessing.StandardScaler
-        The scaler of the logarithms.
+        Scaler of the logarithms.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : ndarray of str, shape (n,)
-        Their names, if ``X`` had them.
+        Names of the features, if ``X`` had names.
 
     Notes
     -----
-    O(m n). Sparse features stay sparse: they are divided by their standard deviation, but not centred.
+    O(m n). Sparse features remain sparse: they are divided by their standard deviation but not centred.
 
     Examples
     --------
@@ -282,16 +283,16 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @unchanged_on_error
     def fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Compute the mean and the spread of the logarithms.
+        """Compute the mean and standard deviation of the logarithms.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (m, n)
             Features.
         y : ignored
-            For scikit-learn.
+            Not used; for compatibility with scikit-learn.
         sample_weight : array-like of shape (m,), optional
-            Weights of the rows.
+            Row weights.
 
         Returns
         -------
@@ -302,7 +303,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @unchanged_on_error
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Add rows to those of the mean and the spread.
+        """Add rows to the statistics.
 
         Parameters
         ----------
@@ -325,7 +326,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: ArrayLike) -> Any:
-        """The standardized logarithms, of the shape of ``X``."""
+        """Return the standardized logarithms, of the shape of ``X``."""
         check_is_fitted(self)
         return self.scaler_.transform(self._logarithms(X, reset=False))
 

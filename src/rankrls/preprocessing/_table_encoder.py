@@ -36,11 +36,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode numbers, categories, dates and texts of a table as features, without labels.
 
     ============  =====================================================================================================
-    numbers       as they are; a missing one is filled, and a further feature says that it was missing
-    categories    one feature each (0 or 1) for those of at least ``min_frequency`` rows; one for all rarer and unseen
-                  ones; one for missing cells, if they are frequent
-    dates         the age in days, and the time of year and of week on a circle, where the dates span two of them
-    texts         how many words of the query a text has, and their TF-IDF cosine; without a query's text TF-IDF words
+    numbers       unchanged; a missing one is replaced, and a further feature indicates that it was missing
+    categories    one feature (0 or 1) for each category with at least ``min_frequency`` rows; one for all rarer and
+                  unseen ones; one for missing cells, if they are frequent
+    dates         the age in days, and the time of year and of week on a circle, if the dates span two of them
+    texts         the number of words of the query in the text, and their TF-IDF cosine; without query text, TF-IDF
+                  words
     ============  =====================================================================================================
 
     Parameters
@@ -52,37 +53,38 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     categorical, dates, text, ignore : str or sequence of str
         Columns of each kind, and columns that are not features. Whole numbers can be categories too.
     query_text : str, optional
-        The column with the text of the query, to compare texts with. It is not a feature itself.
+        Column with the text of the query, to compare texts with. It is not a feature itself.
     impute : {"median", "mean"}, number, mapping of column to these, or None, default="median"
-        The replacement of missing numbers and ages. With None, and for a column that a mapping does not name, a missing
-        number is an error.
+        Replacement of missing numbers and ages. With None, and for columns missing from a mapping, a missing number is
+        an error.
     min_frequency : int, default=5
-        The number of rows from which a category has its own feature.
+        Minimum number of rows for a category to get its own feature.
     max_categories : int, default=1000
-        The largest number of categories of a column; the rarest are combined with the other rare ones.
+        Maximum number of categories of a column; the rarest are combined with the other rare ones.
     missing : str or sequence of str, optional
-        Cell texts that mean missing, in upper or lower case, beside None, NaN, NaT and ``pandas.NA``. By default none:
-        "NA" may be Namibia. The command line reads text files with na, n/a, nan, null, none, - and ? instead; empty
-        cells of text files are always missing.
+        Cell texts that mean missing, in upper or lower case, in addition to None, NaN, NaT and ``pandas.NA``. By
+        default none: "NA" may be Namibia. The command line reads text files with na, n/a, nan, null, none, - and ?
+        instead; empty cells of text files are always missing.
     date_format : str or sequence of str, optional
         Formats of ``datetime.strptime``. By default ISO 8601 (2024-03-01, with or without a time), 2024/3/1 and
-        1.3.2024; dates such as 3/1/2024 have two readings and need a format.
+        1.3.2024; dates such as 3/1/2024 are ambiguous and need a format.
     text_features : sequence of {"matches", "similarity", "word", "tfidf"}, optional
-        The features of texts: the number of matching words of the query, the TF-IDF cosine with the query, the text's
-        own words as 0 or 1, or their TF-IDF. By default the first two with ``query_text``, else the last.
+        Features of texts: the number of matching words of the query, the TF-IDF cosine with the query, the text's own
+        words as 0 or 1, or their TF-IDF. By default the first two with ``query_text``, else the last.
     max_words : int, default=1000
-        The number of words of each text column that become features; the most frequent are used.
+        Maximum number of words of each text column that become features; the most frequent are used.
     sparse_output : {"auto", True, False}, default="auto"
-        "auto": a sparse array if there are more than 500 features, and fewer than 30 % of them are numbers or dates.
+        Whether the result is sparse; "auto" if there are more than 500 features, and fewer than 30 % of them are
+        numbers or dates.
 
     Attributes
     ----------
     columns_ : list of ColumnUse
-        For each column ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct`` and ``n_features``.
+        ``name``, ``kind``, ``reason``, ``n_missing``, ``n_distinct`` and ``n_features`` of each column.
     encodings_ : list
-        The encoding of each used column, in the order of the columns.
+        Encoding of each used column, in column order.
     features_ : tuple of EncodedFeature
-        For each feature ``name``, ``column``, ``kind``, ``value``.
+        ``name``, ``column``, ``kind`` and ``value`` of each feature.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Names of the columns.
@@ -90,8 +92,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     Raises
     ------
     InputError
-        At ``fit``: for columns that do not exist or cannot be used as configured; one error lists all of them. At
-        ``transform``: for missing columns, and for cells that are not numbers or dates in such columns.
+        In ``fit``, if columns do not exist or cannot be used as configured; one error lists all of them. In
+        ``transform``, if columns are missing, or cells of number or date columns are neither.
 
     Notes
     -----
@@ -99,7 +101,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     texts, so "00100" is not "100". If all of a column are numbers or truth values, they are compared by value with
     cells of any type: 1, 1.0 and "1" are one category, and so are True, "True" and 1.
 
-    If ``transform`` finds no known category in a column of several rows, an ``InputWarning`` says so.
+    If ``transform`` finds no known category in a column with several rows, it issues an ``InputWarning``.
 
     Examples
     --------
@@ -141,13 +143,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @unchanged_on_error
     def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
-        """Decide how to use each column, and find its categories, words and replacements of missing cells.
+        """Decide the use of each column, and determine its categories, words and replacements of missing cells.
 
         Parameters
         ----------
         X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
         y : ignored
-            For scikit-learn; labels are not used.
+            Not used; for compatibility with scikit-learn.
         qid : array-like of shape (m,), optional
             Query of each row. A column that is constant within every query cannot change the ranking by itself, so it
             is left out unless a parameter names it.
@@ -161,7 +163,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     @unchanged_on_error
     def fit_transform(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
-        """``fit(X, qid=qid).transform(X)``, reading the table once."""
+        """``fit(X, qid=qid).transform(X)``, with the table read once."""
         columns = columns_of(X, missing=self.missing_words())
         self._fit(columns, qid)
         return self._encoded(columns)
@@ -204,7 +206,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             self.sparse_output_ = n > _FEW_COLUMNS and dense < _DENSE_FROM * n
 
     def _checked(self, fills: Mapping[str, Any]) -> Sequence[str]:
-        """Kinds of features of texts; refuses invalid parameters that do not name columns."""
+        """Kinds of text features; refuses invalid parameters other than names of columns."""
         check_word("columns", self.columns, ("auto", "named"))
         check_count("min_frequency", self.min_frequency)
         check_count("max_categories", self.max_categories, least=2)
@@ -226,7 +228,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return asked or (NEED_QUERY if self.query_text is not None else ("tfidf",))
 
     def columns_named(self) -> dict[str, str]:
-        """The columns that a parameter names, and the kind that it says they are of."""
+        """Columns that are named in parameters, and their kinds according to these."""
         kinds = {"categorical": "category", "dates": "date", "text": "text", "query_text": "query text"}
         named: dict[str, str] = {}
         for parameter, kind in (kinds | {"ignore": "unused"}).items():
@@ -237,16 +239,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return named
 
     def missing_words(self) -> tuple[str, ...]:
-        """The cell texts that mean missing."""
+        """Cell texts that mean missing."""
         return names_of("missing", self.missing)
 
     def transform(self, X: Any) -> Any:
-        """The features of a table's rows.
+        """Return the features of the rows of a table.
 
         Parameters
         ----------
         X : data frame of pandas or polars, table of pyarrow, or dict of columns, with m rows
-            With the columns that ``fit`` used; others are ignored.
+            Table with the columns that ``fit`` used; others are ignored.
 
         Returns
         -------
@@ -261,7 +263,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return columns_of(X, self.columns_needed_, self.missing_words())
 
     def _warn_of_unseen(self, columns: Mapping[str, Column]) -> None:
-        """Warn of columns of several rows without any category that ``fit`` has seen."""
+        """Warn of columns with several rows and no category that ``fit`` has seen."""
         unseen: list[str] = []
         for encoding in self.encodings_:
             column = columns[encoding.column]

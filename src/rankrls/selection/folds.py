@@ -290,9 +290,9 @@ def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:
 
 
 def preference_units(data: PreferredItems, k: int | None = None) -> tuple[list[Index] | None, str]:
-    """Numbers of the preferences (groups) of each of k folds, and a description; None for each by itself.
+    """Numbers of the preferences (groups) of each of k folds, and a description; None for each alone.
 
-    Two of what is held out need strengths other than 0.
+    At least two held-out units need nonzero strengths.
     """
     what = named(data)
     n = data.preferences.n_groups

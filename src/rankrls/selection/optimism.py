@@ -17,9 +17,9 @@ from rankrls.selection.search import SearchState
 _DRAWS = 200
 _AT_A_TIME = 20
 ALLOWED = {"best": 0.0, "half_se": 0.5, "one_se": 1.0}
-"""How many standard errors of their difference a simpler model may be behind the best one of many blocks, by rule."""
+"""Number of standard errors of their difference, over many blocks, by which a simpler model may be worse, by rule."""
 _FEW = 30.0
-"""With so many blocks it may be twice as far behind: the best of several models is mostly luck then."""
+"""Number of blocks at which this allowance doubles, because the best of several models is then mostly due to luck."""
 _BLOCKS = 5000
 """Number of blocks; runs of blocks are drawn if there are more than twice as many."""
 

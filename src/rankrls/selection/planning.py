@@ -105,7 +105,7 @@ class QueryPlanner(Planner):
             return self._folds(cv)
         if q > 1:
             comparable = int(label_varies(data.Y, data.layout).sum())
-            check_two_vary(comparable, q, "Give validation data (X_val) or folds of your own (cv).")
+            check_two_vary(comparable, q, "Pass validation data (X_val) or folds of your own (cv).")
             return UnitsPlan(measure=self.measure, description=f"leave-query-out over {q} queries")
         refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if is_concordance(self.measure) and not refused:
@@ -155,7 +155,7 @@ class QueryPlanner(Planner):
                 units = [np.unique(data.layout.codes[test]) for _, test in splits]
             description = f"{len(splits)} folds of {'rows' if units is None else 'whole queries'} ({name})"
         held = [np.delete(all_rows, train) if units is None else test for train, test in splits]
-        remedy = "Give other folds (cv), or validation data (X_val)."
+        remedy = "Use other folds (cv), or pass validation data (X_val)."
         check_folds_leave_something(data, held, self.regression_weight, remedy=remedy, parameter="cv")
         mutual = len(splits) > 1
         if units is not None:

@@ -125,7 +125,7 @@ class UnitsPlan(Plan):
     Attributes
     ----------
     units : sequence of ndarray of int, or None
-        Numbers of the queries (groups) that are held out together; None for each by itself.
+        Numbers of the queries (groups) that are held out together; None for each alone.
     """
 
     units: Sequence[Index] | None = None
