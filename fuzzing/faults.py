@@ -70,7 +70,7 @@ WRITERS = (
     Writer("c.csv.gz", lambda to, k: ["convert", _DATA[k], to, "-q"]),
     Writer("c.parquet", lambda to, k: ["convert", _DATA[k], to, "-q"]),
     Writer("s.txt", lambda to, k: ["predict", _MODELS[k], "test.txt", "-q", "-o", to]),
-    Writer("page.html", lambda to, k: ["compare", "test.txt", *_MODELS, "-q", "--title", f"T{k}", "--html", to], True),
+    Writer("page.html", lambda to, k: ["compare", _DATA[k], *_MODELS, "-q", "--html", to], True),
     Writer("parts", lambda to, k: ["split", _DATA[k], to, "-q", "--folds", "3", "--force"]),
     Writer("shards", lambda to, k: ["convert", _DATA[k], to, "-q", "--rows-per-file", "100", "--force"]),
 )
