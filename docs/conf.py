@@ -47,6 +47,10 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
 }
 
+# every reference must be found, except to other projects: the build has no inventories of theirs
+nitpicky = True
+nitpick_ignore_regex = [(r"py:.*", r"(scipy|sklearn|concurrent|numpy|pandas|joblib)\..*")]
+
 html_math_renderer = "mathml"
 
 html_theme = "pydata_sphinx_theme"

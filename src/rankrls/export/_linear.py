@@ -314,7 +314,7 @@ def positive_offset(model: Any, X: Any, target: int | None = None) -> float:
     Returns
     -------
     float
-        With the scores ``s`` in the engine (``predict`` times :attr:`Exported.factor`), ``max(0, (max s - min s) / 100
+        With the scores ``s`` in the engine (``predict`` times :class:`Exported`), ``max(0, (max s - min s) / 100
         - min s)``. New items may have lower scores.
 
     Examples

@@ -289,7 +289,7 @@ def rank_items(
     Parameters
     ----------
     model : fitted estimator of rankrls, or a Pipeline that ends in one
-        ``qid`` is passed to scalers of :mod:`rankrls.preprocessing` that work within queries.
+        ``qid`` is passed to scalers of ``rankrls.preprocessing`` that work within queries.
     X : as for ``predict``
     qid : array-like of shape (m,), optional
         One query id per row. None ranks all items together, which is an error if the model was fitted with qid.

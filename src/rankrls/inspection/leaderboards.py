@@ -157,7 +157,7 @@ def leaderboard(
     winners, losers : array-like of shape (p,)
         Ids of items, such as names, or row numbers of ``X`` or ``names`` if given.
     strength, weight : array-like of shape (p,), optional
-        Strengths and weights as in :meth:`RankRLS.fit_pairs`; a tie has strength 0.
+        Strengths and weights as in :meth:`rankrls.RankRLS.fit_pairs`; a tie has strength 0.
     groups : array-like of shape (p,), optional
         Groups of dependent votes, such as those of one voter or on one prompt. Without groups, intervals are too narrow
         if voters or prompts differ.
@@ -167,8 +167,8 @@ def leaderboard(
         Names of the rows of X; row numbers by default.
     controls : mapping of str to array-like of shape (p,), or data frame, optional
         Differences in features of the two answers of each vote, the winner's minus the loser's, such as lengths.
-        Ratings then apply at equal features, and :attr:`Leaderboard.effects` contains the effect of each with its
-        interval.
+        Ratings then apply at equal features, and ``effects`` of the :class:`Leaderboard` contains the effect of each
+        with its interval.
     scale : {"share", "elo"}, default="share"
         Least-squares ratings of shares of votes, or ratings of the Bradley-Terry model by penalized maximum likelihood,
         for which strengths must be between 0 (a tie) and 1.

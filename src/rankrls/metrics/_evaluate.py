@@ -36,7 +36,8 @@ def evaluate(
     qid : array-like of shape (m,), optional
         One query id per row, in any order. By default, all rows belong to one query.
     measures : sequence of str, Measure or callable
-        Names (with a depth), measures or functions (:func:`resolve_measure`); :class:`Measure` lists the names.
+        Names (with a depth), measures or functions (:func:`rankrls.metrics.resolve_measure`);
+        :class:`rankrls.metrics.Measure` lists the names.
     convention : {"letor", "trec", "sklearn", "lightgbm", "xgboost", "ranklib", "catboost"}, optional
         Evaluation tool whose definitions apply to measures given by name; "letor" by default.
     sample_weight : array-like of shape (m,), optional
@@ -66,8 +67,8 @@ def evaluate(
 
     Notes
     -----
-    :class:`Measure` describes equal scores, equal labels and queries without relevant items. O(m log m) per measure and
-    column, in compiled code on all threads.
+    :class:`rankrls.metrics.Measure` describes equal scores, equal labels and queries without relevant items. O(m log m)
+    per measure and column, in compiled code on all threads.
 
     Examples
     --------

@@ -95,8 +95,8 @@ def leave_pair_out(
         Row numbers of the pairs to hold out. By default all pairs with different labels, whose differences are not
         returned.
     alphas : "auto" or sequence of float, optional
-        Positive regularization values; "auto" is a grid relative to the spectrum, as in :class:`RankRLSCV`. By default
-        the estimator's own alpha.
+        Positive regularization values; "auto" is a grid relative to the spectrum, as in :class:`rankrls.RankRLSCV`. By
+        default the estimator's own alpha.
     qid : array-like of shape (m,), optional
         Query ids, to hold out only pairs within queries, all with the same weight; needs ``balance="examples"``. By
         default all rows are one ranking.

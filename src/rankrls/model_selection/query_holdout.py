@@ -157,14 +157,14 @@ def leave_preference_out(
 ) -> Array:
     """Predict each preference by a model fitted without it and without the others in its group.
 
-    The result equals refitting :meth:`RankRLS.fit_pairs` without each preference or group, for every alpha, from one
-    factorization.
+    The result equals refitting :meth:`rankrls.RankRLS.fit_pairs` without each preference or group, for every alpha,
+    from one factorization.
 
     Parameters
     ----------
     estimator : RankRLS or SparseRankRLS
         Estimator whose parameters are used; it need not be fitted and is not changed.
-    X, winners, losers, strength, weight : as in :meth:`RankRLS.fit_pairs`
+    X, winners, losers, strength, weight : as in :meth:`rankrls.RankRLS.fit_pairs`
     groups : array-like of shape (p,), optional
         Groups of preferences (of an annotator, a prompt, a query, a fold) that are held out together. By default, each
         preference is held out alone.

@@ -49,7 +49,7 @@ def save(
     Parameters
     ----------
     model : estimator of rankrls, or a Pipeline that ends in one
-        A fitted model. A pipeline can have the transformers of :mod:`rankrls.preprocessing` and scikit-learn's
+        A fitted model. A pipeline can have the transformers of ``rankrls.preprocessing`` and scikit-learn's
         StandardScaler, MinMaxScaler, MaxAbsScaler, RobustScaler and QuantileTransformer.
     path : path
         Usually it ends in ``.rankrls``.
@@ -148,7 +148,7 @@ def read_info(path: PathLike) -> dict[str, Any]:
     Raises
     ------
     InputError, OSError
-        For the same reasons as :func:`load`.
+        For the same reasons as :func:`rankrls.load`.
     """
     model, about = read_model(path)
     return {**about, **_described(model), "updatable": _UPDATES in vars(_ranker(model))}

@@ -217,10 +217,11 @@ class RegularizationPathDisplay(Display):
         ----------
         estimator : RankRLS or RankRLSCV
             Estimator with a linear kernel and one target. It is not changed. The alpha of a fitted RankRLSCV is marked.
-        X : as in :meth:`RankRLS.fit`
+        X : as in :meth:`rankrls.RankRLS.fit`
             Features; standardize features on different scales first, because weights are drawn unscaled.
         *labels
-            ``y`` as in :meth:`RankRLS.fit`; or ``winners`` and ``losers`` as in :meth:`RankRLS.fit_pairs`.
+            ``y`` as in :meth:`rankrls.RankRLS.fit`; or ``winners`` and ``losers`` as in
+            :meth:`rankrls.RankRLS.fit_pairs`.
         alphas : array-like of float, optional
             Positive values; by default the automatic grid of RankRLSCV.
         names : sequence of str, optional
@@ -228,8 +229,8 @@ class RegularizationPathDisplay(Display):
         top, ax
             Parameters of :meth:`plot`.
         **data
-            ``qid`` and ``sample_weight`` as in :meth:`RankRLS.fit`; or ``strength`` and ``weight`` as in
-            :meth:`RankRLS.fit_pairs`.
+            ``qid`` and ``sample_weight`` as in :meth:`rankrls.RankRLS.fit`; or ``strength`` and ``weight`` as in
+            :meth:`rankrls.RankRLS.fit_pairs`.
 
         Raises
         ------
