@@ -210,7 +210,7 @@ def content(writer: Writer) -> Any:
         text = path.read_text()
         if not text.rstrip().endswith("</html>"):
             raise ValueError("the page has no end")
-        return f"T{int('T1' in text)}"
+        return text.partition("<title>")[2].partition("</title>")[0]  # names the data; the page has its date too
     return path.read_bytes()
 
 
