@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import re
 import shutil
 from contextlib import redirect_stdout
@@ -13,9 +14,6 @@ from textwrap import dedent
 import numpy as np
 import pytest
 from tests.docs.sessions import DOCS, ROOT, assert_shown, console_sessions, run_command, run_doctests
-
-from rankrls import load
-from rankrls.io import save_table, write_shards
 
 IGNORED = ("_build", "gallery", "generated", "_templates")
 PAGES = sorted(
@@ -92,19 +90,33 @@ def test_readme_python_prints_what_the_readme_shows(folder):
     assert out.getvalue() == shown
 
 
-@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")  # of dask itself
-def test_the_guide_to_dask(folder):
-    dask = pytest.importorskip("dask")
-    text = (DOCS / "guide" / "large_data.rst").read_text("utf-8")
-    (program,) = (block for block in re.findall(r"(?m)(?:^   .*\n|^\n)+", text) if "rankrls.dask" in block)
-    rng = np.random.default_rng(0)
-    save_table("rows.csv", rng.normal(size=(90, 3)), rng.integers(0, 3, 90), np.arange(90) // 6, ids=np.arange(90))
-    write_shards("rows.csv", "shards", rows_per_file=30)
-    with dask.config.set(scheduler="threads"):
-        names = {"__name__": "guide"}
-        exec(compile(dedent(program), "large_data.rst", "exec"), names)
-        assert names["scores"].compute().shape == (90,)
-    assert load("model.rankrls").n_features_in_ == 3
+def python_blocks(page: str) -> list[tuple[int, str]]:
+    """Each ``code-block:: python`` of a page, with where it begins."""
+    text = (DOCS / page).read_text("utf-8")
+    found = re.finditer(r"(?m)^\.\. code-block:: python\n\n((?:   .*\n|\n)+)", text)
+    return [(block.start(), dedent(block[1])) for block in found]
+
+
+BLOCKS = [(page, number) for page in PAGES for number in range(len(python_blocks(page)))]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")  # of dask
+@pytest.mark.parametrize(("page", "number"), BLOCKS)
+def test_python_blocks(page, number, folder):
+    """Each runs after the interactive examples above it; what cannot be installed here is skipped."""
+    start, program = python_blocks(page)[number]
+    for module in re.findall(r"(?m)^(?:import|from) (\w+)", program):
+        pytest.importorskip(module)
+    above = (DOCS / page).read_text("utf-8")[:start]
+    names = {"__name__": "guide"}
+    for example in doctest.DocTestParser().get_examples(above):
+        exec(compile(example.source, page, "exec"), names)
+    exec(compile(program.replace('"cuda"', '"cpu"'), page, "exec"), names)
+
+
+def test_python_blocks_are_found():
+    assert len(BLOCKS) > 3
 
 
 def test_readme_commands(started, folder):
