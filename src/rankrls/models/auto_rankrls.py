@@ -287,11 +287,10 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     Functions are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2,
     Gaussians of five widths and Laplacian kernels of three, over one basis of items), whose regularization is chosen by
     exact leave-query-out, on raw and on scaled features. Kernels are first evaluated over a basis of a third of
-    ``n_basis``: the middle width on all scales, then all widths on the best two scales; and the best two of each family
-    are fitted over all of it. The models are ordered by complexity: linear
-    before degree 2 before Gaussian before Laplacian before trees before the blend, and within each raw before scaled.
-    The choice is the first one that is not worse than the best by more than about half a standard error of their
-    difference over queries (``rule``).
+    ``n_basis``: the middle width on all scales, then all widths on the best two scales. The best two of each family are
+    fitted over all of the basis. The models are ordered by complexity: linear before degree 2 before Gaussian before
+    Laplacian before trees before the blend, and within each raw before scaled. The choice is the first one that is not
+    worse than the best by more than about half a standard error of their difference over queries (``rule``).
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS or lambdarank, which are compared
     with 15 leaves; then with 7 or 31 leaves. They are refitted without each fold of queries, so that with trees all
@@ -316,8 +315,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         as much, because the best of several models is mostly luck with few. "best" takes the best model of any
         complexity.
     n_basis : int, default=500
-        Items in the basis of a kernel. If there are at most twice as many items, these models are
-        those of :class:`RankRLSCV` with the kernel itself, which takes no longer.
+        Items in the basis of a kernel. If there are at most twice as many items, these models are those of
+        :class:`RankRLSCV` with the kernel itself, which takes no longer.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
         if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
