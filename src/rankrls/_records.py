@@ -11,13 +11,13 @@ from scipy.sparse import issparse
 from rankrls._errors import InputError
 
 _LOG = "_ltrlog"
-"""What Elasticsearch and OpenSearch call the logged features of a hit."""
+"""Field of the logged features of a hit in Elasticsearch and OpenSearch."""
 
 
 def is_record(values: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether values are one record: a mapping of names to single values, and not to columns.
+    """Whether values are one record: a mapping of names to single values rather than to columns.
 
-    A sparse matrix by keys is a mapping too.
+    A sparse matrix by keys is also a mapping, but not a record.
     """
     return (
         isinstance(values, Mapping)
@@ -27,12 +27,12 @@ def is_record(values: Any) -> TypeGuard[Mapping[str, Any]]:
 
 
 def unrecorded(values: Any, name: str) -> Any:
-    """One record or a list of records as a table of pyarrow; anything else as it is.
+    """One record or a list of records as a table of pyarrow; other values are returned unchanged.
 
     Raises
     ------
     InputError
-        For a lazy frame of polars, which has not been computed, and for records that make no table.
+        If values are a lazy polars frame, which has not been computed, or records that form no table.
     """
     if type(values).__name__ == "LazyFrame":
         problem = f"{name} is a lazy frame, which has not been computed. Pass the result of its collect()."
@@ -45,7 +45,7 @@ def unrecorded(values: Any, name: str) -> Any:
 
 
 def table_of(records: Iterable[Mapping[str, Any]]) -> Any:
-    """Records as a table of pyarrow; what a record does not have is null.
+    """Records as a table of pyarrow, with null for values that a record lacks.
 
     Nested objects are columns called ``outer.inner``, lists of numbers stay lists, and other lists are JSON text. The
     names and values of ``_ltrlog`` are columns; a feature without a value did not match, and is 0.
@@ -53,8 +53,7 @@ def table_of(records: Iterable[Mapping[str, Any]]) -> Any:
     Raises
     ------
     InputError
-        For a record that has a column twice or cannot be understood, with its row, and for a column with values of
-        several types.
+        If a record has a column twice or cannot be interpreted, with its row, or a column has values of several types.
     """
     import pyarrow as pa
 
@@ -64,7 +63,7 @@ def table_of(records: Iterable[Mapping[str, Any]]) -> Any:
         try:
             cells = [*_cells(record)]
         except (AttributeError, KeyError, TypeError, RecursionError):
-            problem = f"{_LOG} must hold lists of names and values; other fields must not be nested too deeply."
+            problem = f"{_LOG} must contain lists of names and values; other fields must not be nested too deeply."
             raise InputError(problem, row=row, column=_LOG) from None
         for name, value in cells:
             column = columns.setdefault(name, [])
@@ -84,7 +83,7 @@ def array_of(name: str, values: Any) -> Any:
     Raises
     ------
     InputError
-        For values of several types.
+        If values are of several types.
     """
     import pyarrow as pa
 
@@ -92,12 +91,12 @@ def array_of(name: str, values: Any) -> Any:
         return pa.array(values, from_pandas=True)
     except (pa.ArrowException, OverflowError):
         kinds = ", ".join(sorted({type(value).__name__ for value in values}))
-        problem = f"column {name!r} holds values of several types, or numbers beyond 64 bits ({kinds})."
+        problem = f"column {name!r} contains values of several types, or numbers beyond 64 bits ({kinds})."
         raise InputError(f"{problem} Convert it to one, for instance to text.", column=name) from None
 
 
 def _cells(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:
-    """The columns of a record with their values."""
+    """Columns of a record with their values."""
     for key, value in record.items():
         name = f"{outer}{key}"
         if key == _LOG:

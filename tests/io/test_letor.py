@@ -54,7 +54,7 @@ def test_reads_and_refuses_what_the_plain_reader_does(seed):
         (b"1 qid:1 3:1 3:1", "feature 3 is named twice."),
         (b"1 qid: 3:1", "the query id behind 'qid:' is missing."),
         (b"1 qid:1 3:1 qid:1", "there is a second query id, 'qid:1'."),
-        (b"1 qid:a\0 3:1", r"the query id 'qid:a\x00' holds a NUL byte."),
+        (b"1 qid:a\0 3:1", r"the query id 'qid:a\x00' contains a NUL byte."),
         (b"1 3:1", "the line has no qid, but the lines before it have one."),
         (b"1 qid:1 " + b"9" * 60, f"'{'9' * 37}...' is not 'feature:value'"),
         (b"1 qid:1 3:" + b"9" * 400, f"the value '{'9' * 37}...' of feature 3 is too large for a float64."),

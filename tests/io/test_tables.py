@@ -570,7 +570,7 @@ class TestJsonLines:
         ("line", "refusal"),
         [
             ('{"qid": 1, "label": 2, "x": "7"', Refusal("not JSON", line=3)),
-            ('[{"qid": 1}]', Refusal("an object", "jq", line=3)),
+            ('[{"qid": 1}]', Refusal("JSON object", "jq", line=3)),
             ('{"qid": 1, "label": 2}', Refusal("'x'", "empty", line=3, row=1, column="x")),
             ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", "x", file="t.jsonl")),
             ('{"qid": 1, "label": 2, "x": 18446744073709551616}', Refusal("64 bits", column="x")),

@@ -401,7 +401,7 @@ FAULTS = [
     *_planted(
         "io/dataset.py",
         "io/test_dataset.py",
-        ("queries.last = None  # no", "pass  # no"),
+        ("queries.last = None  # queries", "pass  # queries"),
         ("n_queries += 0 if queries is None else len(begins)", "n_queries = len(begins)"),
         ("n_rows + size > most:", "n_rows + size >= most:"),
         ("if os.stat(self.path).st_mtime_ns != self.time:", "if False:"),

@@ -1,4 +1,4 @@
-"""Files to arrays and back."""
+"""Conversion of files to arrays and back."""
 
 from rankrls.io.dataset import Dataset, open_dataset
 from rankrls.io.files import atomic_write

@@ -1,15 +1,16 @@
-"""Decimal text to float64, rounded as Python's ``float`` rounds, inside compiled loops.
+"""Decimal text to float64, rounded like Python's ``float``, inside compiled loops.
 
-A decimal is read as ``w * 10**q`` with an integer ``w`` of at most 19 digits. Three ways lead to the float64 nearest
-to it:
+A decimal is read as ``w * 10**q`` with an integer ``w`` of at most 19 digits. There are three ways to the nearest
+float64:
 
 - ``w < 2**53`` and ``abs(q) <= 22``: both factors are exact in float64, so one multiplication or division rounds once
-  and correctly (Clinger 1990). Nearly every value of a real file ends here.
-- any other ``w`` of 19 digits or fewer: the 64 x 128 bit product of ``w`` with a table of powers of five holds enough
+  and correctly (Clinger 1990). Nearly all values of real files are of this kind.
+- any other ``w`` of 19 digits or fewer: the 64 x 128 bit product of ``w`` with a table of powers of five contains
+enough
   bits to round correctly (Lemire 2021, "Number parsing at a gigabyte per second"; Mushtak and Lemire 2023 prove that
-  no case is left over). Decimals of 17 digits, as ``repr`` writes them, end here.
-- more than 19 digits: the first 19, and the same plus one in the last place, bound the value. Where both round to the
-  same float64 that is the answer, and else the decimal is *hard*: the caller asks Python about it.
+  this covers all cases). Decimals of 17 digits, as written by ``repr``, are of this kind.
+- more than 19 digits: the first 19, and the same plus one in the last place, bound the value. If both round to the same
+  float64, that is the result; otherwise the decimal is *hard*, and the caller uses Python for it.
 """
 
 from __future__ import annotations
@@ -24,15 +25,15 @@ from rankrls._compiled import compiled
 FINE = 0
 BAD = 1
 HARD = 2
-"""What :func:`parse_number` can say of a token: parsed; not a decimal; parsed by Python only."""
+"""Status of a token in :func:`parse_number`: parsed; not a decimal; parsed only by Python."""
 
-LEAST_POWER = -342  # below it even a 19 digit integer is less than half the least subnormal
+LEAST_POWER = -342  # below it, even a 19 digit integer is less than half the smallest subnormal
 _LARGEST_POWER = 308
 _EXACT_RECIPROCALS = -27  # down to here 5**-q fits 64 bits and the reciprocal must be rounded up (Lemire 2021, 8)
 
 
 def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """The leading 128 bits of each power of five, as two words."""
+    """Leading 128 bits of each power of five, as two words."""
     high = []
     low = []
     for q in range(LEAST_POWER, _LARGEST_POWER + 1):
@@ -49,14 +50,14 @@ def _powers_of_five() -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
 
 
 FIVES_HIGH, FIVES_LOW = _powers_of_five()
-"""The leading 128 bits of ``5**(LEAST_POWER + k)``, the first bit set."""
+"""Leading 128 bits of ``5**(LEAST_POWER + k)``, with the first bit set."""
 
 POWERS_OF_TEN = np.array([float(10**k) for k in range(23)])
 _TWOS = np.array([math.ldexp(1.0, k) for k in range(-1074, 972)])
 _LOW_WORD = np.uint64(0xFFFFFFFF)
 _TWO_52 = np.uint64(1 << 52)
 _TWO_53 = np.uint64(1 << 53)
-_ROOM = np.uint64(10**18)  # below it there is room for one more of 19 digits
+_ROOM = np.uint64(10**18)  # below it, one more digit fits into 19
 ONE = np.uint64(1)
 TEN = np.uint64(10)
 ZERO = np.uint64(ord("0"))
@@ -78,7 +79,7 @@ def multiply(a, b):  # type: ignore[no-untyped-def]
 
 @compiled
 def round_decimal(w, q):  # type: ignore[no-untyped-def]
-    """The float64 nearest to ``w * 10**q``, ties to even; infinite where it overflows.
+    """Return the float64 nearest to ``w * 10**q``, ties to even; infinite on overflow.
 
     Parameters
     ----------
@@ -117,7 +118,7 @@ def round_decimal(w, q):  # type: ignore[no-untyped-def]
         mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
         return np.float64(np.int64(mantissa)) * _TWOS[np.uint64(0)]
     if low <= np.uint64(1) and -4 <= q <= 23 and mantissa & np.uint64(3) == np.uint64(1) and mantissa << shift == high:
-        mantissa -= np.uint64(1)  # exactly half way between two float64: to the even one, which is below
+        mantissa -= np.uint64(1)  # exactly halfway between two float64: round to the even one, which is below
     mantissa = (mantissa + (mantissa & np.uint64(1))) >> np.uint64(1)
     if mantissa >= _TWO_53:
         mantissa = _TWO_52
@@ -129,23 +130,23 @@ def round_decimal(w, q):  # type: ignore[no-untyped-def]
 
 @compiled
 def parse_number(text, start):  # type: ignore[no-untyped-def]
-    """Parse ``[+-] digits [. digits] [e [+-] digits]`` from ``start`` on.
+    """Parse ``[+-] digits [. digits] [e [+-] digits]`` from ``start``.
 
-    The text must hold a byte behind the number that cannot belong to it; no bounds are checked.
+    The text must contain a byte after the number that cannot belong to it; no bounds are checked.
 
     Parameters
     ----------
     text : uint8 ndarray
-        The bytes.
+        Bytes of the text.
     start : uint64
-        Where the number starts.
+        Position of the first byte of the number.
 
     Returns
     -------
     value : float64
-        Infinite where the decimal overflows. Meaningless unless ``status`` is FINE.
+        Parsed value; infinite on overflow, and meaningless unless ``status`` is FINE.
     stop : uint64
-        The first byte behind what could be read.
+        Position after the parsed bytes.
     status : int64
         FINE, BAD or HARD.
     """

@@ -1,4 +1,4 @@
-"""Delimited text: blocks of whole rows, which pyarrow cuts into cells."""
+"""Delimited text: blocks of whole rows, which pyarrow splits into cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankrls.io._text import BLANKS, SAVE_AS_UTF8, Text
 from rankrls.io.rows import Lines
 
 _BLOCK = 1 << 22
-_THREADS = 2  # that cut text into cells: the numbers in them take longer
+_THREADS = 2  # number of threads that split text into cells; parsing the numbers takes longer
 _DELIMITERS = (b",", b";", b"\t", b"|")
 _QUOTED = re.compile(rb'"(?:[^"]|"")*(?:"|$)')
 _OPEN_CELL = re.compile(rb'"(?:[^"]++|"")*+"?')
@@ -34,7 +34,7 @@ class _RowBlock(NamedTuple):
 
 
 class Delimited(Stored):
-    """Delimited text, which pyarrow reads as text, a block of whole rows at a time.
+    """Delimited text, which pyarrow reads as text, in blocks of whole rows.
 
     Attributes
     ----------
@@ -64,11 +64,11 @@ class Delimited(Stored):
         self._first = next(self._blocks)
         header = next(csv.reader(io.StringIO(self._first.text.decode(), newline=""), delimiter=self._delimiter))
         if all(math.isfinite(cell_number(cell)) for cell in header):
-            raise self._refuse("the first line must name the columns; it holds numbers only.", line=1)
+            raise self._refuse("the first line must name the columns; it contains only numbers.", line=1)
         self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in header])
 
     def _checked(self, blocks: Iterable[bytes], line: int) -> Iterator[_RowBlock]:
-        """Rows in UTF-8 whose quotes match: pyarrow takes all rows up to the next quote for one cell."""
+        """Rows in UTF-8 with matching quotes; otherwise pyarrow reads all rows up to the next quote as one cell."""
         ends = re.escape(f"{self._delimiter}\r\n".encode())
         # stretches without quotes, quotes inside cells that begin with none, and cells in quotes
         pattern = rb'(?:[^"]++|(?<![ENDS])"|"(?:[^"]++|"")*+"(?=[ENDS]))*+'
@@ -76,7 +76,7 @@ class Delimited(Stored):
         before = line
         rows = cell = b""
         for block in chain(blocks, [b""]):
-            bad = block.find(b"\0")  # of which pyarrow may lose rows
+            bad = block.find(b"\0")  # pyarrow may lose such rows
             try:
                 block.decode()
             except UnicodeDecodeError as error:
@@ -85,7 +85,7 @@ class Delimited(Stored):
                 line += 1 + (cell + block).count(b"\n", 0, len(cell) + bad)
                 problem = f"this is not UTF-8 text: {SAVE_AS_UTF8}"
                 if block[bad] == 0:
-                    problem = "there is a NUL byte, which text cannot hold: the file is damaged, or of another format."
+                    problem = "there is a NUL byte, which text cannot contain: the file is damaged or not text."
                 raise self._refuse(problem, line=line)
             text = b"\n" + cell + block
             end = well_formed.match(text, 1).end()  # type: ignore[union-attr]
@@ -100,7 +100,7 @@ class Delimited(Stored):
                 rows = b""
 
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
-        """Some columns, without the blanks around cells; a file is read once."""
+        """Batches of the given columns, without blanks around cells; a file is read once."""
         import pyarrow as pa
         import pyarrow.compute as pc
         from pyarrow import csv
@@ -108,14 +108,14 @@ class Delimited(Stored):
         called = [*map(str, range(len(self.schema)))]
         numbers = dict(zip(self.schema.names, called, strict=True))
         keeping = csv.ConvertOptions(
-            check_utf8=False,  # it has been
+            check_utf8=False,  # checked above
             column_types=dict.fromkeys(called, pa.string()),
             include_columns=[numbers[name] for name in names],
             strings_can_be_null=False,
         )
 
         def parse(block: _RowBlock) -> tuple[_RowBlock, Any, list[tuple[int, int]]]:
-            """The cells of a block; and of its first row that does not fit the names, the fields and the place."""
+            """Cells of a block; and the number of fields and position of its first row that does not fit the names."""
             blank: list[Any] = []
             odd: list[Any] = []
 
@@ -134,7 +134,7 @@ class Delimited(Stored):
             found = csv.read_csv(pa.BufferReader(block.text), reading, cutting, keeping)
             return block, found, [(row.actual_columns, row.number - 1 - len(blank)) for row in odd]
 
-        first_row = -1  # that of the names
+        first_row = -1  # the line of names
         blocks = chain([self._first], self._blocks)
         for block, found, odd in stream_threads(parse, blocks, threads=min(n_threads(), _THREADS)):
             n_rows = found.num_rows + int(block is self._first)
@@ -146,17 +146,17 @@ class Delimited(Stored):
                 yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, batch.columns)], names=names)
 
     def _uneven(self, n_fields: int, row: int) -> InputError:
-        """An error about a row whose fields do not fit the names."""
+        """Error about a row whose fields do not fit the names."""
         have = f"the row has {n_fields} field{'s' * (n_fields != 1)}, but the header has {len(self.schema)}."
         remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
         return self._refuse(f"{have} {remedy}", row=row, line=self.lines.of(row))
 
     def _row_lines(self, block: _RowBlock, n_rows: int) -> Sequence[int]:
-        """The lines of a block's rows, with that of the names."""
+        """Lines of a block's rows, including that of the names."""
         if block.text.count(b"\n") == n_rows:
             return range(block.before + 1, block.before + 1 + n_rows)
         rows = csv.reader(io.StringIO(block.text.decode(), newline=""), delimiter=self._delimiter)
         n = len(self.schema)
-        with suppress(csv.Error):  # of a field that Python finds too long
+        with suppress(csv.Error):  # a field that is too long for Python
             return [block.before + rows.line_num for cells in rows if len(cells) == n or "".join(cells).strip()]
         return ()

@@ -1,4 +1,4 @@
-"""Lines of JSON."""
+"""Text with one JSON object per line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankrls.io.rows import Lines
 
 
 class JsonLines(Frame):
-    """Text with an object of JSON in each line, read into a table."""
+    """Text with a JSON object in each line, read into a table."""
 
     text: Text
     lines: Lines
@@ -49,21 +49,21 @@ class JsonLines(Frame):
         try:
             table = pa.concat_tables(tables, promote_options="permissive")
         except pa.ArrowException as error:
-            raise InputError(f"a column holds values of several types ({error}).", file=self.text.name) from None
+            raise InputError(f"a column contains values of several types ({error}).", file=self.text.name) from None
         super().__init__(table)
 
     def as_lines(self) -> Iterator[bytes]:
-        """The rows as they are."""
+        """Lines, unchanged."""
         self._source.seek(0)
         return (line + b"\n" for block in self.text.blocks() for line in block.split(b"\n") if line.strip())
 
     def _record(self, text: bytes, line: int) -> dict[str, Any]:
-        """The object in a line."""
+        """Object of a line."""
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
             raise InputError(f"the line is not JSON ({error}).", file=self.text.name, line=line) from None
         if not isinstance(record, dict):
-            problem = "each line needs an object of JSON, {...}. Of one array, jq -c '.[]' FILE makes lines."
+            problem = "each line needs a JSON object, {...}. For a single array, jq -c '.[]' FILE writes such lines."
             raise InputError(problem, file=self.text.name, line=line)
         return record

@@ -1,4 +1,4 @@
-"""LETOR text to arrays: whole lines are parsed in threads, and the first bad line is described."""
+"""LETOR text to arrays: whole lines are parsed in threads, and an error describes the first bad line."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from rankrls.io.reader import Reader
 from rankrls.io.rows import Lines, Rows, Schema, document_ids
 
 _DENSE_FROM = 0.1
-"""Share of written cells from which a table is dense: per cell, a sparse product costs some ten times a dense one."""
+"""Share of written cells from which a table is dense: per cell, a sparse product costs about ten times a dense one."""
 _MOST_COLUMNS = 1 << 27
-"""Number of features above which it must be confirmed: computations on so many columns take gigabytes."""
+"""Number of features above which confirmation is needed: computations on so many columns need gigabytes."""
 _BLANKS = b" \t\r\v\f"
 _MAP_BYTES = 1 << 23
 _COLUMNS = {"label": "label", "qid": "qid", "id": "docid"}
@@ -42,23 +42,24 @@ class _Block:
     Attributes
     ----------
     lines : int
-        Lines, with those that are no rows.
+        Number of lines, including those that are not rows.
     numbers : ndarray of shape (m,), or None
-        The line of each row, the first being 1; None if each line is a row.
+        Line of each row, where the first line is 1; None if each line is a row.
     y : ndarray of shape (m,)
     ends : ndarray of shape (m,)
         End of each row's entries.
     ids, values : ndarray of shape (entries,)
-        Feature ids as the text writes them, ascending in each row, in the smallest type that holds them.
+        Feature ids as written, ascending in each row, in the smallest type that represents them.
     qid : ndarray of shape (m,), or None
-        None where the rows have no query ids.
+        Query ids; None if the rows have none.
     comments : list of str, or None
-        Text behind ``#`` in each row; None if no row has any.
+        Text after ``#`` in each row; None if no row has any.
     least, largest : int
-        Least and largest feature id.
+        Smallest and largest feature id.
     start : int
-        A byte of the first row.
+        Position of a byte of the first row.
     bad : int, or None
+        Position of a byte of the first bad line.
         A byte of the first bad line.
     """
 
@@ -92,7 +93,7 @@ class LetorText(Reader):
         self._text = Text(source)
 
     def schema(self, roles: ColumnRoles) -> Schema:
-        """The shape of X, as far as it is known; columns have no names, so that roles are those of the format."""
+        """Shape of X, as far as known; columns have no names, so roles are those of the format."""
         known = roles.known
         if known.features or known.columns:  # of a table that has been read before
             return replace(known, features=None, columns={})
@@ -108,7 +109,7 @@ class LetorText(Reader):
         return replace(known, n_features=int(text)) if text else replace(known, features=())
 
     def scan(self, roles: ColumnRoles) -> Schema:
-        """The shape of X, and whether comments name the items, found by reading the text; memory is a few blocks."""
+        """Shape of X, and whether comments name the items, determined by reading the text; memory is a few blocks."""
         schema = self.schema(roles)
         with_ids = list[bool]()
         with_queries = list[bool]()
@@ -124,7 +125,7 @@ class LetorText(Reader):
         return replace(schema, columns={role: _COLUMNS[role] for role, known in found.items() if known})
 
     def read(self, schema: Schema) -> Rows:
-        """All rows; where no features are wanted they are checked and forgotten."""
+        """All rows; if no features are requested, they are checked but not stored."""
         if schema.features == ():
             nothing = np.empty(0)
             blocks = [replace(block, ids=nothing, values=nothing) for block in self._blocks(schema)]
@@ -135,21 +136,21 @@ class LetorText(Reader):
         return self._rows(blocks, replace(schema, dense=dense))
 
     def parts(self, schema: Schema) -> Iterator[Rows]:
-        """All rows as sparse rows of about a megabyte of text each; memory is a few of them."""
+        """Sparse rows in parts of about a megabyte of text; memory is a few parts."""
         return (self._rows([block], replace(schema, dense=False)) for block in self._blocks(schema))
 
     def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
-        """Refused: LETOR text has numbers only."""
+        """Raise an error: LETOR text contains only numbers."""
         raise self.refuse(f"what is not a number {_NEEDS_TABLE}.")
 
     def stored(self, kept: NDArray[np.bool_]) -> Iterator[bytes]:
-        """Some of the lines that are rows, each with a line end."""
+        """The selected lines among those that are rows, each with a line end."""
         lines = (line for block in self._text.blocks() for line in block.split(b"\n"))
         rows = (line for line in lines if (bare := line.strip(_BLANKS)) and not bare.startswith(b"#"))
         return (line + b"\n" for line in compress(rows, kept))
 
     def _blocks(self, schema: Schema) -> Iterator[_Block]:
-        """The rows, block by block.
+        """Rows, block by block.
 
         Raises
         ------
@@ -178,7 +179,7 @@ class LetorText(Reader):
             raise self.refuse("the file has no rows: it is empty, or has only blank lines and comments.")
 
     def _rows(self, blocks: list[_Block], schema: Schema) -> Rows:
-        """The rows of some blocks; the list is emptied on the way, so that each block's memory goes back."""
+        """Rows of some blocks; the list is emptied on the way, to free each block's memory."""
         last = max(block.largest for block in blocks) + 1 - (schema.first_feature or 0)
         comments = None
         if any(block.comments for block in blocks):
@@ -203,7 +204,7 @@ class LetorText(Reader):
 
 
 def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
-    """The rows of a block up to its first bad line."""
+    """Rows of a block up to its first bad line."""
     limit = value_limit(schema)
     found: Found = parse_block(np.frombuffer(text, np.uint8), *ids_taken(schema), limit, room)
     rows = found.rows
@@ -248,7 +249,7 @@ def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
 
 
 class _Memory(threading.local):
-    """Memory of each thread, which is reused."""
+    """Memory of each thread, for reuse."""
 
     def __init__(self) -> None:
         self.size = 0
@@ -264,9 +265,9 @@ class _Memory(threading.local):
 
 
 class _Maps:
-    """Memory that goes back to the system when all arrays in it are dropped: the allocator would keep most of it.
+    """Memory that is returned to the system when all arrays in it are dropped; the allocator would keep most of it.
 
-    Several arrays share a map, because a process may have 65,530.
+    Several arrays share a map, because a process can have at most 65,530.
     """
 
     def __init__(self) -> None:
@@ -274,7 +275,7 @@ class _Maps:
         self._used = 0
 
     def copy(self, values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-        """A copy of values, cast to a type."""
+        """Copy of values, cast to a type."""
         size = len(values) * np.dtype(dtype).itemsize
         if self._used + size > len(self._map):
             self._map = mmap.mmap(-1, max(size, _MAP_BYTES))
@@ -286,7 +287,7 @@ class _Maps:
 
 
 def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:
-    """Entries with ascending ids in each row; the first row that names a feature twice, if there is one."""
+    """Entries with ascending ids in each row; the first row that contains a feature twice, if any."""
     rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     order = np.lexsort((ids[: len(rows)], rows))
     ids = ids[order]
@@ -295,13 +296,13 @@ def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.
 
 
 def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Schema, float]:
-    """The schema with the number of features of some blocks and the first one's number; the share of written cells.
+    """Schema with the number of features of some blocks and the number of the first; and the share of written cells.
 
     Raises
     ------
     InputError
-        If there is no feature; for so many that this is probably a slip, unless their number is given; and for a
-        feature that is beyond those that are given because the text names feature 0 too.
+        If there is no feature; if there are so many that this is probably a mistake, unless their number is given; or
+        if a feature exceeds the given number because the text also contains feature 0.
     """
     rows = 0
     entries = 0
@@ -323,7 +324,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
     elif columns > _MOST_COLUMNS:
         problem = f"feature {largest} makes {columns} columns, most of them empty."
     if problem and given is None:
-        problem += " If that is right, give the number of features (n_features)."
+        problem += " If that is intended, pass the number of features (n_features)."
         raise InputError(problem, file=name, parameter="n_features", column=max(largest, 0) or None)
     columns = given or columns
     return replace(schema, n_features=columns, first_feature=first_feature), entries / (rows * columns)

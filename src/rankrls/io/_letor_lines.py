@@ -1,4 +1,4 @@
-"""Lines of LETOR text: the ids and values that are read, and what is wrong with a line."""
+"""Lines of LETOR text: accepted ids and values, and descriptions of bad lines."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ NO_ID = 10**18
 
 
 def ids_taken(schema: Schema) -> tuple[int, int]:
-    """The least and the largest feature id that is taken."""
+    """Smallest and largest accepted feature id."""
     largest = NO_ID if schema.n_features is None else schema.n_features - int(schema.first_feature == 0)
     return int(schema.first_feature == 1), largest
 
 
 def value_limit(schema: Schema) -> float:
-    """Values from here on are too large."""
+    """Bound from which values are too large."""
     return LARGEST_SINGLE if schema.dtype == np.float32 else math.inf
 
 
 def described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
-    """What is wrong with a bad line."""
+    """Error that describes a bad line."""
     label, *tokens = line.partition(b"#")[0].split()
     if b":" in label:
         problem = f"the line starts with {quoted(label)}, but a label has to come first."
@@ -43,7 +43,7 @@ def described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
                 "the query id behind 'qid:' is missing.": not value,
                 f"there is a second query id, {shown}.": has_qid,
                 f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}": not is_utf8(value),
-                f"the query id {shown} holds a NUL byte.": b"\0" in value,
+                f"the query id {shown} contains a NUL byte.": b"\0" in value,
                 f"the line has a query id, {shown}, but the lines before it have none.": with_qid is False,
             }
             facts: dict[str, Any] = {"column": "qid"}
@@ -68,9 +68,9 @@ def described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
 
 
 def _not_a_value(text: bytes, limit: float) -> str:
-    """Why a word is no number that is read; "" if it is one."""
+    """Reason why a word is not an accepted number; "" if it is one."""
     try:
-        value = float(text.replace(b"_", b"x"))  # Python reads underscores
+        value = float(text.replace(b"_", b"x"))  # Python accepts underscores
     except ValueError:
         return "is not a number"
     if math.isnan(value) or b"n" in text.lower():

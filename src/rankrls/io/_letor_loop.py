@@ -1,4 +1,4 @@
-"""The compiled pass over a block of LETOR text: rows, entries and query ids, up to the first bad line."""
+"""Compiled pass over a block of LETOR text: rows, entries and query ids, up to the first bad line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankrls.io._decimal import BAD, FINE, HARD, ONE, POWERS_OF_TEN, TEN, ZERO, 
 
 
 class Found(NamedTuple):
-    """What :func:`parse_block` finds in a block."""
+    """Results of :func:`parse_block` for a block."""
 
     lines: int
     rows: int
@@ -22,19 +22,19 @@ class Found(NamedTuple):
     hard: int
     least: int  # feature id
     largest: int
-    unsorted: bool  # whether ids of a row do not ascend
+    unsorted: bool  # whether ids of some row do not ascend
     comments: bool  # whether there are any
-    bad: int  # a byte of the first bad line, or -1
+    bad: int  # position of a byte of the first bad line, or -1
 
 
 Room = tuple[NDArray[Any], ...]
-"""Labels, ends of rows among the entries, where each row's comment begins, line ends, line numbers, ids and values of
-the entries, runs of rows of one query (first row, first and last byte of the id), and decimals that need Python's own
-rounding (first and last byte, the entry or -1 - row). Places in the text are numbers of bytes."""
+"""Labels, ends of rows among the entries, starts of the rows' comments, line ends, line numbers, ids and values of the
+entries, runs of rows of one query (first row, first and last byte of the id), and decimals that need Python's own
+rounding (first and last byte, the entry or -1 - row). Positions in the text are byte numbers."""
 
 
 def room_for(size: int) -> Room:
-    """Arrays for all that so many bytes can hold; memory that is not written to costs nothing."""
+    """Arrays for the largest content of a text of the given size; memory that is not written to costs nothing."""
     integers = partial(np.empty, dtype=np.int64)
     rows = size // 2 + 1
     entries = size // 4 + 1
@@ -46,7 +46,7 @@ def room_for(size: int) -> Room:
 _FOUR = np.uint64(4)
 _FIFTEEN = np.uint64(15)
 _NINETEEN = np.uint64(19)
-_ID_DIGITS = np.uint64(18)  # so many always fit int64
+_ID_DIGITS = np.uint64(18)  # number of digits that always fits int64
 _NO_ID = np.iinfo(np.int64).max
 
 
@@ -63,7 +63,7 @@ def _ends_token(c):  # type: ignore[no-untyped-def]
 
 @compiled
 def _digits(text, p, number):  # type: ignore[no-untyped-def]
-    """Append digits to a whole number; the byte behind them."""
+    """Append digits to a whole number; returns the position after them."""
     d = np.uint64(text[p]) - ZERO
     while d < TEN:
         number = number * TEN + d
@@ -74,7 +74,7 @@ def _digits(text, p, number):  # type: ignore[no-untyped-def]
 
 @compiled
 def _same(text, first, last, start, stop):  # type: ignore[no-untyped-def]
-    """Whether two words of a text are the same."""
+    """Whether two words of a text are equal."""
     same = last - first == stop - start
     while same and first < last:
         same = text[first] == text[start]
@@ -90,13 +90,13 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
     Parameters
     ----------
     text : ndarray of uint8
-        Its last byte is a line end, so that no inner loop checks bounds.
+        Text whose last byte is a line end, so that inner loops need not check bounds.
     least, largest : int
-        Feature ids that are taken.
+        Smallest and largest accepted feature id.
     limit : float
-        Values from here on are too large.
+        Bound from which values are too large.
     room : Room
-        Written.
+        Arrays for the results.
     """
     labels, ends, comments, stops, numbers, ids, values, runs, hard = room
     p = np.uint64(0)
@@ -140,7 +140,7 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
             if text[p] == 32:
                 p += ONE
             first = p
-            if np.uint64(text[p]) - ZERO >= TEN:  # seldom: a feature follows one blank
+            if np.uint64(text[p]) - ZERO >= TEN:  # rare: features usually follow a single blank
                 while _blank(text[p]):
                     p += ONE
                 first = p
@@ -161,8 +161,8 @@ def parse_block(text, least, largest, limit, room):  # type: ignore[no-untyped-d
                 bad = np.int64(first)
                 break
             number = np.int64(digits)
-            # Nearly every value is [-]digits[.digits] and a blank, of 19 digits at most. They are read here, where the
-            # compiler keeps everything in registers: with a call of parse_number for each, a file takes twice as long.
+            # Nearly all values are [-]digits[.digits] followed by a blank, with at most 19 digits. They are read here,
+            # where the compiler uses registers: with a call of parse_number for each, a file takes twice as long.
             first = p + ONE
             negative = text[first] == 45
             start = first + np.uint64(negative)

@@ -1,4 +1,4 @@
-"""Typed tables as pyarrow reads them: data frames, Arrow files, Parquet files."""
+"""Typed tables as read by pyarrow: data frames, Arrow files, Parquet files."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from rankrls._records import array_of
 from rankrls.io._text import Text
 from rankrls.io.rows import Lines
 
-_BUFFER = 1 << 16  # of each column of Parquet
+_BUFFER = 1 << 16  # bytes per column of Parquet
 
 
 class Stored(ABC):
-    """A table as it is stored.
+    """A stored table.
 
     Attributes
     ----------
@@ -22,11 +22,11 @@ class Stored(ABC):
     textual : bool
         Whether all cells are texts.
     text : Text or None
-        The text that the table is read from.
+        Text that the table is read from.
     lines : Lines or None
-        Lines of the rows that have been read, of text.
+        Lines of the rows that have been read from text.
     group_sizes : list of int
-        How many rows are in each row group of a Parquet file.
+        Number of rows in each row group of a Parquet file.
     """
 
     schema: Any
@@ -36,12 +36,12 @@ class Stored(ABC):
     group_sizes: Sequence[int] = ()
 
     def as_lines(self) -> Iterator[bytes] | None:
-        """The rows as they are, of text with a row in each line."""
+        """Lines, for text with one row per line."""
         return None
 
     @abstractmethod
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
-        """Some columns, some rows at a time, of all row groups or some."""
+        """Batches of some columns, for all row groups or some."""
 
 
 class Frame(Stored):
@@ -63,7 +63,7 @@ class Frame(Stored):
 
 
 def arrow_file(source: Any) -> Frame:
-    """The rows of an Arrow file or stream."""
+    """Rows of an Arrow file or stream."""
     from pyarrow import ipc
 
     is_file = source.read(6) == b"ARROW1"
@@ -78,7 +78,7 @@ class Parquet(Stored):
         import pyarrow as pa
         from pyarrow import parquet
 
-        # as it goes, not whole row groups at once
+        # incrementally rather than by whole row groups
         self._file = parquet.ParquetFile(source, pre_buffer=False, buffer_size=_BUFFER)
         found = self._file.metadata
         self.schema = self._file.schema_arrow
@@ -89,11 +89,11 @@ class Parquet(Stored):
     def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
         import pyarrow as pa
 
-        # an iterator over all groups keeps what it has unpacked
+        # an iterator over all groups stores what it has decompressed
         for group in range(len(self.group_sizes)) if groups is None else groups:
             read = 0
             for batch in self._file.iter_batches(rows, row_groups=[group], columns=names, use_threads=False):
                 read += batch.num_rows
                 yield batch.select(names)
-            if read != self.group_sizes[group]:  # of a damaged column
+            if read != self.group_sizes[group]:  # a damaged column
                 raise pa.ArrowInvalid("not all rows can be read")

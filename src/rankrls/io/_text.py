@@ -1,4 +1,4 @@
-"""Text of files as blocks of whole lines, its words and ids; and rows that grow in place."""
+"""Text of files as blocks of whole lines, its words and ids; and arrays that grow in place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _FOREIGN = {
 
 
 class _Hashed(io.RawIOBase):
-    """A binary file that is hashed as it is read."""
+    """A binary file that is hashed while it is read."""
 
     def __init__(self, file: Any) -> None:
         self.digest = hashlib.sha256()
@@ -59,7 +59,7 @@ def source_name(source: Any) -> str:
     Raises
     ------
     InputError
-        For anything else.
+        If the source is anything else.
     """
     if hasattr(source, "read"):
         if not hasattr(source, "readinto"):
@@ -76,7 +76,7 @@ def source_name(source: Any) -> str:
 
 
 class Text:
-    """A file of text, plain or gzip, that is read once.
+    """A text file, plain or gzip, that is read once.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class Text:
     name : str
         Name in errors.
     sha256 : str
-        SHA-256 of the bytes as they lie on disk, when all blocks have been read.
+        SHA-256 of the bytes on disk, available when all blocks have been read.
     """
 
     def __init__(self, path: Source) -> None:
@@ -96,12 +96,12 @@ class Text:
         self.name = source_name(path)
 
     def blocks(self) -> Iterator[bytes]:
-        """Whole lines, about a megabyte at a time, without a byte order mark; the last line has an end, too.
+        """Whole lines, in blocks of about a megabyte, without a byte order mark; the last line always has an end.
 
         Raises
         ------
         InputError
-            For another kind of file, and for gzip data that are damaged.
+            If the file is of another kind, or its gzip data are damaged.
         OSError
             If the file cannot be read.
         """
@@ -111,7 +111,7 @@ class Text:
             text: Any = io.BufferedReader(raw)
             start = text.peek(8)[:8]
             if what := next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None):
-                problem = f"this is {what}. Give text in UTF-8, plain or gzip."
+                problem = f"this is {what}. Use text in UTF-8, plain or gzip."
                 raise InputError(problem, file=self.name)
             if start.startswith(b"\x1f\x8b"):
                 text = gzip.GzipFile(fileobj=text)
@@ -132,7 +132,7 @@ SAVE_AS_UTF8 = "save the file as UTF-8 (of Latin-1: iconv -f latin1 -t utf-8 FIL
 """Advice about a name or an id that cannot be decoded."""
 
 LARGEST_SINGLE = float(2**128 - 2**103)
-"""Least number that is infinite in float32."""
+"""Smallest number that is infinite in float32."""
 
 BLANKS = " \t\n\r\v\f"
 """Characters that are stripped from both ends of a cell of text."""
@@ -143,7 +143,7 @@ _SHOWN = 40
 
 
 def is_utf8(text: bytes | str) -> bool:
-    """Whether it can be decoded, or encoded."""
+    """Whether bytes can be decoded, or text encoded."""
     try:
         text.decode() if isinstance(text, bytes) else text.encode()
     except UnicodeError:
@@ -152,12 +152,12 @@ def is_utf8(text: bytes | str) -> bool:
 
 
 def is_whole(text: str) -> bool:
-    """Whether it is a whole number as ``str(int)`` writes it that fits int64."""
+    """Whether a text is a whole number in the form of ``str(int)`` that fits int64."""
     return _WHOLE.fullmatch(text) is not None and _INT64.min <= int(text) <= _INT64.max
 
 
 def quoted(raw: bytes | str) -> str:
-    """A word of a file as an error shows it: shortened, and escaped if it cannot be decoded."""
+    """A word of a file for errors: shortened, and escaped if it cannot be decoded."""
     if isinstance(raw, bytes) and not is_utf8(raw):
         text = raw[: 4 * _SHOWN].decode("utf-8", "backslashreplace")
         return "'" + (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...") + "'"
@@ -166,12 +166,12 @@ def quoted(raw: bytes | str) -> str:
 
 
 def few(names: Sequence[str], most: int = 6) -> str:
-    """First few of some names, and the number of the others."""
+    """The first of some names, and the number of the others."""
     return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
-    """float64 or float32; an InputError for anything else."""
+    """float64 or float32; InputError for other types."""
     out = np.dtype(dtype)
     if out not in (np.dtype(np.float64), np.dtype(np.float32)):
         raise InputError(f"dtype must be float64 or float32; got {out}.", parameter="dtype")
@@ -179,7 +179,7 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
 
 
 def objects(texts: Iterable[str]) -> NDArray[Any]:
-    """Strings as an array of references: its size does not depend on the longest of them."""
+    """Strings as an array of references, whose size does not depend on the longest string."""
     known = [*texts]
     out = np.empty(len(known), dtype=object)
     out[:] = known
@@ -187,12 +187,12 @@ def objects(texts: Iterable[str]) -> NDArray[Any]:
 
 
 def ids_of(texts: Sequence[str]) -> NDArray[Any]:
-    """int64 if every text is a whole number as ``str(int)`` writes it and fits, else the texts."""
+    """int64 if every text is a whole number in the form of ``str(int)`` and fits, else the texts."""
     return np.array([*map(int, texts)], dtype=np.int64) if all(map(is_whole, texts)) else objects(texts)
 
 
 def joined_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """Ids of rows that follow one another: int64 if all of them are, else texts, each different one held once."""
+    """Ids of consecutive rows: int64 if all of them are, else texts, with each different one stored once."""
     if all(part.dtype == np.int64 for part in parts):
         return np.concatenate(parts)
     known: dict[str, str] = {}
@@ -200,10 +200,10 @@ def joined_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 class Growing:
-    """An array whose rows are appended.
+    """An array to which rows are appended.
 
-    ``ndarray.resize`` asks the system to move pages instead of copying them, so that the peak of memory is the final
-    array, an eighth more at worst, and not twice as much.
+    ``ndarray.resize`` asks the system to move pages rather than copying them, so peak memory is that of the final array
+    plus at most an eighth, rather than twice as much.
     """
 
     def __init__(self, shape: tuple[int, ...], dtype: Any) -> None:
@@ -211,7 +211,7 @@ class Growing:
         self._rows = 0
 
     def append(self, block: NDArray[Any]) -> None:
-        """Rows to the end, cast to the array's dtype."""
+        """Append rows, cast to the array's dtype."""
         need = self._rows + len(block)
         if need > len(self._array):
             rows = max(need, len(self._array) + len(self._array) // 8)
@@ -220,6 +220,6 @@ class Growing:
         self._rows = need
 
     def finish(self) -> NDArray[Any]:
-        """The array, of the right length."""
+        """Return the array, at its final length."""
         self._array.resize((self._rows, *self._array.shape[1:]), refcheck=False)
         return self._array

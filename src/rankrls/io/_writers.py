@@ -1,4 +1,4 @@
-"""Rows into open files of each format."""
+"""Writers of rows into open files, by format."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from rankrls._errors import InputError
 from rankrls.io._text import BLANKS
 
 _QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
-"""The cells that stand in quotes."""
+"""Pattern of cells that are written in quotes."""
 
 
 def write_parquet(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
-    """Write tables of pyarrow, one behind the other."""
+    """Write tables of pyarrow one after another."""
     from pyarrow import parquet
 
     _write_typed(parquet.ParquetWriter, file, tables)
 
 
 def write_arrow(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
-    """Write tables of pyarrow, one behind the other."""
+    """Write tables of pyarrow one after another."""
     from pyarrow import ipc
 
     _write_typed(ipc.new_file, file, tables)
@@ -72,5 +72,5 @@ def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
 
 
 def _cell(text: str) -> str:
-    """A text as a cell: in quotes if it would be read otherwise without."""
+    """A text as a cell, in quotes if it would otherwise be read differently."""
     return '"' + text.replace('"', '""') + '"' if re.search(_QUOTED, text) else text

@@ -1,4 +1,4 @@
-"""Which column of a table is the label, the query id, the item's id, and which are features."""
+"""Assignment of the columns of a table: label, query id, item id, and features."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
 _SINGLE = ("label", "weight", "event", "position", "impressions", "qid", "id")
 _SHOWN = 8
-_COMPARED = 5_000  # columns that a name with a slip may have meant: each takes a comparison sign by sign
-_INDEX = re.compile(r"__index_level_\d+__")  # what pandas calls an index without a name when it writes Parquet
+_COMPARED = 5_000  # number of columns compared with a misspelled name; each comparison is by character
+_INDEX = re.compile(r"__index_level_\d+__")  # pandas' name for an unnamed index in Parquet
 _LETOR = re.compile(r"\S+( qid:\S+)?( \d+:\S+)+ *(#|$)")
 _PART = re.compile(r"\[\d+\]\Z")
 
 
 @dataclass(frozen=True)
 class ColumnRoles:
-    """The column of each role; None is the usual name, if a column has it.
+    """Column of each role; None is the usual name, if a column has it.
 
     Attributes
     ----------
     label, qid, id, event, weight, position, impressions : str or None
         Names of columns.
     features : tuple of str, optional
-        Names or patterns; by default all other columns. () are none: ids and labels only are read.
+        Names or patterns; by default all other columns. With (), only ids and labels are read.
     ignore : tuple of str
-        Names or patterns of columns that are no features.
+        Names or patterns of columns that are not features.
     labels : {"required", "partly", "optional", "ignored"}
         Whether a column of labels, and a label in each row, is required.
     known : Schema
-        Schema that other files or a model have fixed. Its features are read, and no others; its columns are the default
-        names of roles, instead of "label", "qid" and "docid".
+        Schema determined by other files or a model. Only its features are read; its columns are the default names of
+        roles, instead of "label", "qid" and "docid".
     """
 
     label: str | None = None
@@ -61,7 +61,7 @@ class ColumnRoles:
 
     @staticmethod
     def checked(label: Any, qid: Any, id: Any, features: Any, ignore: Any, labels: Any) -> ColumnRoles:
-        """The arguments of :func:`load_table`, checked."""
+        """Checked arguments of :func:`load_table`."""
         check_word("labels", labels, ("required", "optional", "ignored"))
         named = None if features is None else _names(features)
         return ColumnRoles(label, qid, id, named, _names(ignore), labels)
@@ -84,7 +84,7 @@ def find_columns(table: _Table, roles: ColumnRoles) -> Schema:
     Raises
     ------
     InputError
-        For a column that is asked for and not there, or that has two roles, and where no feature is left.
+        If a requested column does not exist or has two roles, or no feature is left.
     """
     known = roles.known.features
     if known is not None:
@@ -129,14 +129,14 @@ def find_columns(table: _Table, roles: ColumnRoles) -> Schema:
 
 
 def check_column(table: _Table, name: str, why: str, parameter: str | None = None) -> None:
-    """Refuse a column that is not there; ``why`` it is needed is the parameter that names it, or another reason."""
+    """Refuse a missing column; ``why`` is the parameter that names it, or another reason why it is needed."""
     if name not in table.types:
         message = f"there is no column {name!r} ({why}).{_near(table, name)}"
         raise table.refuse(message, column=name, parameter=parameter or why)
 
 
 def _all_matching(table: _Table, words: Sequence[str], parameter: str) -> list[str]:
-    """The columns that names and patterns stand for, each once."""
+    """Columns that match names and patterns, each once."""
     found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
     _check_there(table, [word for word, names in found.items() if not names], parameter)
     return [*dict.fromkeys(name for names in found.values() for name in names)]
@@ -151,7 +151,7 @@ def _check_there(table: _Table, missing: list[str], parameter: str) -> None:
 
 
 def _near(table: _Table, name: str) -> str:
-    """The end of a message about a column that is not there: a similar one, or the first columns."""
+    """End of a message about a missing column: a similar one, or the first columns."""
     if len(table.columns) == 1 and _LETOR.match(table.columns[0]):
         return " The file is probably LETOR text: read it by load_letor, with another ending than that of a table."
     if len(table.columns) == 1:
@@ -160,9 +160,9 @@ def _near(table: _Table, name: str) -> str:
 
 
 def matching(word: str, names: Sequence[str]) -> list[str]:
-    """Columns that a name, a pattern or a column of lists stands for.
+    """Columns that match a name, a pattern or a column of lists.
 
-    ``*`` is any text and ``?`` one sign; brackets are themselves, since features are often called bm25[title].
+    ``*`` matches any text and ``?`` one character; brackets are literal, since features are often called bm25[title].
     """
     if word in names:
         return [word]
@@ -171,12 +171,12 @@ def matching(word: str, names: Sequence[str]) -> list[str]:
 
 
 def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[int]:
-    """The columns of X that names and patterns stand for, or numbers as the file counts if it has no names.
+    """Columns of X that match names and patterns, or numbers in the file's numbering if it has no names.
 
     Raises
     ------
     InputError
-        For a feature that the file does not have.
+        If the file lacks a feature.
     """
     numbers = {name: k for k, name in enumerate(table.feature_ids)}
     out: list[int] = []

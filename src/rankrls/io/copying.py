@@ -1,4 +1,4 @@
-"""Rows of files that are passed on as they are."""
+"""Rows of files that are copied unchanged."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ from rankrls.io.writing import write_stored
 
 @dataclass(frozen=True)
 class Records:
-    """Rows of files as they are, which can be written again.
+    """Unchanged rows of files, which can be written again.
 
     Attributes
     ----------
     sizes : dict of str to int
-        How many rows each file has, in the order of the rows.
+        Number of rows of each file, in row order.
     qid : list or None
         Query id of each row; None if the files have none.
     ending : str
-        How names of such files end.
+        Ending of the names of such files.
     sizes_ending : str or None
-        The ending of the name of the file with the sizes of the queries, if there is one.
+        Ending of the name of the file with query sizes, if there is one.
     """
 
     sizes: dict[str, int]
@@ -43,9 +43,9 @@ class Records:
     sizes_ending: str | None = None
 
     def write(self, target: Path, rows: Sequence[int]) -> None:
-        """Write some rows as one file of the same format, reading the files again: only blocks of them are held.
+        """Write some rows as one file of the same format, reading the files again in blocks.
 
-        If the sizes of the queries are in a file beside the rows, one is written too.
+        If query sizes are in a companion file of the rows, one is written too.
         """
         kept = np.zeros(sum(self.sizes.values()), dtype=bool)
         kept[[*rows]] = True
@@ -55,7 +55,7 @@ class Records:
                 sizes.writelines(f"{count}\n" for count in Counter(compress(self.qid, kept)).values())
 
     def _stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
-        """Some rows of the files."""
+        """The selected rows of the files."""
         first = 0
         for path, size in self.sizes.items():
             with open_rows(path, format_of(path)) as file:
@@ -64,14 +64,14 @@ class Records:
 
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
-    """The query ids of the rows of a file, a folder or a pattern; ``note`` is called if another file has them.
+    """Query ids of the rows of a file, a folder or a pattern; ``note`` is called if another file contains them.
 
     Raises
     ------
     InputError
-        For a file that is not of its format, and for files with other columns than the first.
+        If a file is not of its format, or has other columns than the first.
     OSError
-        If it cannot be read.
+        If a file cannot be read.
     """
     files = expanded_paths(path)
     format = format_of(files[0])

@@ -1,4 +1,4 @@
-"""Parquet files that are read a few row groups at a time."""
+"""Parquet files that are read in parts of a few row groups."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _PART_BYTES = 1 << 26
 
 @dataclass(frozen=True)
 class RowGroups:
-    """Whole queries: consecutive row groups of one file. It is small and can be pickled.
+    """Whole queries: consecutive row groups of one file. Small, and can be pickled.
 
     Attributes
     ----------
     path : str
     time : int
-        Time of the file's last change, in nanoseconds.
+        Time of the file's last modification, in nanoseconds.
     groups : range
-        The row groups.
+        Numbers of the row groups.
     n_rows, n_queries : int
         Numbers of rows and queries.
     first_row : int
-        Number of rows of the data before it.
+        Number of rows of the data before these.
     schema : Schema
-        Columns that are read; X is float32 if all columns of features are, in all files, else float64.
+        Columns to read; X is float32 if all feature columns are, in all files, else float64.
     """
 
     path: str
@@ -49,43 +49,43 @@ class RowGroups:
     schema: Schema
 
     def read(self) -> Rows:
-        """Read its rows.
+        """Read the rows.
 
         Returns
         -------
         Rows
-            ``X``, ``y``, ``qid``, ``ids`` and ``sample_weight`` of the rows in their order in the file.
+            ``X``, ``y``, ``qid``, ``ids`` and ``sample_weight`` of the rows, in file order.
 
         Raises
         ------
         InputError
-            For a file that has changed since it was opened, and for values that a learner cannot use.
+            If a file has changed since it was opened, or contains values that a learner cannot use.
         OSError
             If the file cannot be read.
         """
         with open_table(self.path, "parquet") as table:
             if os.stat(self.path).st_mtime_ns != self.time:
-                raise table.refuse("the file has changed since it was opened. Open the data set again.")
+                raise table.refuse("the file has changed since it was opened. Open the dataset again.")
             rows = table.read(self.schema, self.groups)
         return rows if rows.y is not None else replace(rows, y=np.full(self.n_rows, np.nan))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Dataset:
-    """Rows in Parquet files that are read when they are needed. :func:`open_dataset` returns it.
+    """Rows in Parquet files that are read when needed; returned by :func:`open_dataset`.
 
-    It is small and can be pickled: another process reads its parts from the same paths.
+    A dataset is small and can be pickled: another process reads its parts from the same paths.
 
     Attributes
     ----------
     parts : tuple of RowGroups
-        In the order of the data; each holds whole queries.
+        Parts in data order; each contains whole queries.
     path : str
         Path that was opened, as given.
     feature_names : tuple of str
         Names of the features.
     n_queries : int
-        Queries of all parts; 0 if parts do not hold whole queries.
+        Number of queries in all parts; 0 if parts do not contain whole queries.
     """
 
     parts: tuple[RowGroups, ...]
@@ -95,16 +95,16 @@ class Dataset:
 
     @property
     def n_features(self) -> int:
-        """Columns of X."""
+        """Number of columns of X."""
         return len(self.feature_names)
 
     @property
     def n_rows(self) -> int:
-        """Rows of all parts."""
+        """Number of rows in all parts."""
         return sum(part.n_rows for part in self.parts)
 
     def summary(self) -> dict[str, Any]:
-        """Source and sizes, as by :meth:`Rows.summary`; labels are not counted."""
+        """Source and sizes, as in :meth:`Rows.summary`; labels are not counted."""
         sizes = {"rows": self.n_rows, "queries": self.n_queries, "features": self.n_features}
         return {"path": self.path, **sizes, "sparse": False, "labels": {}, "parts": len(self.parts)}
 
@@ -135,33 +135,34 @@ def open_dataset(
 ) -> Dataset:
     r"""Open Parquet files for streaming.
 
-    The files form one data set, in the given order. The rows of a query must be adjacent and in one file. A part is as
-    many row groups as fit, and ends at the end of a query. Files of ``rankrls convert`` and :func:`write_shards` hold
-    whole queries in each row group.
+    The files form one dataset, in the given order. The rows of a query must be adjacent and in one file. A part is as
+    many row groups as fit, and ends at the end of a query. Files of ``rankrls convert`` and :func:`write_shards`
+    contain whole queries in each row group.
 
     Parameters
     ----------
     path : path or sequence of paths
-        A file, several, a pattern such as ``"shards/*.parquet"``, or a folder with those in it. Files of a pattern or a
-        folder are read in the order of their names, ``part-2`` before ``part-10``. All have the same columns. Folders
-        called ``column=value`` right above a file, as Hive and Spark write partitions, are columns too.
+        A file, several files, a pattern such as ``"shards/*.parquet"``, or a folder that contains them. Files of a
+        pattern or a folder are read in the order of their names, ``part-2`` before ``part-10``. All must have the same
+        columns. Folders called ``column=value`` directly above a file, as Hive and Spark write partitions, are columns
+        too.
     label, qid, id : str, optional
         Names of columns. By default "label", "qid" and "docid", if they exist; the column of query ids is required.
     features : sequence of str, optional
-        Names or patterns of the feature columns, as for :func:`load_table`; by default all others. Columns hold
-        numbers, or lists of numbers, all of one length.
+        Names or patterns of the feature columns, as for :func:`load_table`; by default all others. Columns contain
+        numbers, or lists of numbers of equal length.
     ignore : sequence of str, default=()
-        Columns that are not features, by names or patterns.
+        Names or patterns of columns that are not features.
     weight : str, optional
-        Name of a column of weights, finite and not negative.
+        Name of a column of finite, nonnegative weights.
     labels : {"required", "optional", "ignored"}, default="required"
-        Whether every row needs a label, as for :func:`load_table`; rows without one have NaN.
+        Whether every row needs a label, as for :func:`load_table`; missing labels are NaN.
     rows_per_part : int, optional
-        Rows of a part, at most, as far as row groups and queries allow it. By default as many as make 64 MiB of
-        features in double precision.
+        Maximum number of rows of a part, as far as row groups and queries allow it. By default, as many as make 64 MiB
+        of features in double precision.
     whole_queries : bool, default=True
-        Whether parts hold whole queries. With False, the rows of a query may be anywhere, or have no query ids; parts
-        are then good for the predictions of models that score one row at a time.
+        Whether parts contain whole queries. With False, the rows of a query may be anywhere, or have no query ids;
+        parts are then suitable only for predictions of models that score rows independently.
 
     Returns
     -------
@@ -171,15 +172,15 @@ def open_dataset(
     Raises
     ------
     InputError
-        For files that are not Parquet or have other columns; and for query ids that are not adjacent, naming both
-        places. Labels and features are checked when a part is read.
+        If files are not Parquet or have other columns; or if query ids are not adjacent, naming both places. Labels and
+        features are checked when a part is read.
     OSError
         If a file cannot be read.
 
     Notes
     -----
-    O(rows): the query ids are read. O(cells) to read all parts. The memory is that of a part, and about 60 bytes per
-    query while the data are opened.
+    O(rows), because the query ids are read; O(cells) to read all parts. Memory is that of a part, and about 60 bytes
+    per query while the data are opened.
 
     Examples
     --------
@@ -217,12 +218,12 @@ def open_dataset(
 
 
 def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whole_queries: bool = True) -> Schema:
-    """The schema of the first file, whose columns all need, with the shape and types that suit all of them.
+    """Schema of the first file, whose columns all files need, with a shape and types that suit all of them.
 
     Raises
     ------
     InputError
-        For a file without query ids, or with other columns.
+        If a file has no query ids, or has other columns.
     """
     schemas = list[Schema]()
     for path in paths:
@@ -251,23 +252,23 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whol
 
 
 def check_whole_queries(data: object) -> None:
-    """Refuse a data set whose parts do not hold whole queries."""
+    """Refuse a dataset whose parts do not contain whole queries."""
     if isinstance(data, Dataset) and not data.n_queries:
         raise InputError(
-            "the parts do not hold whole queries. Open the data with whole_queries=True.", parameter="data"
+            "the parts do not contain whole queries. Open the data with whole_queries=True.", parameter="data"
         )
 
 
 def _parts(paths: Sequence[str], schema: Schema, most: int, queries: Queries | None) -> Iterator[RowGroups]:
-    """Row groups together, up to so many rows, but to the end of a query if ``queries`` are given."""
+    """Row groups combined up to a number of rows, but to the end of a query if ``queries`` are given."""
     ids_only = Schema(columns={role: name for role, name in schema.columns.items() if role == "qid"})
-    first_row = 0  # of the part
+    first_row = 0  # first row of the part
     for path in paths:
         with open_table(path, "parquet") as table:
             time = os.stat(path).st_mtime_ns
             first_group = n_rows = n_queries = row = 0
             if queries is not None:
-                queries.last = None  # no query goes on in the next file
+                queries.last = None  # queries do not continue in the next file
             for group, size in enumerate(table.group_sizes):
                 if not size:
                     continue
@@ -289,15 +290,15 @@ def _parts(paths: Sequence[str], schema: Schema, most: int, queries: Queries | N
 
 
 class Queries:
-    """The queries that have been seen in rows that come in order, some at a time."""
+    """Queries seen so far in rows that are read in order."""
 
     def __init__(self, column: str) -> None:
         self.seen = set[int]()  # hashes of ids
-        self.last: str | None = None  # of the last row
+        self.last: str | None = None  # id of the last row
         self._column = column
 
     def begin(self, ids: NDArray[Any], file: Reader, first_row: int) -> NDArray[np.intp]:
-        """The rows at which queries begin; an InputError for one that comes back behind others."""
+        """Rows at which queries begin; InputError if a query reappears after others."""
         rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
         for row in rows.tolist():
             if (key := hash(str(ids[row]))) in self.seen:

@@ -1,4 +1,4 @@
-"""The files that inputs stand for, of which none is overwritten; files and folders written whole or not at all."""
+"""Files that inputs refer to, none of which is overwritten; and atomic writing of files and folders."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from rankrls.io.formats import is_data
 PathLike = str | os.PathLike[str]
 Paths = PathLike | Sequence[PathLike]
 _ENDS = (".query", ".group")
-"""Endings of files with the number of rows of each query, as LightGBM and XGBoost keep them."""
+"""Endings of files with the number of rows of each query, as used by LightGBM and XGBoost."""
 _POSITION = ".position"
 _MOST_ROWS = 1e12
 _LONGEST_NAME = 50
@@ -38,15 +38,15 @@ def path_list(paths: Paths) -> list[str]:
 
 
 def expanded_paths(paths: Paths) -> list[str]:
-    """The files that paths, patterns and folders stand for.
+    """Files that paths, patterns and folders refer to.
 
-    Files of a pattern or a folder are in the order of their names, numbers inside them by value. Of a folder and the
-    folders in it those are taken whose ending is one of data, except hidden ones.
+    Files of a pattern or a folder are in the order of their names, with numbers inside them by value. Folders are
+    searched recursively for files with an ending of data, except hidden ones.
 
     Raises
     ------
     InputError
-        If there is no file.
+        If there is no such file.
     """
     found = {path: data_files(path) for path in path_list(paths)}
     missing = next((path for path, files in found.items() if not files), None if found else "path")
@@ -58,7 +58,7 @@ def expanded_paths(paths: Paths) -> list[str]:
 
 
 def data_files(path: str) -> list[str]:
-    """The files that a folder or a pattern stands for, possibly none; any other path is itself."""
+    """Files that a folder or a pattern refers to, possibly none; any other path is returned unchanged."""
     if os.path.isdir(path):
         found = glob.glob(os.path.join(glob.escape(path), "**"), recursive=True)
         return [file for file in _by_name(found) if _is_data(file, path)]
@@ -68,28 +68,28 @@ def data_files(path: str) -> list[str]:
 
 
 def _is_data(file: str, folder: str) -> bool:
-    """Whether a path below a folder is a file of data and not hidden, as what engines write beside them (_SUCCESS)."""
+    """Whether a path below a folder is a file of data and not hidden, unlike companion files of engines (_SUCCESS)."""
     inside = os.path.relpath(file, folder).split(os.sep)
     return is_data(file) and not os.path.isdir(file) and not any(name.startswith((".", "_")) for name in inside)
 
 
 def _by_name(names: Iterable[str]) -> list[str]:
-    """Names in order, part-2 before part-10."""
+    """Names in order, with part-2 before part-10."""
     return sorted(names, key=lambda name: (re.sub("[0-9]+", lambda digits: digits[0].zfill(20), name), name))
 
 
 def sizes_beside(
     path: Path, given: Path | None, name: str, rows: int, has_ids: bool, note: Callable[[str], object]
 ) -> tuple[list[int], str] | None:
-    """Sizes of the queries of rows without query ids, from the file that is given or stands beside them.
+    """Query sizes of rows without query ids, from the given file or a companion file.
 
     Parameters
     ----------
     path : path
         File of the rows.
     given : path or None
-        File of the sizes; by default the file beside the rows with the same name and ``.query`` or ``.group`` behind,
-        if it exists.
+        File of the sizes; by default the file with the name of the rows followed by ``.query`` or ``.group``, if it
+        exists.
     name : str
         Name of the rows in errors.
     rows : int
@@ -102,12 +102,12 @@ def sizes_beside(
     Returns
     -------
     tuple or None
-        The number of rows of each query, and the ending of the file's name.
+        Number of rows of each query, and the ending of the file's name.
 
     Raises
     ------
     InputError
-        If the sizes are of another number of rows, or are given for rows that have query ids.
+        If the sizes are for another number of rows, or are given for rows with query ids.
     """
     if has_ids and given is not None:
         raise InputError("the rows have query ids already.", parameter="group", file=name)
@@ -124,12 +124,12 @@ def sizes_beside(
 
 
 def has_positions(path: Path) -> bool:
-    """Whether the labels of rows are clicks, by the file beside them."""
+    """Whether the labels of rows are clicks, which a companion file indicates."""
     return _first_beside(path, (_POSITION,)) is not None
 
 
 def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> NDArray[np.float64] | None:
-    """Position of each row, from the file beside the rows with the same name and ``.position`` behind."""
+    """Position of each row, from the file with the name of the rows followed by ``.position``."""
     found = _first_beside(path, (_POSITION,))
     if found is None:
         return None
@@ -142,7 +142,7 @@ def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> ND
 
 
 def companion_paths(path: str, ends: tuple[str, ...] = (*_ENDS, _POSITION)) -> list[str]:
-    """Paths at which files that belong to a file of rows are looked for."""
+    """Paths of possible companion files of a file of rows."""
     stems = [] if path == "-" else dict.fromkeys((path, path.removesuffix(".gz")))
     return [f"{stem}{end}" for stem in stems for end in ends]
 
@@ -152,7 +152,7 @@ def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
 
 
 def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: bool = False) -> NDArray[np.float64]:
-    """The numbers in a file with one per line; "-" is standard input.
+    """Numbers in a file with one per line; "-" is standard input.
 
     Parameters
     ----------
@@ -160,9 +160,9 @@ def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: 
     each : str
         Meaning of a number, for errors.
     parameter : str, optional
-        Parameter at fault.
+        Wrong parameter, for errors.
     whole : bool, default=False
-        Whether the numbers count something.
+        Whether the numbers must be whole.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: 
 
 
 def read_names(path: Path) -> list[str]:
-    """Names of features from a file with one per line."""
+    """Names of features in a file with one per line."""
     try:
         return [line.strip() for line in path.read_text("utf-8-sig").strip().splitlines()]
     except UnicodeDecodeError:
@@ -192,18 +192,18 @@ def read_names(path: Path) -> list[str]:
 
 
 def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike | None]) -> None:
-    """Refuse, before any work is done, a file that could not be written, or that is an input.
+    """Refuse a file that could not be written, or that is an input, before any work is done.
 
-    Inputs are files, folders, patterns of files, and what is read from ``DATA.query``, ``DATA.group`` or
-    ``DATA.position`` without being named. A new file that would become a member of a folder or pattern that is read is
-    refused as well.
+    Inputs are files, folders, patterns of files, and files that are read from ``DATA.query``, ``DATA.group`` or
+    ``DATA.position`` without being named. A new file that would become a member of an input folder or pattern is also
+    refused.
 
     Parameters
     ----------
     targets : iterable of path or None
         Files to write; "-" is standard output.
     inputs : iterable of path or None
-        Inputs of the command, as they were named.
+        Inputs of the command, as named by the user.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
 
 
 def _is_member(target: str, name: str) -> bool:
-    """Whether a file is an input, or becomes one when it is written."""
+    """Whether a file is an input, or would become one when written."""
     real = os.path.realpath(target)
     for file in data_files(name):
         for each in (file, *companion_paths(file)):
@@ -244,33 +244,33 @@ def _is_member(target: str, name: str) -> bool:
 
 @contextlib.contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") -> Iterator[IO[Any]]:
-    """Open a file that takes its name only when everything has been written.
+    """Open a file that gets its name only when everything has been written.
 
-    What the block writes goes to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block it
-    is flushed to the disk and renamed. If the block raises, or the disk fills up, the temporary file is removed and the
-    target keeps its old content. If the process is killed, the temporary file stays until the same target is written
-    again; on Windows until somebody deletes it.
+    The content is written to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block, it is
+    flushed to the disk and renamed. If the block raises, or the disk is full, the temporary file is removed and the
+    target keeps its old content. If the process is killed, the temporary file remains until the same target is written
+    again; on Windows, until somebody deletes it.
 
-    Devices, pipes and standard output (``/dev/null``, ``/dev/stdout``) are not replaced: they are written
-    to as the block goes.
+    Devices, pipes and standard output (``/dev/null``, ``/dev/stdout``) are not replaced: they are written to
+    immediately.
 
     Parameters
     ----------
     path : path
-        A file, existing or not; a symbolic link is followed, so that the link stays one. A new file gets the
-        permissions that ``open`` would have given it, a replaced one keeps its permissions.
+        A file, existing or not; a symbolic link is followed and remains a link. A new file gets the permissions that
+        ``open`` would give it, and a replaced one keeps its permissions.
     mode : {"wb", "w"}, default="wb"
         Bytes, or text in UTF-8.
 
     Yields
     ------
     file object
-        Open for writing.
+        File opened for writing.
 
     Raises
     ------
     OSError
-        If the directory does not exist or may not be written, the target is a directory, or the disk is full. The error
+        If the directory does not exist or is not writable, the target is a directory, or the disk is full. The error
         names the target.
 
     Examples
@@ -286,7 +286,7 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
     encoding = "utf-8" if mode == "w" else None
     name = os.fspath(path)
     if is_written_in_place(name):
-        # opening it anew would empty the file that a shell has opened for standard output
+        # opening it again would empty the file that a shell has opened for standard output
         target: Any = os.dup(1) if _is_standard_output(name) else name
         with _naming(name), open(target, mode, encoding=encoding) as file:
             yield file
@@ -295,7 +295,7 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
     if os.path.isdir(target):
         raise IsADirectoryError(21, "Is a directory, but a file is to be written here", name)
     with _temporary(target, _make_file) as temporary:
-        if os.path.exists(target):  # what replaces a private file is private before anything is in it
+        if os.path.exists(target):  # the copy of a private file is private before it has content
             os.chmod(temporary, os.stat(target).st_mode & 0o777)
         with open(temporary, mode, encoding=encoding) as file:
             yield file
@@ -314,27 +314,27 @@ def check_outside(files: Iterable[PathLike], folder: PathLike) -> None:
 
 @contextlib.contextmanager
 def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[Path]:
-    """A folder to write files into that takes its name when all of them have been written.
+    """Create a folder for files that gets its name when all of them have been written.
 
     Parameters
     ----------
     folder : path
-        Made if it does not exist.
+        Path of the folder, which is created if it does not exist.
     ours : pattern
-        The paths below the folder that may be replaced.
+        Pattern of the paths below the folder that may be replaced.
     force : bool
-        Whether a folder that holds such files, and no others, is replaced.
+        Whether a folder that contains such files, and no others, is replaced.
 
     Raises
     ------
     InputError
-        Before anything is written, for a folder that is not empty and not to be replaced, and for a mounted volume.
+        If a folder is not empty and may not be replaced, or is a mounted volume; nothing is then written.
     OSError
         If the files cannot be written.
 
     Notes
     -----
-    When the new folder is complete, the old one is renamed to ``.NAME.old*``, the new one takes its name, and the old
+    When the new folder is complete, the old one is renamed to ``.NAME.old*``, the new one gets its name, and the old
     one is removed. If the process is killed between the two renames, the next call renames the old one back.
     """
     place = Path(os.path.realpath(folder))
@@ -349,7 +349,7 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
         message = f"the folder is not empty ({few(held, 3)}). Name another one, or replace its files (force)."
         raise InputError(message, file=str(folder), parameter="force")
     others = [name for name in held if not ours.fullmatch(name)]
-    refused = f"it also holds {few(others, 3)}" if others else None
+    refused = f"it also contains {few(others, 3)}" if others else None
     if place == Path.cwd():
         refused = "it is the current one"
     if os.path.ismount(place):
@@ -373,7 +373,7 @@ def _flush(path: Path) -> None:
 
 
 def _replace_folder(place: str, new: str) -> None:
-    """Give a new folder its name; at every step the old one or the new one is there as a whole."""
+    """Give a new folder its name; at every step, either the old one or the new one exists as a whole."""
     aside = _new_name(place, "old")
     with _locked(place):
         try:
@@ -386,19 +386,19 @@ def _replace_folder(place: str, new: str) -> None:
 
 
 def _restore_or_remove(aside: str, place: str) -> None:
-    """Rename a folder back that was renamed aside, if it was; remove it if another one has its name."""
+    """Rename a folder back that was set aside, if any; remove it if another one has its name."""
     if not os.path.exists(aside):
         return
     if not os.path.exists(place):
         os.rename(aside, place)
         return
-    incomplete = _new_name(place, "tmp")  # nobody renames back what is partly removed
+    incomplete = _new_name(place, "tmp")  # a partly removed folder is never renamed back
     os.rename(aside, incomplete)
     _remove(incomplete)
 
 
 def is_written_in_place(path: str | os.PathLike[str]) -> bool:
-    """Whether a path names what is written to and never replaced: a device, a pipe, standard output."""
+    """Whether a path is written in place and never replaced: a device, a pipe, standard output."""
     with contextlib.suppress(OSError):
         kind = os.stat(path).st_mode
         return not (stat.S_ISREG(kind) or stat.S_ISDIR(kind)) or _is_standard_output(path)
@@ -416,9 +416,9 @@ def _make_file(path: str) -> None:
 
 
 def _prefix(target: str, kind: str) -> str:
-    """Beginning of the paths that are beside a target for some time: ``.NAME.tmp`` or ``.NAME.old``."""
+    """Prefix of temporary paths next to a target: ``.NAME.tmp`` or ``.NAME.old``."""
     folder, name = os.path.split(target)
-    if len(name) > _LONGEST_NAME:  # a name may have 255 bytes
+    if len(name) > _LONGEST_NAME:  # names are limited to 255 bytes
         name = f"{name[:_LONGEST_NAME]}{zlib.crc32(os.fsencode(name)):08x}"
     return os.path.join(folder, f".{name}.{kind}")
 
@@ -428,15 +428,15 @@ def _new_name(target: str, kind: str) -> str:
 
 
 def _beside(target: str, kind: str) -> list[str]:
-    """Paths that writers of a target have beside it, or that killed ones have left."""
+    """Paths next to a target that belong to its writers, or that killed ones have left."""
     return glob.glob(glob.escape(_prefix(target, kind)) + 12 * "[0-9a-f]")
 
 
 @contextlib.contextmanager
 def _temporary(target: str, make: Callable[[str], object]) -> Iterator[str]:
-    """A file or folder beside the target that is made and locked, to be renamed to it; removed if that fails.
+    """Create and lock a file or folder next to the target, to be renamed to it; removed if that fails.
 
-    Those that nobody locks are what killed writers have left, and are removed.
+    Unlocked ones were left by killed writers, and are removed.
     """
     for left in _beside(target, "tmp"):
         with _locked(left) as unused:
@@ -447,7 +447,7 @@ def _temporary(target: str, make: Callable[[str], object]) -> Iterator[str]:
         try:
             make(temporary)
             with _locked(temporary, wait=True):
-                if not os.path.exists(temporary):  # another writer has removed it before it was locked
+                if not os.path.exists(temporary):  # another writer removed it before it was locked
                     make(temporary)
                 yield temporary
         except BaseException:
@@ -457,9 +457,9 @@ def _temporary(target: str, make: Callable[[str], object]) -> Iterator[str]:
 
 @contextlib.contextmanager
 def _locked(path: str, *, wait: bool = False) -> Iterator[bool]:
-    """Lock a file or folder while the block runs, as its writer does; whether it is locked and still has its name.
+    """Lock a file or folder while the block runs; yields whether it is locked and still has its name.
 
-    A process number would not do: a writer in another container has one that means nothing here.
+    A process number would not suffice, because that of a writer in another container means nothing here.
     """
     if sys.platform == "win32":
         yield False
@@ -472,7 +472,7 @@ def _locked(path: str, *, wait: bool = False) -> Iterator[bool]:
             opened.callback(os.close, descriptor)
             fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
             locked = os.path.samestat(os.fstat(descriptor), os.stat(path))
-        except OSError:  # another one has locked it, or the file system cannot lock
+        except OSError:  # another writer has locked it, or the file system does not support locks
             locked = False
         yield locked
 
@@ -484,7 +484,7 @@ def _remove(path: str) -> None:
 
 @contextlib.contextmanager
 def _naming(target: str, temporary: str = "") -> Iterator[None]:
-    """Errors of the temporary file, and those without a name, name the target."""
+    """Make errors of the temporary file, and those without a name, name the target."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The table of formats: how files of rows are recognized, opened and written."""
+"""Table of formats: recognition, opening and writing of files of rows."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from rankrls.io.tables import Table
 
 
 class Format(NamedTuple):
-    """A format of rows.
+    """A format of files of rows.
 
     Attributes
     ----------
     endings : tuple of str
-        Endings of the names of its files; ``.gz`` may follow those of text.
+        Endings of file names; ``.gz`` may follow those of text.
     start : bytes
-        First bytes of its files.
+        First bytes of the files.
     open : callable
-        Function that makes a reader of a name and a binary file.
+        Function that creates a reader from a name and a binary file.
     write : callable
-        Function that writes rows, as :meth:`Reader.stored` has them, into a binary file, whose name is the second
+        Function that writes rows, in the form of :meth:`Reader.stored`, to a binary file, whose name is the second
         argument.
     is_text : bool
-        Whether files may be packed by gzip.
+        Whether files may be compressed by gzip.
     """
 
     endings: tuple[str, ...]
@@ -62,12 +62,12 @@ ENDINGS = [ending for name in TABLES for ending in FORMATS[name].endings]
 
 
 def format_of(path: object) -> str:
-    """The format of a file by its name; names that say nothing are those of LETOR text."""
+    """Format of a file by its name; other names are those of LETOR text."""
     return _by_ending(path) or "letor"
 
 
 def is_data(path: object) -> bool:
-    """Whether a file's name ends as those of a format do."""
+    """Whether a file's name has the ending of a format."""
     return _by_ending(path) is not None
 
 
@@ -78,7 +78,7 @@ def _by_ending(path: object) -> str | None:
 
 @contextmanager
 def open_rows(source: Any, format: str) -> Iterator[Reader]:
-    """Open a path or a binary file in a format."""
+    """Open a path or a binary file in the given format."""
     name = source_name(source)
     is_open = hasattr(source, "read")
     with nullcontext(source) if is_open else open(source, "rb") as file:
@@ -99,7 +99,7 @@ def open_table(source: Any, format: str = "auto") -> Iterator[Table]:
     ----------
     source : path, binary file object, data frame or dicts of rows
     format : str, default="auto"
-        A format of tables; "auto": by the name, or else by the first bytes.
+        A format of tables; "auto" selects by the name, or else by the first bytes.
     """
     name = f"<{type(source).__name__}>"
     source = unrecorded(source, "path")

@@ -1,4 +1,4 @@
-"""Several judgements of one item in one query."""
+"""Multiple judgements of the same item in one query."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from rankrls.io.rows import Rows
 
 
 def resolve_conflicts(table: Rows, how: Literal["mean", "last", "refuse"] = "mean") -> Rows:
-    r"""Keep one row of each item that has different labels in one query.
+    r"""Reduce items with different labels in one query to one row each.
 
     Parameters
     ----------
     table : Rows
-        Rows with labels, query ids and items' ids; without one of these nothing is changed.
+        Rows with labels, query ids and item ids; without one of these, nothing is changed.
     how : {"mean", "last", "refuse"}, default="mean"
-        Label of the row that is kept, which is the last one: the mean of the item's labels, or its own. "refuse":
-        raise an error.
+        Label of the row that is kept, which is the last one: the mean of the item's labels, or its own. "refuse" raises
+        an error instead.
 
     Returns
     -------
     Rows
-        The rows in their order. Items with equal labels keep all rows, and so do rows without a label (NaN).
+        Rows in their order. Items with equal labels keep all rows, as do rows without a label (NaN).
 
     Raises
     ------
     InputError
-        With ``how="refuse"``, for the first row of such an item.
+        With ``how="refuse"``, at the first row of such an item.
 
     Notes
     -----
@@ -68,7 +68,7 @@ def resolve_conflicts(table: Rows, how: Literal["mean", "last", "refuse"] = "mea
 
 
 def conflict_text(table: Rows) -> str:
-    """How many items have different labels in one query, with an example; empty if none has."""
+    """Number of items with different labels in one query, with an example; empty if there are none."""
     ids = table.docids
     items = _conflicting_items(table, ids)
     rows = np.flatnonzero(items >= 0)
@@ -81,7 +81,7 @@ def conflict_text(table: Rows) -> str:
 
 
 def _conflicting_items(table: Rows, ids: NDArray[Any] | None) -> NDArray[np.intp]:
-    """A number for each item that has different labels in one query, in its rows; -1 in all others."""
+    """Number of each item with different labels in one query, in its rows; -1 in all others."""
     found = np.full(table.n_rows, -1, dtype=np.intp)
     if table.y is None or table.qid is None or ids is None:
         return found

@@ -1,4 +1,4 @@
-"""Preferences from files: winner and loser of each, or votes between the two sides of a row."""
+"""Preferences from files: their winners and losers, or votes between the two sides of a row."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ _CHOICES = {
 
 @dataclass(frozen=True, eq=False)
 class PairTable:
-    """Preferences of a file, in its order.
+    """Preferences of a file, in file order.
 
     Attributes
     ----------
     winners, losers : ndarray of shape (p,), intp
         Numbers of the items, from 0. In a tie, the left item counts as the winner, with strength 0.
     strength, weight : ndarray of shape (p,), float64, or None
-        Column of the file, or None. Votes with ties have strengths in any case.
+        Column of the file, or None. Votes with ties always have strengths.
     groups : object ndarray of shape (p,) of str, or None
         Cells of the column "group", such as annotators or prompts.
     path : str
-        File, as errors name it.
+        File name in errors.
     sha256 : str
         SHA-256 of the bytes of the file; empty for a data frame.
     items : object ndarray of shape (m,) of str, or None
-        Different items of votes, in the order in which they appear.
+        Different items of votes, in order of first appearance.
     n_left_out : int
         Number of votes between equal items, which were left out.
     ignored : tuple of str
@@ -87,8 +87,8 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
     r"""Read preferences: a table with a winner and a loser in each row, as text, Parquet, Arrow or a data frame.
 
     The columns are ``winner``, ``loser``, and optionally ``strength`` (the target difference; 0 is a tie), ``weight``
-    (the weight of the preference) and ``group`` (preferences to hold out together), in any order. Other columns are not
-    used; the result lists them as ``ignored``. Instead of winner and loser there can be ``left``, ``right`` and
+    (the weight of the preference) and ``group`` (preferences to hold out together), in any order. Other columns are
+    ignored, and listed as ``ignored`` in the result. Instead of winner and loser, there can be ``left``, ``right`` and
     ``choice``, as in :func:`load_votes`.
 
     Parameters
@@ -98,7 +98,7 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
     n_items : int, optional
         Number of items; a larger row number is an error.
     ids : sequence of length m, optional
-        An id for each item. Winners and losers are then ids, compared as text; otherwise they are row numbers, from 0.
+        Id of each item. Winners and losers are then ids, compared as text; otherwise they are row numbers, from 0.
 
     Returns
     -------
@@ -107,8 +107,8 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
     Raises
     ------
     InputError
-        With the row, counted from 0: an unknown item, an id that several rows have, an item against itself, a strength
-        or weight that is not finite (or negative), a missing cell.
+        With the row, counted from 0, if an item is unknown, an id is that of several rows, an item is compared with
+        itself, a strength or weight is not finite (or negative), or a cell is missing.
     OSError
         If the file cannot be read.
 
@@ -119,7 +119,7 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
 
     Notes
     -----
-    O(bytes), about a second per million. Repeated and contradictory preferences are kept; blank lines are skipped.
+    O(bytes), about a second per million. Repeated and contradictory preferences are accepted; blank lines are skipped.
 
     Examples
     --------
@@ -159,9 +159,9 @@ def load_pairs(path: TableSource, *, n_items: int | None = None, ids: Sequence[A
 
 
 def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTable:
-    """The preferences of a file between the rows of a table, named by their ids, or by row numbers without ids.
+    """Preferences in a file between the rows of a table, named by their ids, or by row numbers without ids.
 
-    ``note`` is called with the columns that are not read.
+    ``note`` is called with the ignored columns.
     """
     ids: Any = table.docids
     pairs = load_pairs(path, n_items=table.n_rows, ids=ids)
@@ -172,20 +172,20 @@ def read_pairs(path: Source, table: Rows, note: Callable[[str], Any]) -> PairTab
 
 
 def rows_by_id(ids: Iterable[Any]) -> dict[str, int]:
-    """The row of each id, as text, that one row alone has."""
+    """Row of each id, as text, if the id is unique."""
     texts = [*map(str, ids)]
     counts = Counter(texts)
     return {text: row for row, text in enumerate(texts) if counts[text] == 1}
 
 
 def pair_columns(table: Table) -> dict[str, str]:
-    """The columns of the two items of each pair: winner and loser, or left and right."""
+    """Columns of the two items of each pair: winner and loser, or left and right."""
     found = next((two for two in (("winner", "loser"), ("left", "right")) if {*two} <= {*table.columns}), None)
     return {role: role for role in found or ("winner", "loser")}
 
 
 def load_sides(path: Source, left: str | None = None, right: str | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The two items of each row of a table, as text: of the named columns, or of those of :func:`load_pairs`."""
+    """Items of each row of a table, as text, from the named columns or those of :func:`load_pairs`."""
     with open_table(path) as table:
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
         for role, name in sides.items():
@@ -207,25 +207,25 @@ def load_votes(
     strength: str | None = None,
     weight: str | None = None,
 ) -> PairTable:
-    r"""Read votes from a table that holds both sides of each: a file, a data frame, or dicts of rows.
+    r"""Read votes from a table with both sides of each: a file, a data frame, or dicts of rows.
 
     A side is a column with the item's name or text. The sides are either winner and loser, or left and right with a
-    column ``preferred`` that names the preferred one.
+    column ``preferred`` that contains the preferred one.
 
     Parameters
     ----------
     path : path, binary file object, data frame or list of dicts
         Table, as for :func:`load_table`.
     winner, loser, left, right : str
-        The columns of the sides: ``winner`` and ``loser``, or ``left`` and ``right``.
+        Columns of the sides: ``winner`` and ``loser``, or ``left`` and ``right``.
     preferred : str
-        The column of choices between left and right. A choice is the item's text or the name of the side's column, as
-        they are written; or one of these words, in small or capital letters: left, a, l or first; right, b, r or
-        second; or for a tie tie, tied, draw, both, neither, equal, same, none, both_bad or both_good (also ``both bad``
-        and ``bothbad``), or one of the last ones after ``tie``, as in ``tie (bothbad)``. The item's text takes
-        precedence over these words. Anything else is an error.
+        Column of choices between left and right. A choice is the item's text or the name of the side's column, as
+        written; or one of these words, in lower or upper case: left, a, l or first; right, b, r or second; or for a tie
+        tie, tied, draw, both, neither, equal, same, none, both_bad or both_good (also ``both bad`` and ``bothbad``), or
+        one of the last ones after ``tie``, as in ``tie (bothbad)``. The item's text takes precedence over these words.
+        Anything else is an error.
     group : str, optional
-        The column of groups of votes to hold out together, such as the prompt or the voter.
+        Column of groups of votes to hold out together, such as the prompt or the voter.
     strength, weight : str, optional
         Columns of numbers: the target difference, and the weight of a vote. Ties have strength 0.
 
@@ -236,8 +236,8 @@ def load_votes(
     Raises
     ------
     InputError
-        With the row, counted from 0: a choice that is missing or neither side, an unknown column, a number that is not
-        finite, a negative weight; and if no vote is left that prefers one item.
+        With the row, counted from 0, if a choice is missing or neither side, a column is unknown, a number is not
+        finite, or a weight is negative; and if no vote prefers one item.
     OSError
         If the file cannot be read.
 
@@ -273,7 +273,7 @@ def load_votes(
 
 
 def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.bool_]]:
-    """The votes of a table by the columns of each role, and which rows they are."""
+    """Votes of a table from the column of each role, and a mask of their rows."""
     import pyarrow as pa
 
     for role, name in given.items():
@@ -309,14 +309,14 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
 
 
 def _choices(table: Table, words: dict[str, NDArray[Any]], given: dict[str, str]) -> NDArray[np.float64]:
-    """1 for left, -1 for right, 0 for a tie: an item before a column's name, and that before a word."""
+    """1 for left, -1 for right, 0 for a tie; items take precedence over column names, and these over words."""
     columns = {given["left"]: 1.0, given["right"]: -1.0}
 
     def sign(word: str, first: str, second: str) -> float:
         if word in (first, second):
             return 1.0 if word == first else -1.0
         small = word.lower()
-        if small in (first.lower(), second.lower()):  # an item in other letters
+        if small in (first.lower(), second.lower()):  # an item in another case
             return np.nan
         return columns.get(word, _CHOICES.get(small, np.nan))
 

@@ -1,4 +1,4 @@
-"""An opened file of rows, of any format."""
+"""Opened files of rows, of any format."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rankrls.io.rows import Lines, Rows, Schema
 
 
 class Reader(ABC):
-    """A file whose columns are known, and whose rows have not been read.
+    """A file whose columns are known and whose rows have not been read.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Reader(ABC):
     types : dict of str to DataType
         Type of each column; empty for LETOR text.
     lines : Lines or None
-        Lines of the rows that have been read, of text.
+        Lines of the rows that have been read from text.
     """
 
     name: str
@@ -33,21 +33,21 @@ class Reader(ABC):
 
     @abstractmethod
     def schema(self, roles: ColumnRoles) -> Schema:
-        """The columns of each role, without reading rows.
+        """Column of each role, determined without reading rows.
 
         Raises
         ------
         InputError
-            For a column that is asked for and not there, or that has two roles, and where no feature is left.
+            If a requested column does not exist or has two roles, or no feature is left.
         """
 
     @abstractmethod
     def scan(self, roles: ColumnRoles) -> Schema:
-        """The schema that :meth:`parts` needs, with the types of columns; LETOR text is read for it."""
+        """Schema for :meth:`parts`, with the types of columns; LETOR text is read for it."""
 
     @abstractmethod
     def read(self, schema: Schema) -> Rows:
-        """All rows.
+        """Read all rows.
 
         Raises
         ------
@@ -57,28 +57,28 @@ class Reader(ABC):
 
     @abstractmethod
     def parts(self, schema: Schema) -> Iterator[Rows]:
-        """All rows, some at a time; a query may go on in the next part."""
+        """Read all rows in parts; a query may continue in the next part."""
 
     @abstractmethod
     def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
-        """All rows with a table of pyarrow as X: the cells as they are, for an encoder.
+        """Read all rows with a table of pyarrow as X, which contains the cells unchanged, for an encoder.
 
         Parameters
         ----------
         schema : Schema
         missing : tuple of str
-            Cell texts of text files that become null, in any case, besides empty ones; by default ``MISSING``.
+            Cell texts of text files that become null, in any case, in addition to empty ones; by default ``MISSING``.
         """
 
     @abstractmethod
     def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
-        """Some of the rows as they are, for :attr:`Format.write`."""
+        """The selected rows, unchanged, for :attr:`Format.write`."""
 
     def refuse(self, message: str, **facts: Any) -> InputError:
-        """An error about the file."""
+        """Error about the file."""
         return InputError(message, file=self.name, **facts)
 
     def refuse_row(self, row: int, message: str, **facts: Any) -> InputError:
-        """An error about a row, from 0, that names its line in text."""
+        """Error about a row, from 0, which names its line in text."""
         line = None if self.lines is None else self.lines.of(row)
         return self.refuse(f"{'' if line else f'row {row}, counted from 0: '}{message}", row=row, line=line, **facts)

@@ -1,4 +1,4 @@
-"""Files of any format to rows."""
+"""Conversion of files of any format to rows."""
 
 from __future__ import annotations
 
@@ -32,39 +32,39 @@ def load_letor(
     r"""Read learning-to-rank data: LETOR, SVMlight, SVMrank or RankLib text, plain or gzip.
 
     Each line is a row: ``label qid:ID 1:value 2:value ... # comment``. Features can be in any order, each at most once;
-    features that a line does not name are 0. The qid can be anywhere after the label, or missing in all lines. Blank
-    lines, lines with only a comment, CRLF line ends, a byte order mark and a missing last line end are allowed. Gzip is
+    features missing from a line are 0. The qid can be anywhere after the label, or missing in all lines. Blank lines,
+    lines with only a comment, CRLF line ends, a byte order mark and a missing last line end are allowed. Gzip is
     recognized by the file's first bytes, not by its name.
 
-    Numbers are read as by Python's ``float``, to the last bit. (With ``dtype=numpy.float32`` they are then rounded.)
-    NaN, infinities and decimals that overflow are errors.
+    Numbers are read as by Python's ``float``, to the last bit, and then rounded if ``dtype=numpy.float32``. NaN,
+    infinities and decimals that overflow are errors.
 
     Parameters
     ----------
     path : path or binary file object
-        File, which is read to its end, once.
+        File, which is read once.
     n_features : int, optional
-        Columns of ``X``. By default the largest feature id decides. Pass the training table's ``n_features`` if the
+        Number of columns of ``X``; by default the largest feature id. Pass the training table's ``n_features`` if the
         shapes must agree; a line with a higher id is then an error. More than 2**27 columns, which a single wrong id
-        can cause, must be given in this way.
+        can cause, must be requested in this way.
     zero_based : bool or "auto", default="auto"
-        Whether column 0 is feature 0 or feature 1. "auto": feature 0 if any line names it. Read a test file with the
+        Whether column 0 is feature 0 or feature 1. "auto": feature 0 if any line contains it. Read a test file with the
         training table's ``zero_based``.
     dense : bool or "auto", default="auto"
-        Whether ``X`` is an ndarray or a CSR array. "auto": dense if the file lists at least one cell in ten.
+        Whether ``X`` is an ndarray or a CSR array. "auto": dense if the file contains at least one cell in ten.
     dtype : dtype, default=float64
         Type of ``X``: float64 or float32. Labels are float64.
 
     Returns
     -------
     Rows
-        With ``X``, ``y``, ``qid``, ``comments``, ``docids``, ``path``, ``sha256`` and ``zero_based``.
+        Rows with ``X``, ``y``, ``qid``, ``comments``, ``docids``, ``path``, ``sha256`` and ``zero_based``.
 
     Raises
     ------
     InputError
-        A ValueError, ``path:line: what is wrong``, for the first bad line of the file; also for an empty file and for
-        damaged or truncated gzip data.
+        For the first bad line, as ``path:line: what is wrong``; also if the file is empty, or gzip data are damaged or
+        truncated.
     OSError
         FileNotFoundError, PermissionError, IsADirectoryError and so on, if the file cannot be read.
 
@@ -76,8 +76,8 @@ def load_letor(
 
     Notes
     -----
-    O(bytes): the text is parsed once, in blocks of some megabytes, while it is read. Peak memory is about that of the
-    arrays; for dense tables with lines that leave out features, half as much again.
+    O(bytes): the text is parsed once, in blocks of a few megabytes, while it is read. Peak memory is about that of the
+    arrays; for dense tables whose lines omit features, half as much again.
 
     Examples
     --------
@@ -121,63 +121,63 @@ def load_table(
 ) -> Rows:
     r"""Read learning-to-rank data from a table with named columns: a file, a data frame, or dicts of rows.
 
-    Every column that is not the label, the query id or the item's id, and that is not ignored, is a feature. A feature
-    is a finite number in every row: a column that holds anything else must be ignored by name, and a missing value is
-    an error that names its row and column. ``true`` and ``false`` are 1 and 0.
+    Every column other than the label, the query id and the item id is a feature, unless it is ignored. A feature is a
+    finite number in every row: a column with anything else must be ignored by name, and a missing value is an error
+    that names its row and column. ``true`` and ``false`` are 1 and 0.
 
     In JSON and dicts, the fields of nested objects are columns called ``outer.inner``; so are the names in ``_ltrlog``,
     the features that Elasticsearch and OpenSearch log (0 for a feature without a value, which did not match).
 
-    Folders called ``column=value`` right above a file, as Hive and Spark write partitions, are columns too.
+    Folders called ``column=value`` directly above a file, as Hive and Spark write partitions, are columns too.
 
-    A column of a typed format may hold lists of numbers, all of one length, as embeddings are stored. Each position in
+    A column of a typed format may contain lists of numbers of equal length, as embeddings are stored. Each position in
     the lists is then a feature: a column "emb" becomes ``emb[0]``, ``emb[1]``, and so on.
 
     Parameters
     ----------
     path : path, binary file object, data frame or list of dicts
-        CSV, TSV, lines of JSON, Parquet or Arrow (Feather), read to its end. Text is UTF-8, plain or gzip (recognized
-        by its first bytes). The delimiter is the comma, semicolon, tab or vertical bar that the first line uses most,
-        or the tab if the file's name ends in ``.tsv``. A data frame can be from pandas, polars, pyarrow or any other
+        CSV, TSV, lines of JSON, Parquet or Arrow (Feather). Text is UTF-8, plain or gzip (recognized by its first
+        bytes). The delimiter is the comma, semicolon, tab or vertical bar that is most frequent in the first line, or
+        the tab if the file's name ends in ``.tsv``. A data frame can be from pandas, polars, pyarrow or any other
         library with ``__arrow_c_stream__``.
     label, qid, id : str, optional
         Names of columns. By default "label", "qid" and "docid", if they exist. The rows of a query need not be
         adjacent.
     features : sequence of str, optional
         Names of the feature columns, in the order of the columns of ``X``. In a pattern, ``*`` matches any text and
-        ``?`` one character; it names all matching columns, in the file's order. A column of lists is named by its own
-        name or those of its features. Other columns are not looked at.
+        ``?`` one character; it selects all matching columns, in file order. A column of lists is selected by its own
+        name or those of its features. Other columns are not read.
     ignore : sequence of str, default=()
-        Columns that are no features, by names or patterns.
+        Names or patterns of columns that are not features.
     labels : {"required", "optional", "ignored"}, default="required"
-        Whether every row needs a label. "optional": an empty one is NaN, as
-        :class:`~rankrls.TransductiveRankRLS` takes it, and the column may be absent. "ignored": it is not read.
+        Whether every row needs a label. "optional": an empty one is NaN, as accepted by
+        :class:`~rankrls.TransductiveRankRLS`, and the column may be absent. "ignored": it is not read.
     format : {"auto", "csv", "jsonl", "parquet", "arrow"}, default="auto"
-        "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``, ``.feather``
-        or ``.ipc``, lines of JSON if it ends in ``.jsonl`` or ``.ndjson``, text if it ends in ``.csv``, ``.tsv`` or
-        ``.tab``; otherwise what its first bytes say.
+        Format. "auto": Parquet if the file's name ends in ``.parquet`` or ``.pq``, Arrow if it ends in ``.arrow``,
+        ``.feather`` or ``.ipc``, lines of JSON if it ends in ``.jsonl`` or ``.ndjson``, text if it ends in ``.csv``,
+        ``.tsv`` or ``.tab``; otherwise determined by its first bytes.
     dtype : dtype, default=float64
         Type of ``X``: float64 or float32. Labels are float64.
 
     Returns
     -------
     Rows
-        With ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
+        Rows with ``X``, ``y``, ``qid``, ``ids``, ``feature_names``, ``path`` and ``sha256``.
 
     Raises
     ------
     InputError
-        A ValueError: a column that is not there, with a similar name; a name that occurs twice; a cell that is missing
-        or no number; an id that is empty or not UTF-8; a whole number of 2^53 or more in a typed column of numbers; a
-        row or a list of another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and
-        ``column`` say where; of quotes that do not match, ``line``.
+        If a column does not exist, with a similar name; a name occurs twice; a cell is missing or not a number; an id
+        is empty or not UTF-8; a whole number in a typed column of numbers is 2^53 or more; or a row or a list has
+        another length. Its attributes ``file``, ``row`` (counted from 0 below the line of names) and ``column`` name
+        the place; for quotes that do not match, ``line`` does.
     OSError
         If the file cannot be read.
 
     Warns
     -----
     InputWarning
-        If items have different labels in one query: see :func:`resolve_conflicts`.
+        If items have different labels in one query; see :func:`resolve_conflicts`.
 
     See Also
     --------
@@ -187,11 +187,11 @@ def load_table(
 
     Notes
     -----
-    O(bytes). pyarrow reads some megabytes at a time, text as text, and only features, labels and weights become
-    numbers: the peak of memory is little more than the arrays. The first line names the columns; blank lines, CRLF line
-    ends, a byte order mark and a missing last line end do not matter; cells may be quoted; blanks around a cell are no
-    part of it. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused.
-    Ids are texts, ``007`` is not 7; they become int64 only if every one is a whole number as Python writes it.
+    O(bytes). pyarrow reads a few megabytes at a time, text as text, and only features, labels and weights become
+    numbers, so peak memory is little more than the arrays. The first line names the columns. Blank lines, CRLF line
+    ends, a byte order mark and a missing last line end are allowed; cells may be quoted; blanks around a cell are
+    removed. Numbers are read as by Python's ``float``, to the last bit; decimal commas and underscores are refused. Ids
+    are texts, so ``007`` is not 7; they become int64 only if every one is a whole number as written by Python.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def load_table(
 
 @dataclass(frozen=True)
 class ReadOptions(ColumnRoles):
-    """Options for reading files: roles of their columns, and the schema that the first file or a model has fixed.
+    """Options for reading files: roles of their columns, and the schema determined by the first file or a model.
 
     Attributes
     ----------
@@ -227,11 +227,11 @@ class ReadOptions(ColumnRoles):
     queries : {"required", "optional", "ignored"}
         Whether every row needs a query id; "ignored" makes one ranking of all rows.
     missing : tuple of str, optional
-        Cell texts that become null in text files, if columns of tables stay as they are, for an encoder; () stands for
+        Cell texts that become null in text files, if columns of tables stay unchanged for an encoder; () means
         ``MISSING``. None reads numbers.
     sizes : path, optional
-        File with the number of rows of each query, for rows without query ids; by default the file beside them with
-        the same name and ``.query`` or ``.group`` behind, if it exists.
+        File with the number of rows of each query, for rows without query ids; by default the file with the name of
+        the rows followed by ``.query`` or ``.group``, if it exists.
     """
 
     queries: Literal["required", "optional", "ignored"] = "required"
@@ -239,7 +239,7 @@ class ReadOptions(ColumnRoles):
     sizes: Path | None = None
 
     def called(self, columns: Mapping[str, str]) -> Self:
-        """The same, where columns of labels, query ids and ids have other usual names."""
+        """A copy with other usual names of columns of labels, query ids and ids."""
         return replace(self, known=replace(self.known, columns={**self.known.columns, **columns}))
 
     def read(self, path: Path, note: Callable[[str], object], *, source: Any = None) -> Rows:
@@ -256,7 +256,7 @@ class ReadOptions(ColumnRoles):
         Raises
         ------
         InputError
-            For a file that cannot be read so, with the line; and for one without query ids where they are required.
+            If a file cannot be read in this way, with the line; or if required query ids are missing.
         OSError
             If the file cannot be read.
         """
@@ -268,7 +268,7 @@ class ReadOptions(ColumnRoles):
             except InputError as error:
                 if format != "letor" or (error.line is not None and error.column != "label"):
                     raise
-                why = f"(It is read as LETOR text; tables end in {', '.join(ENDINGS)}.)"  # perhaps it is none
+                why = f"(It is read as LETOR text; tables end in {', '.join(ENDINGS)}.)"  # it may be another format
                 raise error.replace(message=f"{error.message} {why}") from error
         if self.queries != "ignored":
             sizes = sizes_beside(path, self.sizes, table.path, table.n_rows, table.qid is not None, note)
@@ -282,11 +282,11 @@ class ReadOptions(ColumnRoles):
         return replace(table, qid=None) if self.queries == "ignored" else table
 
     def _check_queries(self, table: Rows) -> None:
-        """Refuse rows without query ids where they are required."""
+        """Refuse rows without query ids if these are required."""
         if table.qid is None and self.queries == "required":
             near = [name for name in table.feature_names or () if "query" in name.lower()]
             what = "no line has a qid."
-            remedy = "Give the sizes of the queries (group), or rank"
+            remedy = "Pass the sizes of the queries (group), or rank"
             if table.feature_names is not None:
                 what = "there is no column 'qid'" + (f"; there is {near[0]!r}." if near else ".")
                 remedy = "Name it (qid), or rank"
@@ -295,14 +295,14 @@ class ReadOptions(ColumnRoles):
 
 
 def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.float64]:
-    """A score for each row from a file: one a line, or a table as predict writes it; "-" is standard input.
+    """Score of each row from a file: one per line, or a table written by predict; "-" is standard input.
 
-    Of a table the scores are in the column "score", and ids in columns that are called as those of the data.
+    In a table, scores are in the column "score", and ids in columns with the same names as in the data.
 
     Raises
     ------
     InputError
-        With the line, for what is no score; and if there are not as many as rows, or ids of both differ.
+        If a line is not a score, with the line; if the number of scores is not that of the rows; or if ids differ.
     """
     both: list[tuple[Any, Any]] = []
     if format_of(path) in TABLES:

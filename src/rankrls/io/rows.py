@@ -26,7 +26,7 @@ _WRITTEN = ("label", "qid", "id")
 
 
 class Lines:
-    """The line on which each row of a text file ends, from 1; rows are counted from 0."""
+    """Line on which each row of a text file ends, from 1; rows are counted from 0."""
 
     def __init__(self) -> None:
         self._first_rows: list[int] = []
@@ -38,7 +38,7 @@ class Lines:
         self._blocks.append(lines)
 
     def of(self, row: int) -> int | None:
-        """The line of a row; None if it is not known."""
+        """Line of a row; None if unknown."""
         block = bisect_right(self._first_rows, row) - 1
         if block < 0:
             return None
@@ -49,26 +49,26 @@ class Lines:
 
 @dataclass(frozen=True)
 class Schema:
-    """Names and types of the features and columns of rows, with which other files can be read in the same way.
+    """Names and types of the features and columns of rows, for reading other files in the same way.
 
     Attributes
     ----------
     features : tuple of str, or None
-        Columns of X in their order; () if no features are read; None for LETOR text, which has no names, and if they
-        are not known.
+        Columns of X in their order; () if no features are read; None for LETOR text, which has no names, and if
+        unknown.
     columns : mapping of str to str
-        Column of each role: "label", "qid", "id", "weight", "event", "position", "impressions"; of preferences also
+        Column of each role: "label", "qid", "id", "weight", "event", "position", "impressions"; for preferences also
         "strength", "winner", "loser", and so on.
     may_be_empty : tuple of str
         Roles whose cells may be missing or empty.
     integers : frozenset of str
-        Roles of ids that are whole numbers by the type of their columns.
+        Roles of ids whose columns have a type of whole numbers.
     n_features : int or None
-        Columns of X; None if it is not known.
+        Number of columns of X; None if unknown.
     first_feature : int or None
-        Number of column 0 in LETOR text, 0 or 1; None for tables, and if it is not known.
+        Number of column 0 in LETOR text, 0 or 1; None for tables, and if unknown.
     dtype : dtype
-        Of X: float64 or float32.
+        Type of X: float64 or float32.
     dense : bool or None
         Whether X of LETOR text is an ndarray; None if the share of written cells decides.
     """
@@ -84,21 +84,21 @@ class Schema:
 
     @property
     def numbers(self) -> dict[str, str]:
-        """The columns of numbers by role."""
+        """Columns of numbers by role."""
         return {role: name for role, name in self.columns.items() if role in _NUMBERS}
 
     @property
     def texts(self) -> dict[str, str]:
-        """The columns of ids by role."""
+        """Columns of ids by role."""
         return {role: name for role, name in self.columns.items() if role not in _NUMBERS}
 
     @property
     def stored(self) -> list[str]:
-        """The columns that are read, each once."""
+        """Columns that are read, each once."""
         return [*dict.fromkeys([*(self.features or ()), *self.columns.values()])]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values that later files have to agree with, for a model file."""
+        """Plain values with which later files must agree, for a model file."""
         if self.first_feature is not None:
             return {"zero_based": self.first_feature == 0}
         return {"columns": {role: self.columns[role] for role in _WRITTEN if role in self.columns}}
@@ -111,31 +111,32 @@ class Rows:
     Attributes
     ----------
     X : ndarray of shape (m, n), C-contiguous, or csr_array of shape (m, n)
-        Features; a feature that a line of LETOR text does not name is 0.
+        Features; 0 for a feature missing from a line of LETOR text.
     y : ndarray of shape (m,), float64, or None
         Labels; None if there is no such column.
     qid : ndarray of shape (m,) or None
-        Query ids: int64 if every id is written as ``str(int)`` writes it and fits, otherwise an object array of
-        strings, as in the file. None if there are none.
+        Query ids: int64 if every id has the form of ``str(int)`` and fits, otherwise an object array of strings, as in
+        the file. None if there are none.
     path : str
-        File, as errors name it.
+        File name in errors.
     sha256 : str
+        SHA-256 of the bytes of the file (compressed or not), as printed by ``sha256sum``; empty for a data frame.
         SHA-256 of the bytes of the file (compressed or not), as ``sha256sum`` prints it; empty for a data frame.
     schema : Schema
         Names of the features and columns.
     ids : ndarray of shape (m,) or None
-        The items' ids in a column of a table, in the form of ``qid``.
+        Item ids from a column of a table, in the form of ``qid``.
     comments : list of str, or None
-        The text after ``#`` in each row of LETOR text, stripped; None if no row has one. Bytes that are not UTF-8
-        become surrogate escapes, so that :func:`save_letor` writes them unchanged.
+        Text after ``#`` in each row of LETOR text, stripped; None if no row has one. Bytes that are not UTF-8 become
+        surrogate escapes, so that :func:`save_letor` writes them unchanged.
     event : ndarray of shape (m,), float64, or None
         For right-censored times, if a column is named: 1 if the event was observed.
     sample_weight : ndarray of shape (m,), float64, or None
-        Weights of the rows, if a column is named.
+        Row weights, if a column is named.
     position, impressions : ndarray of shape (m,), float64, or None
-        The position of each row and how often it was shown, if columns are named; ``y`` are then clicks.
+        Position and number of impressions of each row, if columns are named; ``y`` then contains clicks.
     n_named : int or None
-        Columns of ``X`` up to the last one that a line of LETOR text names; None for tables.
+        Number of columns of ``X`` up to the last one that occurs in LETOR text; None for tables.
     lines : Lines or None
         Lines of the rows, if the file is text.
     """
@@ -167,7 +168,7 @@ class Rows:
 
     @property
     def feature_names(self) -> tuple[str, ...] | None:
-        """Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... where a column "emb" holds lists.
+        """Names of the columns of ``X``; ``emb[0]``, ``emb[1]``, ... if a column "emb" contains lists.
 
         None for LETOR text.
         """
@@ -175,7 +176,7 @@ class Rows:
 
     @property
     def first_feature(self) -> int | None:
-        """Number that LETOR text gives to column 0; None for tables."""
+        """Number of column 0 in LETOR text; None for tables."""
         return self.schema.first_feature
 
     @property
@@ -207,27 +208,27 @@ class Rows:
 
     @property
     def docids(self) -> NDArray[Any] | None:
-        """The items' ids as text, an object array of shape (m,), or None.
+        """Item ids as text, an object array of shape (m,), or None.
 
-        In LETOR text they are what follows ``docid =`` in all comments, or comments that are single words and differ
-        in each query. What is not UTF-8 is read as Latin-1.
+        In LETOR text, they are the words after ``docid =`` in all comments, or comments that are single words and
+        differ within each query. Bytes that are not UTF-8 are read as Latin-1.
         """
         if self.comments is not None:
             return document_ids(self.comments, self.qid)
         return None if self.ids is None else objects(map(str, self.ids.tolist()))
 
     def take(self, rows: Index | slice) -> Rows:
-        """Some of the rows."""
+        """A subset of the rows."""
         known = {name: values for name, values in vars(self).items() if isinstance(values, np.ndarray | list)}
         taken = {name: take_items(values, rows) for name, values in {**known, "X": self.X}.items()}
         return replace(self, **taken, lines=None)
 
     def with_features(self, X: Any, names: Sequence[str]) -> Rows:
-        """The same rows with other features."""
+        """A copy with other features."""
         return replace(self, X=X, schema=replace(self.schema, features=tuple(names), first_feature=None))
 
     def line_of(self, row: int | None) -> int | None:
-        """The line of a row of text, from 1; None if it is not known."""
+        """Line of a row of text, from 1; None if unknown."""
         return None if row is None or self.lines is None else self.lines.of(row)
 
     def summary(self) -> dict[str, Any]:
@@ -249,7 +250,7 @@ class Rows:
 
 
 def stack_rows(tables: Sequence[Rows]) -> Rows:
-    """Features, labels and ids of the rows of several files or parts, one behind the other.
+    """Features, labels and ids of the rows of several files or parts, one after another.
 
     Labels are NaN where a table has none.
 
@@ -280,7 +281,7 @@ def stack_rows(tables: Sequence[Rows]) -> Rows:
 
 
 def row_of(item: str, table: Rows, query: str | None = None) -> int:
-    """The row of an item, in one query if that is given; items are named by their ids, or by row numbers without ids.
+    """Row of an item, within one query if given; items are named by their ids, or by row numbers without ids.
 
     Raises
     ------
@@ -303,9 +304,9 @@ def row_of(item: str, table: Rows, query: str | None = None) -> int:
 
 
 def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[Any] | None:
-    """Ids from the comments of rows: what follows ``docid =`` in each, or else single words that differ in a query.
+    """Ids from the comments of rows: the words after ``docid =``, or else single words that differ within a query.
 
-    None if some comments hold neither. What is not UTF-8 is read as Latin-1.
+    None if some comments contain neither. Bytes that are not UTF-8 are read as Latin-1.
     """
     marked = [_DOCID.search(comment) for comment in comments]
     words = [match[1] for match in marked if match]
@@ -319,7 +320,7 @@ def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[A
 
 
 def _counted_labels(y: Array) -> dict[str, Any]:
-    """How often each of a few different labels occurs, ascending, or the ends of many; and how many are missing."""
+    """Count of each different label in ascending order, or the range of many; and the number of missing ones."""
     labels, counts = np.unique(y[~np.isnan(y)], return_counts=True)
     found: dict[str, Any] = {f"{v:g}": int(c) for v, c in zip(labels, counts, strict=True)}
     if len(labels) > _FEW_LABELS:

@@ -1,4 +1,4 @@
-"""Data of any size as Parquet files whose row groups hold whole queries."""
+"""Data of any size as Parquet files whose row groups contain whole queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from rankrls.io.writing import check_names
 
 _GROUP_BYTES = 1 << 26
 _SORTED_BYTES = 1 << 25
-_MOST_BUCKETS = 256  # files that are open together
+_MOST_BUCKETS = 256  # number of files that are open together
 _MOST_COLUMNS = 20_000
 _OURS = re.compile(r"part-[0-9]{5}\.parquet")
 
@@ -49,48 +49,48 @@ def write_shards(
 ) -> dict[str, int]:
     r"""Write data of any format and size as Parquet files that :func:`open_dataset` reads a part at a time.
 
-    Each row group holds whole queries. The rows of a query must be adjacent in the data, or be sorted (``sort``).
+    Each row group contains whole queries. The rows of a query must be adjacent in the data, or be sorted (``sort``).
 
     Parameters
     ----------
     path : path or sequence of paths
-        LETOR text, CSV or TSV, plain or gzip, Parquet or Arrow: a file, several, a pattern, or a folder. All have one
-        format and the same columns.
+        LETOR text, CSV or TSV, plain or gzip, Parquet or Arrow: a file, several files, a pattern, or a folder. All must
+        have the same format and columns.
     folder : path
-        It is created if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
+        Folder, which is created if it does not exist. The files in it are called ``part-00000.parquet`` and so on.
     rows_per_file : int, default=1,000,000
-        Most rows of a file, unless one query has more.
+        Maximum number of rows of a file, unless one query has more.
     float32 : bool, default=False
-        Whether features are written as float32, rounded.
+        Whether features are rounded and written as float32.
     force : bool, default=False
-        Whether a folder that this function has written may be replaced.
+        Whether a folder written by this function may be replaced.
     sort : bool, default=False
-        Whether to bring the rows of each query together, in their order. Queries are then in another order.
+        Whether to bring the rows of each query together, in their order. The order of queries then changes.
     label, qid, id, features, ignore
-        Columns, as for :func:`open_dataset`; for LETOR text, ``features`` is their number. Every other column must hold
-        numbers, and is written.
+        Columns, as for :func:`open_dataset`; for LETOR text, ``features`` is their number. Every other column must
+        contain numbers, and is written.
     feature_names : sequence of str, optional
         Names to write; by default those of the files, or f1, f2, ... for LETOR text.
 
     Returns
     -------
     dict
-        The numbers of ``files``, ``rows`` and ``queries`` that were written, and of ``features``.
+        Numbers of ``files``, ``rows`` and ``queries`` that were written, and of ``features``.
 
     Raises
     ------
     InputError
-        For a value that is missing or not a number, query ids that are not adjacent, a folder that is not empty (see
-        ``force``) or is one of the inputs, and for more than 20,000 features. Then nothing is written.
+        If a value is missing or not a number, query ids are not adjacent, a folder is not empty (see ``force``) or is
+        an input, or there are more than 20,000 features. Nothing is then written.
     OSError
         If a file cannot be read or written, for example because the disk is full. The folder keeps its old content.
 
     Notes
     -----
-    O(cells). For LETOR text a first pass finds the number of features. The memory is that of a few row groups, and
-    about 60 bytes per query. Ids that are text stay text. With ``sort``, rows are first written to files beside the
-    new ones, one for about 32 MiB of data but at most 256, each with all rows of its queries; the memory is that of one
-    of them.
+    O(cells). For LETOR text, a first pass determines the number of features. Memory is that of a few row groups, and
+    about 60 bytes per query. Ids that are text stay text. With ``sort``, rows are first written to temporary files next
+    to the new ones, one per about 32 MiB of data but at most 256, each with all rows of its queries; memory is that of
+    one of them.
 
     Examples
     --------
@@ -136,7 +136,7 @@ def write_shards(
             first = 0
             with open_rows(path, format) as file:
                 for part in file.parts(schema):
-                    for start in range(0, part.n_rows, most):  # of sparse rows many are in a block of text
+                    for start in range(0, part.n_rows, most):  # a block of text contains many sparse rows
                         rows = part.take(slice(start, start + most))
                         yield _Located(_table(rows, schema, names), file, first + start)
                     first += part.n_rows
@@ -165,7 +165,7 @@ def write_shards(
 
 
 class _Located(NamedTuple):
-    """Rows as a table of pyarrow, with their file and the number of the first in it."""
+    """Rows as a table of pyarrow, with their file and the number of the first one in it."""
 
     table: Any
     file: Reader
@@ -173,7 +173,7 @@ class _Located(NamedTuple):
 
 
 def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int) -> Iterator[_Located]:
-    """Rows with those of a query together: written to one of some files by query, each of which is sorted."""
+    """Rows with those of a query together: written to several files by query, each of which is then sorted."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import ipc
@@ -196,9 +196,9 @@ def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int
 
 
 def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> Iterator[Any]:
-    """Rows of whole queries, at most so many unless a query has more.
+    """Groups of rows of whole queries, with a maximum size unless a query is larger.
 
-    Tables come with the rows at which queries begin in them.
+    Tables are passed with the rows at which their queries begin.
     """
     import pyarrow as pa
 

@@ -1,4 +1,4 @@
-"""Tables with named columns: rows as arrays, the same for every format, checked, and refused by row and column."""
+"""Tables with named columns of every format: checked and converted to arrays; errors name row and column."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ from rankrls.io.rows import Rows, Schema
 _BATCH_CELLS = 1 << 20
 _EXACT = 2.0**53
 _FIELDS = {"label": "y", "id": "ids", "weight": "sample_weight"}
-"""Attributes of Rows with other names than their roles."""
+"""Attributes of Rows whose names differ from their roles."""
 _NO_KEY = "__HIVE_DEFAULT_PARTITION__"
 
 
 class CellError(InputError):
-    """An error about a cell that is no number.
+    """Error about a cell that is not a number.
 
     Attributes
     ----------
     cells : mapping of str to pyarrow Array
-        Features of some rows, as they are in the file, among them the cell.
+        Unchanged features of some rows, including the cell.
     """
 
     cells: Mapping[str, Any] = {}
@@ -60,14 +60,14 @@ class Table(Reader):
     Attributes
     ----------
     columns : list of str
-        Names. A column "emb" of lists of numbers is the columns ``emb[0]``, ``emb[1]``, and so on: as many as the
-        first list with any has.
+        Names. A column "emb" of lists of numbers is represented by the columns ``emb[0]``, ``emb[1]``, and so on; their
+        number is that of the first list that is not empty.
     types : dict of str to DataType
         Type of each column.
 
     Notes
     -----
-    Folders called ``column=value`` right above a file are columns with one value each.
+    Folders called ``column=value`` directly above a file are columns with one value each.
     """
 
     def __init__(self, name: str, source: Any, kind: str, open: Callable[[Any], Stored]) -> None:
@@ -78,8 +78,8 @@ class Table(Reader):
         self._source = source
         self._places: dict[
             str, tuple[str | None, Any]
-        ] = {}  # a stored column and a place in its lists; or a key's value
-        self._sizes: dict[str, int] = {}  # of the lists
+        ] = {}  # a stored column and a position in its lists; or the value of a key
+        self._sizes: dict[str, int] = {}  # sizes of the lists
         with self._understood():
             self._data = open(source)
             for field in self._data.schema:
@@ -98,7 +98,7 @@ class Table(Reader):
         self.group_sizes = self._data.group_sizes
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
         if twice is not None:
-            problem = f"two columns are called {twice!r}. Give each its own name, in text on the first line."
+            problem = f"two columns are called {twice!r}. Use a different name for each, in text on the first line."
             if not twice:
                 problem = "two columns are without a name. The first line must name every column."
             raise self.refuse(problem, column=twice)
@@ -110,7 +110,7 @@ class Table(Reader):
 
     @property
     def sha256(self) -> str:
-        """SHA-256 of the file's bytes as they lie on disk, when it has been read; empty for a data frame."""
+        """SHA-256 of the file's bytes on disk, when it has been read; empty for a data frame."""
         if self._data.text is not None:
             return self._data.text.sha256
         if not hasattr(self._source, "seek"):
@@ -119,11 +119,11 @@ class Table(Reader):
         return hashlib.file_digest(self._source, "sha256").hexdigest()
 
     def schema(self, roles: ColumnRoles) -> Schema:
-        """The columns of each role."""
+        """Column of each role."""
         return find_columns(self, roles)
 
     def scan(self, roles: ColumnRoles) -> Schema:
-        """The schema with the types of columns: X is float32 if all columns of features are."""
+        """Schema with the types of columns: X is float32 if all feature columns are."""
         schema = self.schema(roles)
         single = {str(self.types[name]) for name in schema.features or ()} <= {"float", "halffloat"}
         return replace(
@@ -133,15 +133,15 @@ class Table(Reader):
         )
 
     def read(self, schema: Schema, groups: range | None = None) -> Rows:
-        """The rows of all row groups or some; memory is that of the arrays and of a few batches."""
+        """Rows of all row groups or some; memory is that of the arrays and of a few batches."""
         return self._rows(schema, self.read_roles(schema, groups), self.sha256 if groups is None else "")
 
     def parts(self, schema: Schema) -> Iterator[Rows]:
-        """All rows, some at a time."""
+        """All rows, in parts."""
         return (self._rows(schema, self._converted(schema, batch, row)) for row, batch in self._batches(schema.stored))
 
     def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
-        """All rows with their cells as they are; X has the column of query ids too."""
+        """All rows with unchanged cells; X also contains the column of query ids."""
         import pyarrow as pa
 
         batches = [*self._batches(schema.stored)]
@@ -154,7 +154,7 @@ class Table(Reader):
         return self._rows(schema, found | {"X": pa.table(columns)}, self.sha256)
 
     def _without(self, cells: Any, missing: Sequence[str]) -> Any:
-        """Cells of text with nulls in place of words that mean missing."""
+        """Text cells with nulls in place of words that mean missing."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -164,7 +164,7 @@ class Table(Reader):
         return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
 
     def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
-        """Some of the rows, as tables of pyarrow or lines."""
+        """The selected rows, as tables of pyarrow or lines."""
         import pyarrow as pa
 
         if (lines := self._data.as_lines()) is not None:
@@ -180,7 +180,7 @@ class Table(Reader):
             first += batch.num_rows
 
     def first_cells(self) -> Any:
-        """The first rows of all columns, as a batch of pyarrow."""
+        """First rows of all columns, as a batch of pyarrow."""
         return next(self._batches(self.columns))[1]
 
     def read_roles(
@@ -189,7 +189,7 @@ class Table(Reader):
         groups: range | None = None,
         batches: Iterable[tuple[int, Any]] | None = None,
     ) -> dict[str, NDArray[Any]]:
-        """The features, as "X", and the other columns by role.
+        """Features, as "X", and the other columns by role.
 
         Parameters
         ----------
@@ -197,7 +197,7 @@ class Table(Reader):
         groups : range, optional
             Row groups to read; all by default.
         batches : iterable, optional
-            Batches that have been read, perhaps with further columns.
+            Batches that have been read, possibly with further columns.
         """
         held: dict[str, Growing] = {}
         ids: dict[str, list[NDArray[Any]]] = {role: [] for role in schema.texts}
@@ -211,12 +211,12 @@ class Table(Reader):
         return by_role | {role: joined_ids(found) for role, found in ids.items()}
 
     def _rows(self, schema: Schema, found: dict[str, NDArray[Any]], sha256: str = "") -> Rows:
-        """Columns by role as rows."""
+        """Rows from columns by role."""
         columns: dict[str, Any] = {"y": None, "qid": None} | {_FIELDS.get(role, role): found[role] for role in found}
         return Rows(**columns, path=self.name, sha256=sha256, schema=schema, lines=self.lines)
 
     def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, NDArray[Any]]:
-        """The features and the columns of each role of a batch that begins with a row of the table."""
+        """Features and columns of each role of a batch, whose first row in the table is ``row``."""
         part = _Batch(self, batch, row)
         names = schema.features or ()
         try:
@@ -229,16 +229,16 @@ class Table(Reader):
         return found | {role: part.ids(name, role, schema.may_be_empty) for role, name in schema.texts.items()}
 
     def _stored(self, names: Sequence[str], step: int = _BATCH_CELLS, groups: range | None = None) -> Iterator[Any]:
-        """Some stored columns, some rows at a time."""
+        """Batches of some stored columns."""
         with self._understood():
             for batch in self._data.batches([*names], step, groups):
                 if not self.textual:
-                    batch.validate(full=True)  # offsets and codes of a file may point anywhere
+                    batch.validate(full=True)  # offsets and codes of a file may be out of range
                 yield batch
 
     def _batches(self, names: Sequence[str], groups: range | None = None) -> Iterator[tuple[int, Any]]:
-        """Some columns, those of lists one by one, some rows at a time behind the number of the first."""
-        names = names or self.columns[:1]  # which counts the rows
+        """Batches of some columns, with those of lists expanded, and the number of their first row."""
+        names = names or self.columns[:1]  # one column, to count the rows
         stored = dict.fromkeys(filter(None, (self._places[name][0] for name in names)))
         stored = stored or dict.fromkeys(self._data.schema.names[:1])
         step = max(_BATCH_CELLS // len(names), 1)
@@ -250,7 +250,7 @@ class Table(Reader):
             raise self.refuse("the table has no rows.")
 
     def _list_size(self, field: Any) -> int | None:
-        """How many columns a column of lists of numbers is; None if it is another one."""
+        """Number of columns that represent a column of lists of numbers; None for other columns."""
         import pyarrow.compute as pc
         from pyarrow import types
 
@@ -262,7 +262,7 @@ class Table(Reader):
         return next(filter(None, sizes), None)
 
     def _flat(self, batch: Any, names: Sequence[str], row: int) -> Any:
-        """The columns that are asked for, those of lists one by one."""
+        """The requested columns, with those of lists expanded."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -284,7 +284,7 @@ class Table(Reader):
         return pa.RecordBatch.from_arrays(columns, names=[*names])
 
     def _key(self, value: str) -> Any:
-        """The value of a partition's key: a whole number if it is written as one, else text."""
+        """Value of a partition's key: a whole number if written as one, else text."""
         import pyarrow as pa
 
         if is_whole(value) and not self.textual:
@@ -293,7 +293,7 @@ class Table(Reader):
 
     @contextmanager
     def _understood(self) -> Iterator[None]:
-        """Say what is wrong with the file if pyarrow cannot read it."""
+        """Describe the fault of the file if pyarrow cannot read it."""
         import pyarrow as pa
 
         try:
@@ -307,14 +307,14 @@ class Table(Reader):
 
 
 def partition_keys(path: str) -> dict[str, str]:
-    """The columns that a file's folders have in their names, ``column=value``, as Hive and Spark write partitions."""
+    """Columns in the names of a file's folders, ``column=value``, as Hive and Spark write partitions."""
     folders = reversed(os.path.dirname(path).split(os.sep))
     keys = [folder.partition("=") for folder in takewhile(lambda folder: "=" in folder[1:], folders)]
     return {unquote(key): unquote(value) for key, _, value in reversed(keys)}
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a type is that of numbers or truth values, or of cells that are all missing."""
+    """Whether a type is that of numbers or truth values, or of entirely missing cells."""
     from pyarrow import types
 
     known = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
@@ -322,7 +322,7 @@ def is_number(kind: Any) -> bool:
 
 
 def _holds_integers(kind: Any) -> bool:
-    """Whether ids of a type are int64, also as pandas stores them beside missing ones, and no texts."""
+    """Whether ids of a type are int64, including pandas' type for integers with missing ones, and not texts."""
     import pyarrow as pa
 
     return bool((pa.types.is_integer(kind) and not pa.types.is_uint64(kind)) or pa.types.is_floating(kind))
@@ -341,18 +341,18 @@ class _Batch:
 
         if not names:
             return np.empty((self.batch.num_rows, 0), dtype)
-        # pyarrow turns columns into rows several times faster than numpy
+        # pyarrow converts columns to rows several times faster than numpy
         columns = [pa.array(self._cells(name, "feature", dtype)) for name in names]
         rows: NDArray[Any] = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
         if not np.isfinite(rows).all():
             for name in names:
-                self.numbers(name, "feature", dtype=dtype)  # refuses the first bad cell
+                self.numbers(name, "feature", dtype=dtype)  # raises an error about the first bad cell
         return rows
 
     def numbers(
         self, name: str, what: str, may_be_empty: Sequence[str] = (), dtype: DTypeLike = np.float64
     ) -> NDArray[Any]:
-        """A column of finite numbers, weights not negative; NaN for a label that may be missing."""
+        """A column of finite numbers, with nonnegative weights; NaN for a missing label if allowed."""
         out = self._cells(name, what, dtype)
         bad = np.isinf(out) if what in may_be_empty else ~np.isfinite(out)
         if what == "weight":
@@ -362,13 +362,13 @@ class _Batch:
             cell = self.batch.column(name)[k].as_py()
             shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
-            wanted = f"it must hold finite numbers ({out.dtype}){sign}.{_REMEDIES.get(what, '')}"
+            wanted = f"it must contain finite numbers ({out.dtype}){sign}.{_REMEDIES.get(what, '')}"
             message = f"column {name!r} ({what}) {shown}: {wanted}"
             raise self.table.refuse_row(self.start + k, message, column=name)
         return out
 
     def _cells(self, name: str, what: str, dtype: DTypeLike) -> NDArray[Any]:
-        """A column of numbers: NaN where nothing stands, infinity for what is no number of this type."""
+        """A column of numbers: NaN for missing cells, infinity for cells that are not numbers of this type."""
         import pyarrow as pa
 
         column = self.batch.column(name)
@@ -376,7 +376,7 @@ class _Batch:
         if self.table.textual:
             found = _parsed(column)
         elif not is_number(kind):
-            message = f"column {name!r} ({what}) holds {kind}, not numbers.{_REMEDIES.get(what, '')}"
+            message = f"column {name!r} ({what}) contains {kind}, not numbers.{_REMEDIES.get(what, '')}"
             raise self.table.refuse(message, column=name)
         else:
             if pa.types.is_decimal(kind):
@@ -398,9 +398,9 @@ class _Batch:
 
         column = self.batch.column(name)
         try:
-            if pa.types.is_floating(column.type):  # how pandas stores whole numbers beside a missing one
+            if pa.types.is_floating(column.type):  # pandas' representation of integers with a missing one
                 column = column.cast(pa.int64())
-                pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may be rounded
+                pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may have been rounded
             if _holds_integers(column.type) and not column.null_count:
                 whole: NDArray[Any] = column.cast(pa.int64()).to_numpy()
                 return whole
@@ -424,7 +424,7 @@ _REMEDIES = {
 
 
 def _parsed(cells: Any) -> NDArray[np.float64]:
-    """Numbers of cells: NaN where nothing stands, infinity for what is no number."""
+    """Numbers of cells: NaN for missing ones, infinity for those that are not numbers."""
     import pyarrow as pa
 
     try:

@@ -13,7 +13,7 @@ _RUN = "query Q0 document rank score run"
 
 
 def load_qrels(path: Source) -> dict[str, dict[str, float]]:
-    r"""Read relevance judgements, ``query iteration document label`` on each line.
+    r"""Read relevance judgements, with ``query iteration document label`` on each line.
 
     Parameters
     ----------
@@ -23,12 +23,12 @@ def load_qrels(path: Source) -> dict[str, dict[str, float]]:
     Returns
     -------
     dict of str to dict of str to float
-        Labels of each query's judged documents.
+        Labels of the judged documents of each query.
 
     Raises
     ------
     InputError
-        For a line with another number of columns, a label that is not a number, and a document that a query has twice.
+        If a line has another number of columns, a label is not a number, or a query has a document twice.
 
     Notes
     -----
@@ -45,24 +45,23 @@ def load_qrels(path: Source) -> dict[str, dict[str, float]]:
 
 
 def load_run(path: Source) -> dict[str, dict[str, float]]:
-    r"""Read a run, ``query Q0 document rank score run`` on each line.
+    r"""Read a run, with ``query Q0 document rank score run`` on each line.
 
     Parameters
     ----------
     path : path or binary file object
-        Text, plain or gzip. Only the query, the document and its score are used: as in trec_eval, the scores make the
-        ranking and not the ranks.
+        Text, plain or gzip. Only the query, the document and its score are used: as in trec_eval, scores rather than
+        ranks determine the ranking.
 
     Returns
     -------
     dict of str to dict of str to float
-        Scores of each query's retrieved documents.
+        Scores of the retrieved documents of each query.
 
     Raises
     ------
     InputError
-        For a line with another number of columns, a score that is not a finite number, and a document that a query
-        has twice.
+        If a line has another number of columns, a score is not a finite number, or a query has a document twice.
 
     Notes
     -----
@@ -79,7 +78,7 @@ def load_run(path: Source) -> dict[str, dict[str, float]]:
 
 
 def _load(path: Source, columns: str, column: str) -> dict[str, dict[str, float]]:
-    """The numbers of one column by query and document."""
+    """Numbers of one column by query and document."""
     names = columns.split()
     at = names.index(column)
     text = Text(path)

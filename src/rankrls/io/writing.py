@@ -1,4 +1,4 @@
-"""Arrays to LETOR text, and to tables with named columns; rankings as text."""
+"""Conversion of arrays to LETOR text and to tables with named columns, and of rankings to text."""
 
 from __future__ import annotations
 
@@ -45,38 +45,39 @@ def save_letor(
 ) -> None:
     """Write learning-to-rank data as LETOR text, from which :func:`load_letor` reads the same numbers, to the last bit.
 
-    ``label qid:ID 1:value 2:value ... # comment``, one row a line. Numbers are the shortest decimals that are the same
-    float64; float32 values are written as the float64 that equals them, so that they come back the same as either. The
-    file is written under another name and renamed when it is complete and on disk: the file is written completely, or
-    it is not changed.
+    Each line is a row: ``label qid:ID 1:value 2:value ... # comment``. Numbers are the shortest decimals that represent
+    the same float64; float32 values are written as equal float64, so that they are read back unchanged in either type.
+    The file is written under another name and renamed when it is complete and on disk, so it is written completely or
+    not changed.
 
     Parameters
     ----------
     path : path
-        Compressed with gzip if it ends in ``.gz``.
+        Path; the file is compressed with gzip if it ends in ``.gz``.
     X : array-like or sparse array of shape (m, n)
-        Features. Of a sparse one the stored entries are written: give :func:`load_letor` the ``n_features`` and
-        ``zero_based`` if no entry may be in the last or first column.
+        Features. For sparse X, writes only stored entries: pass ``n_features`` and ``zero_based`` to :func:`load_letor`
+        if the last or first column may have no entry.
     y : array-like of shape (m,)
         Labels.
     qid : array-like of shape (m,), optional
-        Whole numbers or strings, which are written as they are: strings without blanks, ``#`` and NUL. (Strings all of
-        which look like whole numbers are read back as such.)
+        Whole numbers or strings, which are written unchanged: strings without blanks, ``#`` and NUL. (Strings that all
+        look like whole numbers are read back as such.)
     comments : sequence of m str, optional
-        Written after ``#``, stripped; an empty one is left out. Single words, such as doc-0096, are read as items' ids.
+        Texts written after ``#``, stripped; empty ones are left out. Single words, such as doc-0096, are read as item
+        ids.
     zero_based : bool, default=False
-        Call column 0 feature 0 instead of 1.
+        Whether column 0 is feature 0 instead of 1.
 
     Raises
     ------
     ValueError
-        Where lengths differ, a value is NaN or infinite, or a qid or comment cannot be written. Nothing is left behind.
+        If lengths differ, a value is NaN or infinite, or a qid or comment cannot be written. No file is then left.
     OSError
-        Where the file cannot be written, the disk being full for one. The target keeps its old content.
+        If the file cannot be written, for example because the disk is full. The target keeps its old content.
 
     Notes
     -----
-    O(entries), formatted by pyarrow on all threads; memory is a few blocks of text.
+    O(entries), with formatting by pyarrow on all threads; memory is a few blocks of text.
 
     Examples
     --------
@@ -123,38 +124,39 @@ def save_table(
     qid_name: str = "qid",
     id_name: str = "docid",
 ) -> None:
-    """Write learning-to-rank data as a table that :func:`load_table` reads back: text, Parquet or Arrow.
+    """Write learning-to-rank data as a table that :func:`load_table` reads: text, Parquet or Arrow.
 
-    The columns are the label, the query id and the item's id, if they are given, and then the features. The file is
-    written under another name and renamed when it is complete and on disk.
+    The columns are the label, the query id and the item id, if given, followed by the features. The file is written
+    under another name and renamed when it is complete and on disk.
 
     Parameters
     ----------
     path : path
-        Ends in ``.csv``, ``.tsv``, ``.jsonl``, these perhaps with ``.gz``, ``.parquet``, ``.arrow`` or ``.feather``.
+        Path that ends in ``.csv``, ``.tsv``, ``.jsonl``, optionally with ``.gz``, ``.parquet``, ``.arrow`` or
+        ``.feather``.
     X : array-like or sparse array of shape (m, n)
-        Features; of a sparse one the zeros are written too.
+        Features; for sparse X, zeros are written too.
     y : array-like of shape (m,), optional
-        Labels; NaN is an empty cell.
+        Labels; NaN becomes an empty cell.
     qid, ids : array-like of shape (m,), optional
-        Whole numbers or strings: any text of UTF-8 that is not empty and holds no NUL.
+        Whole numbers or strings: any text in UTF-8 that is not empty and contains no NUL.
     feature_names : sequence of n str, optional
-        By default f1, f2, ...
+        Names of the features; f1, f2, ... by default.
     label, qid_name, id_name : str
-        Names of those columns.
+        Names of these columns.
 
     Raises
     ------
     ValueError
-        If the path's ending is none of these, lengths differ, a feature is NaN or infinite, an id is empty, holds a NUL
-        or is not UTF-8, or two columns have the same name. Nothing is left behind.
+        If the path has another ending, lengths differ, a feature is NaN or infinite, an id is empty, contains a NUL or
+        is not UTF-8, or two columns have the same name. No file is then left.
     OSError
         If the file cannot be written. The target keeps its old content.
 
     Notes
     -----
-    O(m n). Numbers of text are the shortest decimals that are the same float64. Memory is a block of rows. Strings all
-    of which look like whole numbers are read back from text as such.
+    O(m n). Numbers in text are the shortest decimals that represent the same float64. Memory is a block of rows.
+    Strings that all look like whole numbers are read back from text as such.
 
     Examples
     --------
@@ -177,7 +179,7 @@ def save_table(
     given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
     for what, name, values in given:
         if values is not None:
-            texts = any(isinstance(value, str) for value in values)  # an array of fixed width would cut them off
+            texts = any(isinstance(value, str) for value in values)  # an array of fixed width would truncate them
             dtype = np.float64 if what == "y" else object if texts else None
             leading.append((name, _vector(what, values, rows, dtype)))
 
@@ -192,7 +194,7 @@ def save_table(
 
 
 def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:
-    """Write a table in the format of the file's name: everything that the format can hold.
+    """Write a table in the format of the file's name, with everything that the format can store.
 
     Parameters
     ----------
@@ -201,12 +203,12 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
     names : sequence of str, optional
         Names of the features, if other than in the table.
     note : callable
-        Function that is called with a note about what the format cannot hold.
+        Function that is called with a note about content that the format cannot store.
 
     Raises
     ------
     InputError
-        For values that LETOR text, or a table, cannot hold.
+        If LETOR text, or a table, cannot store some values.
     """
     if format_of(path) not in TABLES:
         assert table.y is not None
@@ -235,14 +237,14 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
 
 
 def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[NDArray[Any]]]) -> None:
-    """Write columns that come some rows at a time as a table in the format of the path's ending.
+    """Write columns, given in parts of some rows, as a table in the format of the path's ending.
 
     Parameters
     ----------
     path : path
     names : sequence of str
     blocks : iterable
-        The columns of the first rows, of the next ones, and so on.
+        Columns of the first rows, of the next ones, and so on.
     """
     import pyarrow as pa
 
@@ -263,29 +265,29 @@ def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Ite
 
 
 def write_stored(path: str | os.PathLike[str], rows: Iterable[Any], format: str) -> None:
-    """Write rows as :meth:`Reader.stored` has them, in a format of ``FORMATS``."""
+    """Write rows, in the form of :meth:`Reader.stored`, in a format of ``FORMATS``."""
     path = os.fspath(path)
     with atomic_write(path) as file, _packed(file, path) as sink:
         FORMATS[format].write(sink, path, rows)
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Refuse names of columns that are there twice."""
+    """Refuse repeated names of columns."""
     twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError(f"two columns are called {twice!r}; names must differ.", column=twice)
 
 
 def _packed(file: IO[bytes], name: str) -> AbstractContextManager[IO[bytes]]:
-    """A file, or one that packs what is written to it if the name ends in ``.gz``."""
+    """A file, or one that compresses what is written to it if the name ends in ``.gz``."""
     if name.endswith(".gz"):
-        # no name and no time inside: the same table gives the same file
+        # no name and no time inside, so that the same table gives the same file
         return gzip.GzipFile(filename="", mode="wb", compresslevel=6, fileobj=file, mtime=0)  # type: ignore[return-value]
     return nullcontext(file)
 
 
 def _features(X: Any, names: Sequence[str] | None) -> Any:
-    """Finite features to write; of a sparse array each entry once."""
+    """Finite features to write; for a sparse array, without duplicate entries."""
     if hasattr(X, "tocsr"):
         X = sparse.csr_array(X)
         if not X.has_canonical_format:
@@ -303,7 +305,7 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
 
 
 def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> NDArray[Any]:
-    """An array of one value for each row."""
+    """Array with one value for each row."""
     out = np.asarray(unmasked(values), dtype=dtype)
     if out.shape != (rows,):
         problem = f"{name} has shape {out.shape}, but X has {rows} rows: it needs one value per row."
@@ -319,7 +321,7 @@ def lines(
     qids: list[bytes] | None = None,
     notes: list[bytes] | None = None,
 ) -> bytes:
-    """Rows as text: each one's label, query id, entries and comment; the texts begin with a blank if there are any."""
+    """Rows as text: label, query id, entries and comment; nonempty texts begin with a blank."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -350,14 +352,14 @@ def _qid_texts(ids: NDArray[Any]) -> list[bytes]:
 def _comment_texts(comments: NDArray[Any]) -> list[bytes]:
     for row, comment in enumerate(comments):
         if "\n" in comment:
-            problem = f"The comment of row {row} holds a line end, which LETOR text cannot hold: {comment!r}."
+            problem = f"The comment of row {row} contains a line end, which LETOR text cannot store: {comment!r}."
             raise InputError(problem, parameter="comments", row=row)
     bare = [comment.strip(BLANKS) for comment in comments]
     return [f" # {comment}".encode("utf-8", "surrogateescape") if comment else b"" for comment in bare]
 
 
 def _column(name: str, values: NDArray[Any], start: int) -> Any:
-    """Some rows of a column for pyarrow."""
+    """Some rows of a column, for pyarrow."""
     import pyarrow as pa
 
     if values.dtype.kind not in "UTO":
@@ -370,7 +372,7 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
 
 
 def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:
-    """Columns of some rows as text between tabs; one that is None is empty."""
+    """Columns of some rows as tab-separated text; None gives an empty column."""
     text = io.StringIO()
     cells = ([""] * rows if column is None else column.tolist() for column in columns)
     csv.writer(text, delimiter="\t", lineterminator="\n").writerows(zip(*cells, strict=True))
@@ -380,9 +382,9 @@ def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:
 def trec_ranking(
     scores: NDArray[np.float64], qid: NDArray[Any] | None, docno: Sequence[str], k: int | None = None
 ) -> Ranking:
-    """The items of each query in the order that trec_eval gives equal scores.
+    """Items of each query in the order of trec_eval.
 
-    It holds scores in single precision, and puts the greater document id first.
+    trec_eval stores scores in single precision, and orders equal ones with the greater document id first.
     """
     most = np.finfo(np.float32).max
     with np.errstate(over="ignore"):
@@ -392,7 +394,7 @@ def trec_ranking(
 
 
 def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
-    """A run, ``query Q0 document rank score run`` a line; without query ids everything is query 1.
+    """A run with ``query Q0 document rank score run`` on each line; without query ids, everything is query 1.
 
     Parameters
     ----------
@@ -406,7 +408,7 @@ def trec_rows(ranking: Ranking, names: Sequence[str], run: str) -> str:
     Raises
     ------
     InputError
-        If a query or a document is not named by one word.
+        If a query or a document name is not a single word.
     """
     queries = ["1"] * len(ranking) if ranking.qid is None else [str(query) for query in ranking.qid.tolist()]
     called = [str(name) for name in names]
