@@ -29,7 +29,7 @@ model = RankRLSCV().fit(X, y, qid=qid)
 
 # %%
 # The held-out curve, and the measure of the same models on new queries. The one-standard-error rule, ``rule="one_se"``,
-# takes the largest alpha within one standard error of the best.
+# selects the largest alpha within one standard error of the best.
 
 X_new, y_new, qid_new = some_queries(500)
 alphas = model.cv_results_["alpha"]

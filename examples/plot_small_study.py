@@ -2,8 +2,8 @@
 Is the result of a small study due to chance?
 =============================================
 
-Forty patients, 495 features, and the choice of a regularization value: how much of the AUC is the choice's own? The
-data and the model are those of :doc:`/guide/small_clinical_data`.
+Forty patients and 495 features: could the AUC be due to chance, and how optimistic is it after choosing alpha? The data
+and the model are those of :doc:`/guide/small_clinical_data`.
 """
 
 from __future__ import annotations

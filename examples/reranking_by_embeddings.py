@@ -2,9 +2,9 @@
 Re-ranking by embeddings
 ========================
 
-A vector of each text is all that is known. Queries are functions and classes of numpy, scipy and scikit-learn, as in
+The only input is a vector of each text. Queries are functions and classes of numpy, scipy and scikit-learn, as in
 :doc:`search_documentation`, and those that a "See Also" section lists are relevant. The candidates of a query are the
-30 other texts with the largest cosine. Models order them anew: linear and Gaussian models of
+30 other texts with the largest cosine. Models rerank them: linear and Gaussian models of
 :func:`~rankrls.preprocessing.pair_features`, and LightGBM's trees.
 
 The vectors are those of latent semantic analysis, which needs no download. Vectors of a language model take their place

@@ -2,8 +2,8 @@
 A scoring service
 =================
 
-Ranks candidates by HTTP, with the model file that ``MODEL`` names. Its features are made by a
-:class:`~rankrls.preprocessing.TableEncoder` in the model file, so requests hold raw columns. It needs fastapi and
+The service ranks candidates by HTTP, with the model file that ``MODEL`` names. Requests contain raw columns, because the
+model file has a :class:`~rankrls.preprocessing.TableEncoder`. It needs fastapi and
 uvicorn[standard]::
 
     MODEL=shop.rankrls RANKRLS_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 uvicorn scoring_service:app --workers 2
@@ -49,7 +49,7 @@ class Answer(BaseModel):
 
 # %%
 # A worker loads the model once, before it takes requests. The first prediction compiles or loads loops, so it is made
-# here and not by a user.
+# here, before the first request.
 
 
 @asynccontextmanager
@@ -72,7 +72,7 @@ def score(items: list[dict[str, Cell]]) -> np.ndarray:
 
 
 # %%
-# Plain functions run in threads, so a worker can answer several requests at once. What is wrong with a row is told to
+# Plain functions run in threads, so a worker can answer several requests at once. Errors in a row are returned to
 # the caller.
 
 
