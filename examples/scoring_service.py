@@ -2,9 +2,8 @@
 A scoring service
 =================
 
-The service ranks candidates by HTTP, with the model file that ``MODEL`` names. Requests contain raw columns, because the
-model file has a :class:`~rankrls.preprocessing.TableEncoder`. It needs fastapi and
-uvicorn[standard]::
+The service ranks candidates by HTTP, with the model file that ``MODEL`` names. Requests contain raw columns, because
+the model file has a :class:`~rankrls.preprocessing.TableEncoder`. It needs fastapi and uvicorn[standard]::
 
     MODEL=shop.rankrls RANKRLS_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 uvicorn scoring_service:app --workers 2
 
