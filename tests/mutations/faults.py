@@ -431,15 +431,19 @@ FAULTS = [
     ),
     *_planted(
         "io/_json_lines.py",
-        "io/test_tables.py",
+        "io/test_tables.py io/test_dataset.py",
         ("lines.append(line)", "lines.append(len(lines))"),
         ("self._source.seek(0)", "pass"),
     ),
     *_planted(
         "_records.py",
-        "test_records.py io/test_tables.py",
+        "io/test_tables.py",
         ('feature.get("value", 0.0)', 'feature.get("value")'),
         ("column += [None] * (row - len(column))", "pass"),
+    ),
+    *_planted(
+        "_records.py",
+        "test_records.py",
         ('f"{name}."', '""'),
     ),
     # export
