@@ -20,6 +20,7 @@ from rankrls import (
     RankRLS,
     RankRLSCV,
     RankSVMCV,
+    SparseRankRLS,
     SparseRankRLSCV,
     TransductiveRankRLS,
     fit_pairs,
@@ -29,6 +30,13 @@ from rankrls import (
 from rankrls.clicks import Propensities
 from rankrls.io import Dataset, load_table, load_votes
 from rankrls.metrics import Measure
+from rankrls.model_selection import (
+    leave_pair_out,
+    leave_preference_out,
+    leave_query_out,
+    nested_estimate,
+    permutation_test,
+)
 
 Array = NDArray[np.float64]
 
@@ -81,6 +89,14 @@ def others(X: Array, y: Array, data: Dataset, known: Propensities) -> None:
     assert_type(RankRLSCV().fit_dataset(data), RankRLSCV)
     RankRLS().fit(X, y, position=[1, 2], impressions=[10, 20], propensities=known)
     RankRLS().fit(X, y, position=[1, 2], propensities={1: 1.0, 2: 0.5})
+
+
+def held_out(X: Array, y: Array, qid: list[str]) -> None:
+    assert_type(leave_query_out(RankRLS(), X, y, qid=qid, alphas=[0.1, 1.0]), Array)
+    assert_type(leave_pair_out(SparseRankRLS(), X, y, event=[1, 0], alphas="auto").n_pairs, int)
+    assert_type(leave_preference_out(RankRLS(), X, [0, 1], [1, 2], groups=["a", "b"]), Array)
+    assert_type(nested_estimate(RankRLSCV(), X, [1.0, 0.0], item_id=qid).score, float)
+    assert_type(permutation_test(GreedyRankRLS(), X, y, sample_weight=y).p_value, float)
 
 
 def files(X: Array) -> None:

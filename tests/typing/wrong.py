@@ -3,6 +3,7 @@
 import numpy as np
 
 from rankrls import GreedyRankRLS, RankRLS, RankRLSCV, RankSVM, SparseRankRLSCV, load
+from rankrls.model_selection import leave_pair_out, leave_query_out, permutation_test
 
 
 def calls() -> None:
@@ -32,3 +33,6 @@ def calls() -> None:
     RankRLSCV().best_score_.sum()  # attr-defined
     RankRLSCV().predict(X).nonsense()  # attr-defined
     load(5)  # arg-type
+    leave_query_out(RankRLS(), X, y, qid=None)  # arg-type
+    leave_pair_out(RankRLS(), X, y, pairs=3)  # arg-type
+    permutation_test("RankRLSCV", X, y)  # arg-type

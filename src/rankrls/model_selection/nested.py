@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length
@@ -14,7 +15,7 @@ from rankrls._checks import check_finite, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, VectorLike
 from rankrls.metrics import Measure, preference_accuracy
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.metrics._values import mean_and_error
@@ -66,13 +67,13 @@ class NestedEstimate(Shown):
 
 
 def nested_estimate(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Ranker,
+    X: ItemsLike,
+    y: VectorLike,
     *,
-    event: Any = None,
-    qid: Any = None,
-    item_id: Any = None,
+    event: VectorLike | None = None,
+    qid: IdsLike | None = None,
+    item_id: IdsLike | None = None,
     cv: int = 5,
     random_state: int = 0,
 ) -> NestedEstimate:
@@ -120,6 +121,7 @@ def nested_estimate(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import NDArray
     >>> from rankrls import RankRLSCV
     >>> from rankrls.model_selection import nested_estimate
     >>> rng = np.random.default_rng(0)
@@ -184,7 +186,9 @@ def choosing(estimator: object, event: object, what: str) -> tuple[Any, Measure]
     return clone(estimator), spec.required_measure
 
 
-def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tuple[Index, str]:
+def _folds(
+    y: Array, event: NDArray[Any] | None, qid: NDArray[Any] | None, items: Index, k: int, seed: int
+) -> tuple[Index, str]:
     """Fold of each row, and a description of the folds."""
     rng = np.random.default_rng(seed)
     by_query = qid is not None and event is None
@@ -206,7 +210,7 @@ def _folds(y: Any, event: Any, qid: Any, items: Index, k: int, seed: int) -> tup
     return fold[layout.codes], f"{k} folds of {n} {what}"
 
 
-def _concordance(scores: Any, time: Any, event: Any, qid: Any) -> float:
+def _concordance(scores: Array, time: Array, event: NDArray[Any], qid: NDArray[Any] | None) -> float:
     """C-index of one fold; NaN if it has no comparable pair."""
     try:
         winners, losers = survival_pairs(time, event, qid=qid)

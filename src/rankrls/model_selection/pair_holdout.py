@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,13 @@ from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, HasShape, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
 from rankrls.model_selection.query_holdout import checked_spec, labelled_data
 from rankrls.models.fitted import lost_feature_warning
 from rankrls.models.intake import labelled_items, preferred_items
-from rankrls.models.parameters import number
+from rankrls.models.parameters import Grid, number
+from rankrls.models.rankrls import RankRLS
+from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.pairs import held_out_labels
@@ -64,15 +67,15 @@ class PairHoldout(Shown):
 
 
 def leave_pair_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: RankRLS | SparseRankRLS,
+    X: ItemsLike,
+    y: LabelsLike,
     *,
-    event: Any = None,
-    pairs: Any = None,
-    alphas: Any = None,
-    qid: Any = None,
-    sample_weight: Any = None,
+    event: VectorLike | None = None,
+    pairs: HasShape | Sequence[Sequence[int]] | None = None,
+    alphas: Grid | None = None,
+    qid: IdsLike | None = None,
+    sample_weight: VectorLike | None = None,
     confidence: float = CONFIDENCE,
 ) -> PairHoldout:
     r"""Evaluate a ranking by the order of each pair of items, using a model fitted without the two items.
@@ -194,13 +197,13 @@ def leave_pair_out(
 
 
 def leave_rows_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: RankRLS | SparseRankRLS,
+    X: ItemsLike,
+    y: LabelsLike,
     *,
-    groups: Any = None,
-    alphas: Any = None,
-    sample_weight: Any = None,
+    groups: IdsLike | None = None,
+    alphas: VectorLike | None = None,
+    sample_weight: VectorLike | None = None,
 ) -> Array:
     r"""Predict the label of every row of one ranking by a model fitted without the row or its group.
 
@@ -277,7 +280,12 @@ def leave_rows_out(
 
 
 def _comparable_items(
-    spec: LeastSquaresSpec, X: Any, time: Any, event: Any, qid: Any, sample_weight: Any
+    spec: LeastSquaresSpec,
+    X: ItemsLike,
+    time: LabelsLike,
+    event: VectorLike,
+    qid: IdsLike | None,
+    sample_weight: VectorLike | None,
 ) -> PreferredItems:
     """Comparable pairs of the items, for a model whose pairs can be held out."""
     if spec.basis is not None or spec.signed:
@@ -289,7 +297,7 @@ def _comparable_items(
     return preferred_items(spec, X, winners, losers, None, None)
 
 
-def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[Index, Index]:
+def _checked_pairs(pairs: object, data: LabelledItems | PreferredItems) -> tuple[Index, Index]:
     """Both items of each pair, as numbers of the remaining rows."""
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
@@ -298,7 +306,7 @@ def _checked_pairs(pairs: Any, data: LabelledItems | PreferredItems) -> tuple[In
             parameter="pairs",
         )
 
-    def refuse(bad: Any, what: str) -> None:
+    def refuse(bad: Matrix, what: str) -> None:
         if bad.any():
             k = int(np.argmax(bad))
             a, b = given[k].tolist()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems
@@ -15,11 +17,12 @@ from rankrls._curves import QueryEvaluator
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
-from rankrls._typing import Array, Index, Splitter
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Splitter, VectorLike
 from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import choosing
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import number, options
+from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.pairs import concordance_of_targets
@@ -31,6 +34,10 @@ from rankrls.survival import survival_pairs
 
 _BATCH = 1 << 24
 """Maximum number of held-out scores of the permutations that share a factorization."""
+
+
+OfTargets: TypeAlias = Callable[[Array, Index], Array]
+"""How good targets are for some alphas, (alphas, targets): greater is better."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,15 +75,15 @@ class PermutationTest(Shown):
 
 
 def permutation_test(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: Ranker,
+    X: ItemsLike,
+    y: LabelsLike,
     *,
     n_permutations: int = 1000,
-    event: Any = None,
-    qid: Any = None,
-    item_id: Any = None,
-    sample_weight: Any = None,
+    event: VectorLike | None = None,
+    qid: IdsLike | None = None,
+    item_id: IdsLike | None = None,
+    sample_weight: VectorLike | None = None,
     random_state: int = 0,
 ) -> PermutationTest:
     """Test whether the held-out measure of a selected model is better than chance.
@@ -136,20 +143,20 @@ def permutation_test(
     check_consistent_length(X, y, event)
     model, measure = choosing(estimator, event, "permutation_test")
     permuted = np.empty(n_permutations)
-    layout = query_layout(qid, len(y))
-    y = np.asarray(y)
+    labels: NDArray[Any] = np.asarray(y)
+    layout = query_layout(qid, len(labels))
     rng = np.random.default_rng(random_state)
 
     def orders(count: int) -> Index:
         """Permutations of the rows inside their queries, (count, rows)."""
-        out = np.empty((count, len(y)), dtype=np.intp)
+        out = np.empty((count, len(labels)), dtype=np.intp)
         out[:, layout.order] = np.argsort(layout.codes + 0.5 * rng.random(out.shape), axis=1)
         return out
 
-    def fitted(order: Any) -> Any:
+    def fitted(order: Index | slice) -> Any:
         if event is None:
-            return model.fit(X, y[order], qid=qid, sample_weight=sample_weight)
-        winners, losers = survival_pairs(y[order], np.asarray(event)[order], qid=qid)
+            return model.fit(X, labels[order], qid=qid, sample_weight=sample_weight)
+        winners, losers = survival_pairs(labels[order], np.asarray(event)[order], qid=qid)
         return model.fit_pairs(X, winners, losers, item_id=item_id)
 
     start = perf_counter()
@@ -157,24 +164,24 @@ def permutation_test(
     seconds = perf_counter() - start
     score = held_out_score(model)
     protocol = model.selection_
-    plan: Any = None
-    if event is None and isinstance(model, RankRLSCV) and y.size == len(y):
+    plan: Plan | None = None
+    if event is None and isinstance(model, RankRLSCV) and labels.size == len(labels):
         spec = model._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
         plan = spec.plan(data)
     shared = plan is not None and _is_shared(model, plan)
-    if not shared:
+    if plan is None or not shared:
         job = f"A fit for each of {n_permutations} permutations"
         remedy = "Use fewer (n_permutations), or a model with fewer values to choose from."
         warn_of_cost(seconds * n_permutations, job, remedy, "n_permutations")
         for k in progress(range(n_permutations), int(vars(model).get("verbose", 0)), "permutations"):
             permuted[k] = fitted(orders(1)[0]).best_score_
     else:
-        y = y.ravel()
+        labels = labels.ravel()
         kept = slice(None) if data.kept is None else data.kept
         size = max(1, _BATCH // (21 * data.n_rows))
         for some in np.split(permuted, range(size, len(permuted), size)):
-            Y = np.asarray(y[orders(len(some))][:, kept].T, dtype=np.float64)
+            Y = np.asarray(labels[orders(len(some))][:, kept].T, dtype=np.float64)
             some[:] = _best_scores(spec, replace(data, Y=Y), plan)
     sign = 1.0 if measure.greater_is_better else -1.0
     good = int(np.count_nonzero(reaches(sign * permuted, sign * score, 1.0)))
@@ -203,7 +210,7 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     found = []
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
-        of_values: Any = partial(_of_pairs, plan, problem)
+        of_values: OfTargets = partial(_of_pairs, plan, problem)
         if isinstance(plan, UnitsPlan):
             of_values = partial(_of_queries, plan, problem)
         grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
@@ -212,7 +219,7 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     return best if plan.greater_is_better else -best
 
 
-def _best_of(of_values: Any, grid: Array, goodness: Array, targets: Index, rounds: int) -> Array:
+def _best_of(of_values: OfTargets, grid: Array, goodness: Array, targets: Index, rounds: int) -> Array:
     """Best of each column of goodness, the curve of a target, after extending its grid as in a search."""
     out: Array = np.fmax.reduce(goodness)
     top = best_within_rounding(goodness, 1.0).argmax(axis=0)

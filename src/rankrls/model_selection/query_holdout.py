@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, VectorLike
 from rankrls.models.intake import check_comparable, labelled_items, preferred_items
-from rankrls.models.parameters import check_grid
+from rankrls.models.parameters import Grid, check_grid
 from rankrls.models.rankrls import RankRLS
 from rankrls.models.sparse_rankrls import SparseRankRLS
 from rankrls.models.spec import LeastSquaresSpec
@@ -22,14 +23,14 @@ from rankrls.selection.folds import check_folds_leave_something, preference_unit
 
 
 def leave_query_out(
-    estimator: Any,
-    X: Any,
-    y: Any,
+    estimator: RankRLS | SparseRankRLS,
+    X: ItemsLike,
+    y: LabelsLike,
     *,
-    qid: Any,
-    alphas: Any = None,
-    groups: Any = None,
-    sample_weight: Any = None,
+    qid: IdsLike,
+    alphas: VectorLike | None = None,
+    groups: IdsLike | None = None,
+    sample_weight: VectorLike | None = None,
 ) -> Array:
     """Score every row by a model fitted without the row's query.
 
@@ -87,6 +88,7 @@ def leave_query_out(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import NDArray
     >>> from rankrls import RankRLS
     >>> from rankrls.metrics import Measure
     >>> from rankrls.model_selection import leave_query_out
@@ -145,15 +147,15 @@ def _check_whole(data: LabelledItems, layout: QueryLayout) -> None:
 
 
 def leave_preference_out(
-    estimator: Any,
-    X: Any,
-    winners: Any,
-    losers: Any,
+    estimator: RankRLS | SparseRankRLS,
+    X: ItemsLike,
+    winners: VectorLike,
+    losers: VectorLike,
     *,
-    strength: Any = None,
-    weight: Any = None,
-    groups: Any = None,
-    alphas: Any = None,
+    strength: VectorLike | None = None,
+    weight: VectorLike | None = None,
+    groups: IdsLike | None = None,
+    alphas: VectorLike | None = None,
 ) -> Array:
     """Predict each preference by a model fitted without it and without the others in its group.
 
@@ -199,6 +201,7 @@ def leave_preference_out(
     Examples
     --------
     >>> import numpy as np
+    from numpy.typing import NDArray
     >>> from rankrls import RankRLS
     >>> from rankrls.model_selection import leave_preference_out
     >>> rng = np.random.default_rng(0)
@@ -216,15 +219,16 @@ def leave_preference_out(
     preference_units(data)  # refuses data that leave nothing to fit
     problem = next(spec.candidates(data)).problem(data)
     lead = problem.held_out_scores(grid)[:, :, 0]
-    if np.ndim(weight) == 1:
-        kept = np.asarray(weight, dtype=np.float64) > 0.0
+    given = np.asarray(weight, dtype=np.float64)  # NaN for None
+    if given.ndim == 1:
+        kept = given > 0.0
         full = np.full((len(kept), len(grid)), np.nan)
         full[kept] = lead
         lead = full
     return lead[:, 0] if alphas is None else lead
 
 
-def checked_spec(estimator: Any, alphas: Any, what: str) -> tuple[LeastSquaresSpec, Array]:
+def checked_spec(estimator: object, alphas: Grid | None, what: str) -> tuple[LeastSquaresSpec, Array]:
     """Checked specification of an estimator, and the grid of alphas."""
     if not isinstance(estimator, RankRLS | SparseRankRLS):
         raise InputError(
@@ -238,7 +242,12 @@ def checked_spec(estimator: Any, alphas: Any, what: str) -> tuple[LeastSquaresSp
 
 
 def labelled_data(
-    spec: LeastSquaresSpec, X: Any, y: Any, qid: Any, sample_weight: Any, beta: float = 0.0
+    spec: LeastSquaresSpec,
+    X: ItemsLike,
+    y: LabelsLike,
+    qid: IdsLike | None,
+    sample_weight: VectorLike | None,
+    beta: float = 0.0,
 ) -> LabelledItems:
     """Checked data with one target and items to compare, unless a part ``beta`` of the loss is regression."""
     data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
@@ -248,7 +257,7 @@ def labelled_data(
     return data
 
 
-def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[Index]:
+def query_parts(qid: Sequence[Hashable] | NDArray[Any], shares: Sequence[float], seed: int) -> list[Index]:
     """Rows of each part, ascending, with sizes nearest to the shares of the queries.
 
     The part of a query depends on the seed and on the ids, not on the order of the rows.
@@ -269,7 +278,7 @@ def query_parts(qid: Any, shares: Sequence[float], seed: int) -> list[Index]:
     return [np.flatnonzero(np.isin(layout.codes, queries)) for queries in drawn]
 
 
-def query_folds(qid: Any, k: int, seed: int) -> list[tuple[Index, Index, Index]]:
+def query_folds(qid: Sequence[Hashable] | NDArray[Any], k: int, seed: int) -> list[tuple[Index, Index, Index]]:
     """Training, validation and test rows of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
     rest = [[parts[j] for j in range(k) if j not in (i, (i + 1) % k)] for i in range(k)]
