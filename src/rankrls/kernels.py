@@ -401,4 +401,4 @@ def check_kernel_matrix(rows: int, columns: int) -> None:
     InputError
     """
     remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
-    check_memory(8.0 * rows * columns, "The kernel matrix takes", remedy, parameter="kernel")
+    check_memory(8.0 * rows * columns, "The kernel matrix needs", remedy, parameter="kernel")

@@ -9,6 +9,9 @@
 ``conditional``   the same items ranked for each query
 ``rankboost``     threshold stumps, boosted on pairs
 ``ranksvm``       the squared hinge of ordered pairs
+``trees``         boosted trees, grown by LightGBM
+``forest``        scores of grown trees, without LightGBM
+``paths``         dictionaries of columns, and paths of solutions
 ================  =========================================================================
 
 A class whose name ends in ``Problem`` is solved by a search: a path of solutions for the values of one parameter.

@@ -1,4 +1,4 @@
-"""Boosted trees as arrays, and their scores of items; what LightGBM has grown is predicted without it."""
+"""Boosted trees as arrays, and their scores of items: trees grown by LightGBM are evaluated without it."""
 
 from __future__ import annotations
 
@@ -19,41 +19,41 @@ Numbers = NDArray[np.int32]
 
 _ROWS = 256
 _TINY = float(np.float32(1e-35))
-"""LightGBM takes numbers of at most this size for 0."""
+"""Largest absolute value that LightGBM reads as 0."""
 _AS_ZERO = 0
 _LEFT = 1
 _RIGHT = 2
 _MISSING = {0: _AS_ZERO, 2: _AS_ZERO, 8: _RIGHT, 10: _LEFT}
-"""Decision types of LightGBM for numbers, and where they send missing values; zero is no missing value here."""
+"""LightGBM's decision types for numbers, and the direction of missing values; here zero is not a missing value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """The mean of models of boosted trees.
+    """Mean of models of boosted trees.
 
     A tree sends an item from node k to ``left[k]`` if the item's feature ``feature[k]`` is at most ``threshold[k]``,
     and else to ``right[k]``. A number j >= 0 is that of a node, which is greater than k, and ~j that of a leaf. The
-    score of a model is the sum of the values of the leaves that the item comes to.
+    score of a model is the sum of the values of the leaves that the item reaches.
 
     Attributes
     ----------
     feature : ndarray of int32 of shape (nodes,)
     threshold : ndarray of shape (nodes,)
-        May be infinite, where the features are.
+        Thresholds, which may be infinite, as may the features.
     missing : ndarray of int8 of shape (nodes,)
         Whether a missing value counts as zero (0), or goes to the left (1) or to the right (2).
     left, right : ndarray of int32 of shape (nodes,)
     value : ndarray of shape (leaves,)
     roots : ndarray of int32 of shape (trees,)
-        The node or leaf that each tree begins with. No node or leaf is named twice.
+        Root of each tree, a node or a leaf. Each node or leaf is referenced once.
     sizes : ndarray of intp of shape (models,)
-        The number of trees of each model.
+        Number of trees of each model.
     n_features : int
 
     Raises
     ------
     ValueError
-        For arrays that are not such trees, or whose scores could be NaN or infinite.
+        If the arrays are not such trees, or their scores could be NaN or infinite.
     """
 
     feature: Numbers
@@ -71,24 +71,24 @@ class Trees:
         typed += [(array, np.int32) for array in (self.feature, self.left, self.right, self.roots)]
         typed += [(array, np.float64) for array in (self.threshold, self.value)]
         if any(array.dtype != dtype or array.ndim != 1 for array, dtype in typed):
-            raise ValueError("it holds boosted trees with arrays of another type")
+            raise ValueError("it contains boosted trees with arrays of another type")
         nodes = np.arange(len(self.feature))
         if any(len(array) != len(nodes) for array in (self.threshold, self.missing, self.left, self.right)):
-            raise ValueError("it holds boosted trees with arrays of other lengths")
+            raise ValueError("it contains boosted trees with arrays of other lengths")
         named = np.sort(np.concatenate([self.roots, self.left, self.right]))
         behind = all(((child < 0) | (child > nodes)).all() for child in (self.left, self.right))
         if not behind or not np.array_equal(named, np.arange(-len(self.value), len(nodes))):
-            raise ValueError("it holds boosted trees whose nodes are not each named once, by a node before them")
+            raise ValueError("it contains boosted trees whose nodes are not each named once, by a node before them")
         if not (len(self.sizes) and (self.sizes >= 0).all() and self.sizes.sum() == len(self.roots)):
-            raise ValueError("it holds boosted trees that belong to no model")
+            raise ValueError("it contains boosted trees that belong to no model")
         if not ((self.feature >= 0) & (self.feature < self.n_features)).all():
-            raise ValueError("it holds boosted trees of features that the model has not")
+            raise ValueError("it contains boosted trees of features that the model lacks")
         if not np.isin(self.missing, (_AS_ZERO, _LEFT, _RIGHT)).all():
-            raise ValueError("it holds boosted trees with missing values that go nowhere")
+            raise ValueError("it contains boosted trees with missing values without a direction")
         with np.errstate(over="ignore"):
             total = np.abs(self.value).sum()
         if np.isnan(self.threshold).any() or not np.isfinite(total):
-            raise ValueError("it holds boosted trees with a threshold that is NaN or scores that are not finite")
+            raise ValueError("it contains boosted trees with a threshold that is NaN or scores that are not finite")
 
     def __call__(self, X: Matrix) -> Array:
         """Scores of items, (m,); O(m trees depth)."""
@@ -127,7 +127,7 @@ def _add_values(X, feature, threshold, missing, left, right, value, roots, score
 
 
 def grown_trees(boosters: Sequence[Any], n_features: int) -> Trees:
-    """The trees of LightGBM's models, of which the scores are the mean."""
+    """Trees of LightGBM's models, whose scores are averaged."""
     names = ("split_feature", "threshold", "decision_type", "left_child", "right_child")
     nodes: dict[str, list[float]] = {name: [] for name in names}
     values: list[float] = []

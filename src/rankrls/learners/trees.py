@@ -1,4 +1,4 @@
-"""Boosted trees of LightGBM: scores of each query by trees that were grown without it, and trees of all queries."""
+"""Boosted trees of LightGBM: scores of each query by trees grown without it, and trees of all queries."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from rankrls.numerics.runs import lengths_to_starts, runs_of
 
 LOSSES = ("rankrls", "lambdarank")
 SETTINGS = ((15, 0.07), (7, 0.1), (31, 0.07))
-"""Leaves and learning rate. Losses are compared with the first."""
+"""Numbers of leaves and learning rates. Losses are compared with the first."""
 LEAST_QUERIES = 10
 _WATCHED = 5
-"""One of so many queries chooses the number of trees."""
+"""One query in this many is watched, to select the number of trees."""
 _MOST_TREES = 600
 _PATIENCE = 50
 _MOST_GRADES = 30
 _LONGEST_QUERY = 10_000
-"""Labels from 0 to this, and rows of a query, that LightGBM's lambdarank takes."""
+"""Largest label, and largest number of rows of a query, of LightGBM's lambdarank."""
 
 
 def lightgbm() -> Any:
-    """The package, or one error that names the extra."""
+    """The package, or an error that names the extra."""
     return require_extra("Boosted trees", "trees", "lightgbm")
 
 
 def for_lightgbm(X: Matrix) -> Any:
-    """Features as LightGBM takes them."""
+    """Features in a form that LightGBM accepts."""
     return sparse.csr_matrix(X) if sparse.issparse(X) else X
 
 
 def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tuple[Array, Array]:
-    """The gradient ``L (f - y)`` and the diagonal of ``L`` for queries that follow one another.
+    """Gradient ``L (f - y)`` and diagonal of ``L``, for queries in consecutive rows.
 
-    Items count the same and ties are included: ``(L z)_i = w_i (z_i - mean of its query)``.
+    Items weigh the same and ties are included: ``(L z)_i = w_i (z_i - mean of its query)``.
     """
     counts = np.diff(starts)
     total = np.add.reduceat(weights, starts[:-1])
@@ -55,7 +55,7 @@ def rankrls_derivatives(f: Array, y: Array, starts: Index, weights: Array) -> tu
 
 @dataclass(frozen=True, eq=False)
 class QueryRows:
-    """Items in the order of their queries.
+    """Items in query order.
 
     Attributes
     ----------
@@ -70,24 +70,24 @@ class QueryRows:
     starts: Index
 
     def take(self, queries: Index) -> QueryRows:
-        """Some of the queries."""
+        """A subset of the queries."""
         rows = self.rows(queries)
         starts = lengths_to_starts(np.diff(self.starts)[queries])
         return QueryRows(self.X[rows], self.y[rows], self.weights[rows], starts)
 
     def rows(self, queries: Index) -> Index:
-        """The rows of some queries."""
+        """Rows of the given queries."""
         return runs_of(self.starts, queries)
 
     def dataset(self) -> Any:
-        """As LightGBM takes them."""
+        """LightGBM's dataset of the items."""
         sizes = np.diff(self.starts)
         return lightgbm().Dataset(for_lightgbm(self.X), self.y, weight=self.weights, group=sizes)
 
 
 @dataclass(frozen=True, eq=False)
 class Boosting:
-    """Trees for one loss and setting, to be grown on some items.
+    """Trees for one loss and setting, to be grown on the given items.
 
     Attributes
     ----------
@@ -96,9 +96,9 @@ class Boosting:
     rate : float
     data : QueryRows
     folds : list of ndarray
-        Of queries.
+        Queries of each fold.
     measure : Measure
-        By which their number is chosen.
+        Measure used to select the number of trees.
     seed : int
     """
 
@@ -112,9 +112,9 @@ class Boosting:
 
     @cached_property
     def screened(self) -> list[tuple[int, Array]]:
-        """The number of trees without each fold, and what the trees that it was chosen with score the fold's rows.
+        """Number of trees without each fold, and scores of the fold's rows by the trees that selected this number.
 
-        The number is the best for every fifth of the other queries, by trees that were grown without it.
+        The number is the best on a fifth of the other queries, by trees grown without these.
         """
 
         def without(k: int) -> tuple[int, Array]:
@@ -131,12 +131,12 @@ class Boosting:
             booster = self._grown(grown, _MOST_TREES, k, **how)
             return int(booster.best_iteration), self._scores(booster, k)
 
-        # LightGBM's own threads wait busily for each other at every tree: folds side by side take a tenth of the time.
+        # LightGBM's threads wait busily for each other at every tree: folds side by side take a tenth of the time.
         return map_threads(without, range(len(self.folds)))
 
     @property
     def numbers(self) -> list[int]:
-        """How many trees to grow without each fold: more by a quarter, as the data are with the fifth."""
+        """Number of trees to grow without each fold: x 5/4, because the data with the watched fifth are 5/4 as many."""
         return [round(number * _WATCHED / (_WATCHED - 1)) for number, _ in self.screened]
 
     def screened_scores(self) -> Array:
@@ -144,7 +144,7 @@ class Boosting:
         return self._of_folds([scores for _, scores in self.screened])
 
     def held_out(self, repetition: int) -> Array:
-        """Scores of each query by trees that were grown without its fold, (m,)."""
+        """Scores of each query by trees grown without its fold, (m,)."""
 
         def without(k: int) -> Array:
             return self._scores(self._grown(self._without(k), self.numbers[k], len(self.folds) * repetition + k), k)
@@ -157,14 +157,14 @@ class Boosting:
         return np.asarray(booster.predict(items, num_threads=1))
 
     def _of_folds(self, found: list[Array]) -> Array:
-        """Scores of all rows from those of the folds."""
+        """Scores of all rows, combined from the folds."""
         scores = np.empty(len(self.data.y))
         for fold, own in zip(self.folds, found, strict=True):
             scores[self.data.rows(fold)] = own
         return scores
 
     def fitted(self, models: int) -> Trees:
-        """The mean of models of all queries, with more trees than without a fold, as there are more queries."""
+        """Mean of models of all queries, with more trees than without a fold because there are more queries."""
         number = round(sum(self.numbers) / (len(self.folds) - 1))
         grown = map_threads(lambda k: self._grown(self.data, number, 1000 + k), range(models))
         return grown_trees(grown, self.data.X.shape[1])
@@ -196,7 +196,7 @@ class Boosting:
 
 
 def unsupported_reason(loss: str, y: Array, layout: QueryLayout) -> str | None:
-    """Why trees cannot be grown by a loss; None if they can."""
+    """Reason why trees cannot be grown by a loss; None if they can."""
     varied = int(label_varies(y, layout).sum())
     if varied < LEAST_QUERIES:
         return f"trees need {LEAST_QUERIES} queries with different labels; there are {varied}"

@@ -1,4 +1,4 @@
-"""AutoRankRLS: chooses among models of growing complexity, and says how much of what it reached is the choice's own."""
+"""AutoRankRLS: selection among models of growing complexity, with an estimate of the selection bias."""
 
 from __future__ import annotations
 
@@ -63,22 +63,22 @@ from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
 
 _WIDTHS = (0.03125, 0.125, 0.5, 2.0, 8.0)
-"""Gaussian widths to try: gamma times the mean squared distance of two items. With n standardized features, where that
-is 2 n, gamma goes from 0.016 / n to 4 / n."""
+"""Gaussian widths to try: gamma times the mean squared distance of two items. For n standardized features, where that
+distance is 2 n, gamma is from 0.016 / n to 4 / n."""
 _ABSOLUTE_WIDTHS = (0.1, 0.4, 1.6)
 """Laplacian widths to try: gamma times the sum of the columns' standard deviations."""
 _TIMES_SMALLER = 3
-"""Kernels are screened over a basis that is so many times smaller than the one that they are fitted with."""
+"""Factor by which the basis for screening kernels is smaller than the one that they are fitted with."""
 _FINALISTS = 2
-"""Scales, and then kernels, of each family that are left by the screening."""
+"""Number of scales, and then of kernels, of each family that remain after screening."""
 _DIGITS = 9
-"""Values of kernels that differ only by rounding are equal."""
+"""Number of digits to which values of kernels are compared, so that rounding does not decide."""
 _QUANTILES = 200
-"""More of them take 20 times as long to find."""
+"""Number of quantiles; computing more takes 20 times as long."""
 
 
 def _no_gamma(X: Matrix, weights: Array | None) -> tuple[None]:
-    """The only value of a model without a kernel."""
+    """The only value for a model without a kernel."""
     return (None,)
 
 
@@ -110,9 +110,9 @@ class _Family(NamedTuple):
     kernel : dict
         Parameters of the ranker.
     gammas : callable
-        Values of gamma to try, for given features and weights of rows.
+        Function that returns the values of gamma to try, for given features and row weights.
     exports : str
-        To what its models can be exported.
+        Targets of the export of its models.
     """
 
     kernel: Values
@@ -128,7 +128,7 @@ _FAMILIES = {
     "trees": _Family({}, _no_gamma, "no"),
     "blend": _Family({}, _no_gamma, "no"),
 }
-"""By growing complexity."""
+"""Families in order of complexity."""
 _BOOSTED = ("trees", "blend")
 
 
@@ -139,18 +139,18 @@ _SCALES: dict[str, Callable[[Matrix], list[BaseEstimator]]] = {
     "ranks": lambda X: [QuantileTransformer(n_quantiles=min(_QUANTILES, X.shape[0]), subsample=None)],
     "query": lambda X: [QueryStandardScaler(beside=True), StandardScaler()],
 }
-"""Scalers for given features, one after the other."""
+"""Scalers for given features, applied in order."""
 _OF_ROWS = ("raw", "standard", "log", "ranks")
-"""Scales by which an item has the same score in every query."""
+"""Scales for which an item has the same score in every query."""
 
 
 def _weights(data: Data) -> Array | None:
-    """Weights of the items, if they have any."""
+    """Weights of the items, if any."""
     return data.weights if isinstance(data, LabelledItems) else None
 
 
 def _suits(scale: str, data: Data) -> bool:
-    """Whether data have such features: sparse ones have no ranks, and in queries of two rows all differences are 1."""
+    """Whether a scale suits the data: sparse features have no ranks, and z-scores in queries of two rows are +-1."""
     queries = isinstance(data, LabelledItems) and data.has_qid and np.median(data.layout.counts) > 2
     if scale == "query" and not queries:
         return False
@@ -158,7 +158,7 @@ def _suits(scale: str, data: Data) -> bool:
 
 
 def _exports(tried: _Tried) -> str:
-    """To what a candidate can be exported: search engines have no logarithms, and nothing has ranks or queries."""
+    """Export targets of a candidate: search engines have no logarithms, and none supports ranks or queries."""
     found = _FAMILIES[tried.family].exports
     if tried.scale in ("ranks", "query"):
         return "no"
@@ -167,7 +167,7 @@ def _exports(tried: _Tried) -> str:
 
 @dataclass(frozen=True, eq=False)
 class _Scaled:
-    """Items with features of one scale, and the steps that made them, which are fitted."""
+    """Items with features of one scale, and the fitted steps that computed them."""
 
     scale: str
     steps: list[tuple[str, BaseEstimator]]
@@ -192,7 +192,7 @@ class _Scaled:
 
 @dataclass(frozen=True, eq=False)
 class _Tried:
-    """One model: an estimator or a pipeline, which is not fitted if it was dropped, and what its search found.
+    """One model: an estimator or a pipeline, which is not fitted if it was dropped, and the results of its search.
 
     Attributes
     ----------
@@ -210,16 +210,16 @@ class _Tried:
 
     @property
     def goodness(self) -> float:
-        """The value of its choice, greater is better."""
+        """Value of its selected model; greater is better."""
         return self.results.best_score if self.results.greater_is_better else -self.results.best_score
 
     @property
     def gamma(self) -> float:
-        """Gamma of its kernel; NaN if it has none."""
+        """Gamma of its kernel; NaN without a kernel."""
         return float(self.results.best_choices.get("gamma", np.nan))
 
     def described(self, choices: Values, alpha: float) -> Values:
-        """One of its models."""
+        """Description of one of its models."""
         gamma = float(choices.get("gamma", np.nan))
         more = ("loss", "leaves", "blended", "weight")
         known = {"model": self.family, "scale": self.scale, "gamma": gamma, "alpha": alpha}
@@ -227,25 +227,25 @@ class _Tried:
 
 
 def _best(models: list[_Tried]) -> list[_Tried]:
-    """The finalists of a family, the simplest first."""
+    """Finalists of a family, the simplest first."""
     best = sorted(models, key=lambda one: -round(one.goodness, _DIGITS))[:_FINALISTS]
     return sorted(best, key=lambda one: (tuple(_SCALES).index(one.scale), one.gamma))
 
 
 @dataclass(eq=False)
 class _Trials:
-    """Models that were tried, those of one family together, the simplest first.
+    """Models that were tried, grouped by family, the simplest first.
 
     Attributes
     ----------
     fitted : list of _Tried
-        One of them is chosen.
+        Fitted models, one of which is selected.
     dropped : list of _Tried
-        They were evaluated in a cheaper form, in which others of their family were better.
+        Models evaluated in a cheaper form, in which others of their family were better.
     gains : dict of str to float
-        By how much the best of a family became better than its cheaper form.
+        Improvement of the best model of a family over its cheaper form.
     skipped : dict of str to str
-        The reason why a model could not be fitted, by its name.
+        Reason why a model could not be fitted, by its name.
     """
 
     fitted: list[_Tried] = field(default_factory=list)
@@ -256,7 +256,7 @@ class _Trials:
 
     @contextmanager
     def skipping(self, *name: str) -> Iterator[None]:
-        """Note a model that cannot be fitted, and go on."""
+        """Record a model that cannot be fitted, and continue."""
         try:
             yield
         except ValueError as error:
@@ -264,14 +264,14 @@ class _Trials:
             self.failure = self.failure or error
 
     def add(self, finalists: list[_Tried], dropped: list[_Tried], best_cheap: float) -> None:
-        """Add the models of a family; ``best_cheap`` is what the best of them reached in its cheaper form."""
+        """Add the models of a family; ``best_cheap`` is the value of the best of them in its cheaper form."""
         self.fitted += finalists
         self.dropped += dropped
         if finalists:
             self.gains[finalists[0].family] = max(one.goodness for one in finalists) - best_cheap
 
     def entries(self, rule: str) -> Entries:
-        """Their values, for the choice."""
+        """Values of the models, for the selection."""
         place = {one.family: k for k, one in enumerate(self.fitted, 1)}
         dropped = [
             Dropped(place[one.family], one.results, self.gains[one.family])
@@ -282,108 +282,108 @@ class _Trials:
 
 
 class AutoRankRLS(ChosenAttributes, Ranker):
-    r"""Chooses among linear, degree-2 and Gaussian RankRLS; optionally Laplacian RankRLS, boosted trees and a blend.
+    r"""Selects among linear, degree-2 and Gaussian RankRLS; optionally Laplacian RankRLS, boosted trees and a blend.
 
     Functions are fitted by :class:`RankRLSCV` (linear) or :class:`SparseRankRLSCV` (polynomial kernel of degree 2,
-    Gaussians of five widths and Laplacian kernels of three, over one basis of items), whose regularization is chosen by
-    exact leave-query-out, on raw and on scaled features. Kernels are first evaluated over a basis of a third of
+    Gaussians of five widths and Laplacian kernels of three, over one basis of items), whose regularization is selected
+    by exact leave-query-out, on raw and on scaled features. Kernels are first evaluated over a basis of a third of
     ``n_basis``: the middle width on all scales, then all widths on the best two scales. The best two of each family are
-    fitted over all of the basis. The models are ordered by complexity: linear before degree 2 before Gaussian before
-    Laplacian before trees before the blend, and within each raw before scaled. The choice is the first one that is not
+    fitted over the whole basis. The models are ordered by complexity: linear before degree 2 before Gaussian before
+    Laplacian before trees before the blend, and within each, raw before scaled. The first model is selected that is not
     worse than the best by more than about half a standard error of their difference over queries (``rule``).
 
     Trees are LightGBM's (``pip install 'rankrls[trees]'``), with the loss of RankRLS or lambdarank, which are compared
-    with 15 leaves; then with 7 or 31 leaves. They are refitted without each fold of queries, so that with trees all
-    models are evaluated on the same 5 folds. The number of trees is chosen on a fifth of the other queries, by trees
-    that were fitted without these; losses and leaves are compared by the same trees. The model is the mean of three
-    that are fitted on all queries, and is evaluated with the mean of three too. The blend is a weighted mean of the
-    scores of trees and of the best other model, each centred in queries and divided by its spread; the weight has the
-    best measure of the held-out scores.
+    with 15 leaves; then with 7 or 31 leaves. They are refitted without each fold of queries, so with trees, all models
+    are evaluated on the same 5 folds. The number of trees is selected on a fifth of the other queries, by trees fitted
+    without these; losses and leaves are compared by the same trees. The model is the mean of three models fitted to all
+    queries, and is evaluated with the mean of three too. The blend is a weighted mean of the scores of trees and of the
+    best other model, each centred in queries and divided by its spread; its weight has the best measure on held-out
+    scores.
 
     Parameters
     ----------
     scoring : str, Measure or callable, default="ndcg@10"
-        The measure to choose by; see :func:`rankrls.metrics.resolve_measure`.
+        Measure used for selection; see :func:`rankrls.metrics.resolve_measure`.
     families : str or sequence of str, default=("linear", "degree 2", "gaussian")
-        The models to try; "all" adds "laplacian", "trees", and "blend", which needs the trees.
+        Models to try; "all" adds "laplacian", "trees", and "blend", which needs the trees.
     scales : str or sequence of str, default=("raw", "standard", "log", "ranks")
-        The scales to try; "all" adds "query": the features beside their z-scores inside each query, for queries that
+        Scales to try; "all" adds "query": the features together with their z-scores inside each query, for queries that
         mostly have more than two rows. With "query", and if ``fit`` has qid, ``predict`` needs qid and whole queries,
-        whatever is chosen. Trees take the features as they are. Of sparse features "ranks" and "query" are not tried.
+        whatever is selected. Trees use the unscaled features. For sparse features, "ranks" and "query" are not tried.
     rule : {"half_se", "one_se", "best"}, default="half_se"
-        "half_se" allows half a standard error, "one_se" a whole one, of many queries; of q queries 1 + (30 / q)^2 times
-        as much, because the best of several models is mostly luck with few. "best" takes the best model of any
-        complexity.
+        Selection rule. "half_se" allows half a standard error, "one_se" a whole one, for many queries; for q queries,
+        1 + (30 / q)^2 times as much, because with few queries, the best of several models is mostly due to luck. "best"
+        selects the best model of any complexity.
     n_basis : int, default=500
-        Items in the basis of a kernel. If there are at most twice as many items, these models are those of
+        Number of items in the basis of a kernel. If there are at most twice as many items, these models are those of
         :class:`RankRLSCV` with the kernel itself, which takes no longer.
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
-        As in :class:`RankRLSCV`: None is exact leave-query-out; of one global ranking leave-pair-out up to 5000 items
-        if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees None is 5 folds of
-        queries. For preferences it is that of :meth:`RankRLSCV.fit_pairs`.
+        Held-out units, as in :class:`RankRLSCV`: None is exact leave-query-out; for one global ranking, leave-pair-out
+        up to 5000 items if ``scoring`` is "disagreement" or "pair_accuracy", else 5 folds of rows. With trees, None is
+        5 folds of queries. For preferences, it is that of :meth:`RankRLSCV.fit_pairs`.
     random_state : int, Generator or RandomState, default=0
-        Seed of the basis and of the features of trees. Items are drawn by row number: with other orders of rows the
-        basis is another draw.
+        Seed of the basis and of the features of trees. Items are drawn by row number, so the basis depends on row
+        order.
     verbose : int, default=0
-        As in :class:`RankRLSCV`.
+        1 shows progress bars; 0 shows them only on a terminal.
 
     Attributes
     ----------
     best_estimator_ : estimator or Pipeline
-        The chosen model, after its scaler. Exports, explanations and displays use it.
+        Selected model, after its scaler. Exports, explanations and displays use it.
     best_params_ : dict
-        ``model``, ``scale``, and those of ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees), ``blended`` (the
-        other model in a blend, whose scale it is) and ``weight`` (of the trees in it) that it has.
+        ``model``, ``scale``, and if applicable ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees), ``blended``
+        (the other model in a blend, whose scale it is) and ``weight`` (of the trees in it).
     best_score_, best_score_error_ : float
-        An estimate of the chosen model's measure on new queries: its held-out value minus ``optimism_``, which removes
+        Estimate of the selected model's measure on new queries: its held-out value minus ``optimism_``, which removes
         most but not all of the selection bias; and the standard error over queries.
     optimism_ : float
-        An estimate of the selection bias of the chosen model's held-out value, from 200 repetitions: the whole choice
+        Estimate of the selection bias of the selected model's held-out value, from 200 repetitions: the whole selection
         is made on queries drawn with replacement, and evaluated on the queries that were not drawn (Tsamardinos et al.
-        2018). Models that were only evaluated in a cheaper form are part of it, better by what the best of their family
-        gained. NaN if only an average is known (leave-pair-out), which is then not corrected.
+        2018). Models that were evaluated only in a cheaper form are included, improved by the gain of the best of their
+        family. NaN if only an average is known (leave-pair-out), which is then not corrected.
     results_ : dict of ndarray
-        A row for each model that was fitted, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``,
-        ``mean_score`` and ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and
-        ``behind_error`` (the mean difference to the best one over queries), ``seconds``, ``export`` ("all" engines,
-        "onnx" or "no"), ``chosen``. With trees also ``loss``, ``leaves``, ``blended`` and ``weight``.
+        One row per fitted model, the simplest first: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score`` and
+        ``standard_error`` (its own held-out value, which is optimistic), ``behind`` and ``behind_error`` (the mean
+        difference to the best one over queries), ``seconds``, ``export`` ("all" engines, "onnx" or "no"), ``chosen``.
+        With trees also ``loss``, ``leaves``, ``blended`` and ``weight``.
     skipped_ : dict
-        The reason why a model was not tried, by its name.
+        Reason why a model was not tried, by its name.
     cv_results_ : dict of ndarray
         Every model, gamma and alpha: ``model``, ``scale``, ``gamma``, ``alpha``, ``mean_score``, ``standard_error``;
-        ``screened`` if it was evaluated in its cheaper form only.
+        ``screened`` if it was evaluated only in its cheaper form.
     best_index_ : int
         Row of ``cv_results_``.
     selection_ : str
-        How it was chosen, in words, with the number of models.
+        Description of the selection, with the number of models.
     n_queries_, n_features_in_, feature_names_in_ : as in :class:`RankRLS`
 
     Raises
     ------
     ValueError
-        For invalid input; and if no model could be fitted, with the reason of the first one.
+        If input is invalid, or no model could be fitted, with the reason of the first one.
     ImportError
-        For fitting trees or a blend without LightGBM. Predicting does not need it.
+        If LightGBM is missing for fitting trees or a blend. Prediction does not need it.
 
     Warns
     -----
     InputWarning
-        For models that were skipped.
+        If models were skipped.
 
     See Also
     --------
-    RankRLSCV : Choose among the parameters of one model.
+    RankRLSCV : Selection among the parameters of one model.
     SparseRankRLSCV : Gaussian kernels over a basis of items.
 
     Notes
     -----
     Scales and the basis are computed once from the features of all rows, without labels, also with folds of rows. O(m
-    n^2 + n^3) for the linear models, O(m r (n + r) + r^3) for each kernel over r items. Sparse features are only
-    divided by their standard deviation. A query of one item has no effect, but its row may be in the basis.
+    n^2 + n^3) for the linear models, O(m r (n + r) + r^3) per kernel over r items. Sparse features are only divided by
+    their standard deviation. A query with one item has no effect, but its row may be in the basis.
 
-    Missing values (NaN) are passed to the trees, and all other models are skipped then. Trees need one target, ten
-    queries with different labels and folds that hold out each query; lambdarank whole labels from 0 to 30. They cannot
-    be exported or explained, and models of the scale "query" cannot be exported. Results are the same for any number of
+    Missing values (NaN) are passed to the trees; all other models are then skipped. Trees need one target, ten queries
+    with different labels and folds that hold out each query; lambdarank needs whole labels from 0 to 30. Trees cannot
+    be exported or explained, and models on the scale "query" cannot be exported. Results do not depend on the number of
     threads.
 
     References
@@ -463,7 +463,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         impressions: VectorLike | None = None,
         propensities: PropensitiesLike | None = None,
     ) -> Self:
-        """Try every model, and choose.
+        """Try every model, and select one.
 
         Parameters
         ----------
@@ -475,7 +475,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         """
         spec = self._spec()
         if not set(spec.families).isdisjoint(_BOOSTED):
-            lightgbm()  # or the error that names the extra
+            lightgbm()  # raises an error that names the extra if it is missing
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
         return self._set_fitted(spec.fit(data, spec.plan(data)))
@@ -493,9 +493,9 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         item_id: IdsLike | None = None,
         new: str | None = None,
     ) -> Self:
-        """Try every model that preferences can be fitted by, and choose by held-out items, votes or groups of votes.
+        """Try every model that supports preferences, and select by held-out items, votes or groups of votes.
 
-        Trees, blends and the scale "query" need labels, and are left out. ``scoring`` must be "disagreement" or
+        Trees, blends and the scale "query" need labels and are left out. ``scoring`` must be "disagreement" or
         "pair_accuracy".
 
         Parameters
@@ -512,7 +512,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         return self._set_fitted(spec.fit(data, spec.plan(data)))
 
     def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
-        """Score items by the chosen model.
+        """Score items by the selected model.
 
         Parameters
         ----------
@@ -529,8 +529,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         X = check_matrix(self, X, self._fitted_accepts)
         if self.fitted_with_qid_ and "query" in _to_try("scales", self.scales, _SCALES):
             if qid is None:
-                problem = "This AutoRankRLS was fitted with the scale 'query', by which scores depend on the other rows"
-                raise InputError(f"{problem} of a query. Predict with qid.", parameter="qid")
+                problem = "This AutoRankRLS was fitted with the scale 'query', so scores depend on the other rows of a"
+                raise InputError(f"{problem} query. Predict with qid.", parameter="qid")
             return np.asarray(predict_by_query(self.best_estimator_, X, qid))
         return np.asarray(self.best_estimator_.predict(X))
 
@@ -543,7 +543,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
 
 def _to_try(parameter: str, given: Several[str], known: Params) -> tuple[str, ...]:
-    """The names that a parameter gives, in the order in which they are known."""
+    """Names in a parameter, in the order of the known ones."""
     names = options(given, parameter)
     for name in names:
         check_word(parameter, name, (*known, "all"))
@@ -563,7 +563,7 @@ class AutoSpec(Spec):
     def for_preferences(self) -> Self:
         families = tuple(family for family in self.families if family not in _BOOSTED)
         if not families:
-            raise InputError("Trees and blends need labels. Give other families.", parameter="families")
+            raise InputError("Trees and blends need labels. Use other families.", parameter="families")
         return replace(self, families=families, accepts=Accepts())
 
     def plan(self, data: Data) -> Plan:
@@ -584,7 +584,7 @@ class AutoSpec(Spec):
         return fitted.with_warnings(InputWarning(f"{len(skipped)} models were skipped: {reasons}."))
 
     def _try_all(self, data: DataInMemory, plan: Plan) -> _Trials:
-        """Every family on every scale."""
+        """Try every family on every scale."""
         trials = _Trials()
         functions = [family for family in self.families if family not in _BOOSTED]
         screened: dict[str, list[_Tried]] = {family: [] for family in functions}
@@ -610,7 +610,7 @@ class AutoSpec(Spec):
         return trials
 
     def _finish(self, trials: _Trials, screened: list[_Tried], scaled: Callable[[str], _Scaled], plan: Plan) -> None:
-        """Add the models of a family: more kernels on the best scales; and the best of these over the whole basis."""
+        """Add the models of a family: more kernels on the best scales, and the best of these over the whole basis."""
         if not screened or screened[0].family == "linear":
             trials.add(screened, [], 0.0)
             return
@@ -625,7 +625,7 @@ class AutoSpec(Spec):
         trials.add(finalists, dropped, max(one.goodness for one in best))
 
     def _try_trees(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
-        """The trees of the best setting; those of the others are dropped."""
+        """Add the trees of the best setting; those of the others are dropped."""
         start = perf_counter()
         ranker, results, screened = fitted_trees(data, plan, self.random_state)
         finalist = _Tried("trees", "raw", ranker, results, perf_counter() - start)
@@ -634,7 +634,7 @@ class AutoSpec(Spec):
         trials.add([finalist], [one for one in cheap if one is not best], best.goodness)
 
     def _try_blend(self, trials: _Trials, data: LabelledItems, plan: Plan) -> None:
-        """The best linear or kernel model with the trees."""
+        """Add the blend of the best linear or kernel model with the trees."""
         start = perf_counter()
         if len(trials.fitted) < 2 or trials.fitted[-1].family != "trees":
             raise InputError("A blend needs trees and another model.", parameter="families")
@@ -644,7 +644,7 @@ class AutoSpec(Spec):
         trials.add([_Tried("blend", other.scale, *found, perf_counter() - start)], [], 0.0)
 
     def _try(self, family: str, gamma: float | None, scaled: _Scaled, plan: Plan, *, cheap: bool = False) -> _Tried:
-        """Fit a ranker; or only evaluate it over a small basis, if it has a kernel."""
+        """Fit a ranker, or only evaluate it over a small basis if it has a kernel."""
         start = perf_counter()
         n_basis = max(self.n_basis // _TIMES_SMALLER, 1) if cheap else self.n_basis
         kernel = _FAMILIES[family].kernel
@@ -657,7 +657,7 @@ class AutoSpec(Spec):
         return _Tried(family, scaled.scale, estimator, results, perf_counter() - start)
 
     def _chosen(self, trials: _Trials) -> Values:
-        """The attributes of the choice, and of all that was tried."""
+        """Attributes of the selected model and of all that were tried."""
         tried = trials.fitted
         entries = trials.entries(self.rule)
         k = entries.chosen()
@@ -691,7 +691,7 @@ class AutoSpec(Spec):
 
 
 def _columns(rows: list[Values]) -> dict[str, NDArray[Any]]:
-    """A table of words and numbers, by column; "" and NaN where a row has none."""
+    """Table of words and numbers by column; "" and NaN for missing entries."""
     kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
     missing = {str: "", float: np.nan}
     return {

@@ -1,4 +1,4 @@
-"""Boosted trees, and blends of them with linear and kernel models: what AutoRankRLS tries beside those."""
+"""Boosted trees, and blends of them with linear and kernel models, for AutoRankRLS."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from rankrls.selection.plans import Plan, UnitsPlan
 from rankrls.selection.search import SearchState
 
 _N_MODELS = 3
-"""Of trees, which are averaged."""
+"""Number of models of trees that are averaged."""
 _WEIGHTS = (0.2, 0.4, 0.6, 0.8)
-"""Of the trees in a blend."""
+"""Weights of the trees in a blend."""
 
 
 class _Assembled(Ranker):
-    """A ranker that is made of fitted ones."""
+    """A ranker that combines fitted ones."""
 
     def fit(self, X: ItemsLike, y: LabelsLike) -> Self:
-        """Refused: scikit-learn wants an estimator to have it."""
+        """Raise an error: scikit-learn requires this method."""
         raise TypeError(f"{type(self).__name__} does not fit.")
 
 
@@ -47,7 +47,7 @@ class TreeRanker(_Assembled):
     trees_: Trees
 
     def predict(self, X: ItemsLike) -> Array:
-        """Score items."""
+        """Return scores of items."""
         check_is_fitted(self)
         return self.trees_(check_matrix(self, X, self._accepts))
 
@@ -60,14 +60,14 @@ class BlendRanker(_Assembled):
     weights_: Array
 
     def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
-        """Score items; of whole queries, if one of the models scales by query."""
+        """Return scores of items, of whole queries if one of the models scales by query."""
         check_is_fitted(self)
         scores: Array = np.column_stack([predict_by_query(model, X, qid) for model in self.models_]) @ self.weights_
         return scores
 
 
 class FittedTrees(NamedTuple):
-    """The model of the best setting; its search; and those of the single models that all settings were compared by."""
+    """Model of the best setting, its search, and the searches of the single models that compared all settings."""
 
     ranker: TreeRanker
     results: SearchState[Solutions]
@@ -75,10 +75,10 @@ class FittedTrees(NamedTuple):
 
 
 def fitted_trees(data: LabelledItems, plan: Plan, random_state: RandomState) -> FittedTrees:
-    """The trees of the best loss and setting, evaluated on the folds that trees were grown without.
+    """Trees of the best loss and setting, evaluated on the folds that they were grown without.
 
-    Losses are compared with the first setting, and settings with the best loss; each by one model without a fifth of
-    the other queries. The fitted model is the mean of several of all queries, and is evaluated with as many.
+    Losses are compared with the first setting, and settings with the best loss, each by one model without a fifth of
+    the other queries. The fitted model is the mean of several models of all queries, and is evaluated with as many.
     """
     layout = data.layout
     y = data.Y[:, 0]
@@ -92,7 +92,7 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: RandomState) -> 
     weights = np.ones(len(y)) if data.weights is None else data.weights
     items = QueryRows(data.X[rows], y[rows], weights[rows], lengths_to_starts(layout.counts[layout.by_id]))
     number = np.argsort(layout.by_id)
-    folds = [np.sort(number[fold]) for fold in held_out]  # the watched fifth then follows from the ids
+    folds = [np.sort(number[fold]) for fold in held_out]  # so that the watched fifth depends on the ids
     seed = int(generator(random_state).integers(2**30))
     tried: list[tuple[Boosting, SearchState[Solutions]]] = []
 
@@ -124,10 +124,10 @@ def fitted_trees(data: LabelledItems, plan: Plan, random_state: RandomState) -> 
 
 
 def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tuple[BlendRanker, SearchState[Solutions]]:
-    """A weighted mean of the scores of two models that were tried, each of spread 1 inside queries.
+    """Weighted mean of the scores of two fitted models, each with spread 1 inside queries.
 
-    The weight is chosen by the measure of the held-out scores. Least squares on them would favour the other model,
-    whose scores are fitted to the labels; those of lambdarank are not.
+    The weight is selected by the measure of the held-out scores. Least squares would favour the other model, whose
+    scores are fitted to the labels, unlike those of lambdarank.
     """
     layout = data.layout
     columns = np.hstack([one.results.best_scores for one in (other, trees)])
@@ -148,5 +148,5 @@ def fitted_blend(data: LabelledItems, plan: Plan, other: Any, trees: Any) -> tup
 
 
 def _numbered(data: LabelledItems) -> LabelledItems:
-    """The data of a model that is given a matrix: its features have no names."""
+    """Data of a model that gets a matrix: its features have no names."""
     return replace(data, features=Features(data.X.shape[1]))

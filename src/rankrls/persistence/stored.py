@@ -1,4 +1,4 @@
-"""A stored model and files: reading of rows for it, and its scores."""
+"""Stored models with data files: reading of rows for a model, and its scores."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ class StoredModel:
     ----------
     path : Path
     model : Any
-        The estimator, or a pipeline that ends in one; without an encoder of tables that it begins with.
+        The estimator, or a pipeline that ends in one, without an encoder of tables at its start.
     whole : Any
-        The same with it.
+        The same with this encoder.
     schema : Schema
-        Names of the features and columns, and counting of features, of the training data, as far as it knows them.
+        Names of the features and columns, and numbering of features, of the training data, as far as known.
     """
 
     path: Path
@@ -44,14 +44,14 @@ class StoredModel:
 
     @property
     def by_query(self) -> bool:
-        """Whether its scores can be compared only within a query."""
+        """Whether its scores are comparable only within a query."""
         return bool(vars(steps_of(self.model)[-1]).get("fitted_with_qid_"))
 
     def read(self, path: Path, reading: ReadOptions, note: Callable[[str], object], *, source: Any = None) -> Rows:
-        """A file's rows, with the features that the model was fitted on.
+        """Read the rows of a file, with the features that the model was fitted to.
 
-        From a table, the model's columns are read by name, or in their order if it knows no names. In LETOR text a line
-        that names a further feature is an error; features that no line names are 0, and noted.
+        In a table, the model's columns are read by name, or in their order if it has no names. In LETOR text, a line
+        with a further feature is an error; features that occur in no line are 0, with a note.
 
         Parameters
         ----------
@@ -62,7 +62,7 @@ class StoredModel:
         Raises
         ------
         InputError
-            For one ranking of all rows (``queries="ignored"``) by a model that knows queries, and as
+            If one ranking of all rows (``queries="ignored"``) is requested from a model fitted with queries, and as for
             :meth:`ReadOptions.read`.
         """
         if reading.queries == "ignored" and self.by_query:
@@ -91,18 +91,18 @@ class StoredModel:
         return table
 
     def open(self, path: Path, **how: Any) -> Any:
-        """Data that are read a part at a time, with the features that the model was fitted on.
+        """Open data that are read in parts, with the features that the model was fitted to.
 
         Parameters
         ----------
         path : path
         **how
-            As for :func:`rankrls.io.open_dataset`; columns that are not named are called as in the training data.
+            Options of :func:`rankrls.io.open_dataset`; by default, columns have the names of the training data.
 
         Raises
         ------
         InputError
-            For a model that needs all rows in memory, and for data with another number of features.
+            If the model needs all rows in memory, or the data have another number of features.
         """
         if self.encoder is not None:
             raise InputError("the model encodes tables, which needs all rows in memory.", file=str(self.path))
@@ -121,13 +121,13 @@ class StoredModel:
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
     def scores(self, table: Rows) -> NDArray[np.float64]:
-        """Scores of a file's rows, (m,) or (m, targets), scaled as the training data were."""
+        """Scores of the rows of a file, (m,) or (m, targets), scaled like the training data."""
         self.check_queries(table)
         return np.asarray(predict_by_query(self.model, table.X, table.qid))
 
 
 def stored_model(path: Path) -> StoredModel:
-    """Load a model file, with what it says of the data that it was fitted on."""
+    """Load a model file, with its description of the training data."""
     model, about = read_model(path)
     given = about["given"]
     whole = model

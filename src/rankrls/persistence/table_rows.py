@@ -1,4 +1,4 @@
-"""Rows of tables with categories, dates and texts, encoded as features; errors name the file and the line."""
+"""Rows of tables with categories, dates and texts, encoded as features; errors name the file and line."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _LONG = 80
 def encoder_fitted(encoder: TableEncoder, table: Rows, *, by_query: bool = True) -> Rows:
     """Training rows as features; the encoder is fitted to them, and to their queries if only these are compared.
 
-    The column of query ids is the query's text if its ids read like text and nothing else is said of it or named as the
-    query's text; otherwise it is no feature. ``columns_`` says which.
+    Wordy query ids serve as query text unless configured otherwise; other query ids are not features. ``columns_``
+    contains the decision.
     """
     asked = table.qid_name
     fit = partial(encoder.fit_transform, qid=table.qid if by_query else None)
@@ -47,7 +47,7 @@ def encoder_fitted(encoder: TableEncoder, table: Rows, *, by_query: bool = True)
 
 
 def encoded_rows(encoder: TableEncoder, table: Rows, note: Callable[[str], object]) -> Rows:
-    """Other rows as features; missing and unseen cells are counted in a note."""
+    """Encode other rows as features; missing and unseen cells are counted in a note."""
     out = _features(encoder.transform, encoder, table)
     unusual = encoder.count_unusual(table.X)
     if unusual:
@@ -62,14 +62,14 @@ def encoded_rows(encoder: TableEncoder, table: Rows, note: Callable[[str], objec
 
 
 def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEncoder, str]:
-    """An encoder of the sides of votes, and how it reads them.
+    """Encoder of the sides of votes, and a description of its reading of them.
 
     Parameters
     ----------
     votes : PairTable
     kind : {"names", "texts"}, optional
         One feature for each different name, or features for the words of texts. By default names if all are single
-        words, if they are short and each is in some votes, or if no word is in two of them.
+        words, if they are short and occur in several votes on average, or if no word occurs in two of them.
     """
     if kind is None:
         single = all(len(item.split()) <= 1 for item in votes.items)
@@ -85,7 +85,7 @@ def encoder_of_items(votes: PairTable, kind: str | None = None) -> tuple[TableEn
 
 
 def columns_error(error: CellError) -> InputError:
-    """The error of a cell that is not a number, or of all columns of the rows around it that are not."""
+    """Error of a cell that is not a number, or of all columns of the rows around it that are not numbers."""
     try:
         TableEncoder(columns="named", impute=None).fit(dict(error.cells))
     except InputError as columns:
@@ -95,14 +95,14 @@ def columns_error(error: CellError) -> InputError:
 
 
 def _words_of_ids(qid: Any) -> float:
-    """Mean number of words, of letters alone, in the query ids; 0 if ids are not texts."""
+    """Mean number of words, of letters only, in the query ids; 0 if ids are not texts."""
     ids = {value for value in np.unique(qid).tolist() if isinstance(value, str)} if qid is not None else set()
     lengths = [sum(_WORD.fullmatch(part) is not None for part in value.split()) for value in ids]
     return float(np.mean(lengths)) if lengths else 0.0
 
 
 def _features(encode: Callable[[Any], Any], encoder: TableEncoder, table: Rows) -> Rows:
-    """The table with features in place of its cells."""
+    """Table with features in place of its cells."""
     try:
         X = encode(table.X)
     except InputError as error:
