@@ -110,19 +110,18 @@ class LetorText(Reader):
 
     def scan(self, roles: ColumnRoles) -> Schema:
         """Shape of X, and whether comments name the items, determined by reading the text; memory is a few blocks."""
-        schema = self.schema(roles)
-        with_ids = list[bool]()
-        with_queries = list[bool]()
+        columns = dict(_COLUMNS)
 
         def blocks() -> Iterator[_Block]:
             for block in self._blocks(schema):
-                with_ids.append(document_ids(block.comments or [""], block.qid) is not None)
-                with_queries.append(block.qid is not None)
+                if document_ids(block.comments or [""], block.qid) is None:
+                    columns.pop("id", None)
+                if block.qid is None:
+                    columns.pop("qid", None)
                 yield block
 
-        schema, _ = _with_shape(blocks(), self.name, schema)
-        found = {"label": True, "qid": all(with_queries), "id": all(with_ids)}
-        return replace(schema, columns={role: _COLUMNS[role] for role, known in found.items() if known})
+        schema = self.schema(roles)
+        return replace(_with_shape(blocks(), self.name, schema)[0], columns=columns)
 
     def read(self, schema: Schema) -> Rows:
         """All rows; if no features are requested, they are checked but not stored."""
@@ -138,10 +137,6 @@ class LetorText(Reader):
     def parts(self, schema: Schema) -> Iterator[Rows]:
         """Sparse rows in parts of about a megabyte of text; memory is a few parts."""
         return (self._rows([block], replace(schema, dense=False)) for block in self._blocks(schema))
-
-    def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
-        """Raise an error: LETOR text contains only numbers."""
-        raise self.refuse(f"what is not a number {_NEEDS_TABLE}.")
 
     def stored(self, kept: NDArray[np.bool_]) -> Iterator[bytes]:
         """The selected lines among those that are rows, each with a line end."""

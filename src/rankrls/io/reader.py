@@ -59,7 +59,6 @@ class Reader(ABC):
     def parts(self, schema: Schema) -> Iterator[Rows]:
         """Read all rows in parts; a query may continue in the next part."""
 
-    @abstractmethod
     def cells(self, schema: Schema, missing: tuple[str, ...]) -> Rows:
         """Read all rows with a table of pyarrow as X, which contains the cells unchanged, for an encoder.
 
@@ -68,7 +67,13 @@ class Reader(ABC):
         schema : Schema
         missing : tuple of str
             Cell texts of text files that become null, in any case, in addition to empty ones; by default ``MISSING``.
+
+        Raises
+        ------
+        InputError
+            For LETOR text, which has numbers only.
         """
+        raise self.refuse("cells that are not numbers need a table, but by its ending this file is LETOR text.")
 
     @abstractmethod
     def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
