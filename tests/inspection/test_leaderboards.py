@@ -136,7 +136,7 @@ def test_ratings_on_the_scale_of_elo_and_effects_are_those_of_a_logistic_regress
     )
     used = c > 0
     C = np.column_stack([*controls.values()])
-    sizes = np.sqrt((C[used] ** 2).mean(axis=0))
+    sizes = np.sqrt(np.average(C**2, axis=0, weights=c))
     D = np.hstack([np.eye(m)[winners] - np.eye(m)[losers], C / sizes])
     logistic = LogisticRegression(C=1 / alpha, fit_intercept=False, tol=1e-10, max_iter=10_000)
     shares = (1 + s) / 2
@@ -189,6 +189,21 @@ def test_newton_steps_that_go_too_far_are_halved():
         logistic.set_params(solver="newton-cholesky").fit(np.vstack([D, -D]), np.repeat([1, 0], p))
         wanted = 400 / np.log(10) * logistic.coef_[0, m:] / sizes
         np.testing.assert_allclose(found.effects.effect, wanted, rtol=1e-3)
+
+
+def test_weights_of_votes_with_controls_count_copies():
+    rng = np.random.default_rng(0)
+    winners, losers, groups, _ = votes(rng, rng.normal(size=4), 200, groups=9, spread=0.5)
+    length = rng.normal(size=len(winners))
+    weight = rng.integers(0, 4, len(winners))
+    how = {"names": range(4), "scale": "elo"}
+    weighted = leaderboard(winners, losers, weight=weight, groups=groups, controls={"length": length}, **how)
+    copied = np.repeat(np.arange(len(winners)), weight)
+    how |= {"groups": groups[copied], "controls": {"length": length[copied]}}
+    copies = leaderboard(winners[copied], losers[copied], **how)
+    np.testing.assert_allclose(weighted.rating, copies.rating, rtol=1e-10)
+    np.testing.assert_allclose(weighted.high, copies.high, rtol=1e-10)
+    np.testing.assert_allclose(weighted.effects.low, copies.effects.low, rtol=1e-9)
 
 
 def test_controls_remove_what_they_explain():
@@ -268,8 +283,17 @@ def test_refusals():
         leaderboard(*few, controls={})
     with pytest.raises(InputError, match="from 0 .a tie. to 1"):
         leaderboard(*few, strength=[1, 2, 1], scale="elo")
+    with pytest.raises(InputError, match="0 in each vote"):  # that counts
+        leaderboard(*few, weight=[1, 1, 0], controls={"length": [0, 0, 1]})
+    with pytest.raises(InputError, match="must have names"):
+        leaderboard(*few, controls=np.ones((3, 1)))
+    with pytest.raises(InputError, match="overflow or vanish"):
+        leaderboard(*few, controls={"length": [1e200, 1, 1]})
     with pytest.raises(InputError, match="'d', which is not an item"):
         leaderboard(*few, anchor=("d", 1000))
+    for anchor in ("a", ("a",), ("a", "high"), ("a", np.nan)):
+        with pytest.raises(InputError, match="an item and its rating"):
+            leaderboard(*few, anchor=anchor)
 
 
 @pytest.mark.parametrize("kind", ["names", "features", "basis"])

@@ -12,7 +12,13 @@ from tests.refusals import Refusal
 from rankrls import RankRLS, RankRLSCV, RankSVMCV, plots
 from rankrls.clicks import Propensities
 from rankrls.inspection import leaderboard
-from rankrls.plots import AlphaSelectionDisplay, LeaderboardDisplay, PropensityDisplay, RegularizationPathDisplay
+from rankrls.plots import (
+    AlphaSelectionDisplay,
+    CoefficientsDisplay,
+    LeaderboardDisplay,
+    PropensityDisplay,
+    RegularizationPathDisplay,
+)
 
 SURFACE = np.array([[0.4, 0.3, 0.35], [0.4, 0.25, 0.25], [0.45, 0.45, np.nan]])
 
@@ -179,3 +185,13 @@ def test_a_leaderboard(scale):
     _, ax = plt.subplots()
     assert LeaderboardDisplay(board, top=None).plot(ax=ax).ax_ is ax
     assert len(ax.get_yticklabels()) == 4
+
+
+def test_names_are_no_formulas():
+    names = ["$price", r"$\bad$", "x_1"]
+    path = RegularizationPathDisplay([1.0, 2.0], [[1, 2, 3], [1, 2, 2]], names=names).plot()
+    bars = CoefficientsDisplay([1.0, 2.0, -3.0], names=names).plot()
+    board = LeaderboardDisplay(leaderboard([0, 1, 2], [1, 2, 0], names=names)).plot()
+    for display in (path, bars, board):
+        display.figure_.canvas.draw()
+    assert [text.get_text() for text in board.ax_.get_yticklabels()] == board.items

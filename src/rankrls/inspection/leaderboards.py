@@ -12,7 +12,7 @@ from scipy import linalg, sparse
 from scipy.linalg import cholesky, lapack
 from scipy.special import expit, stdtrit
 
-from rankrls._checks import check_finite, check_word, vector_of
+from rankrls._checks import check_finite, check_magnitude, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
@@ -257,7 +257,7 @@ def leaderboard(
     C = np.zeros((graph.n_rows, 0))
     if controls is not None:
         C = _checked_controls(controls, len(winners), weight)[graph.rows]
-    sizes = np.sqrt(np.maximum(np.mean(C**2, axis=0), np.finfo(float).tiny))
+    sizes = np.sqrt(np.average(C**2, axis=0, weights=graph.weights))
     if C.shape[1]:
         Z, rated, graph = _with_controls(Z, graph, C / sizes)
     spread = float(np.mean(graph.weights * graph.strength**2))  # upper bound: that of votes without any order
@@ -272,7 +272,7 @@ def leaderboard(
         level = 1000.0
     reference = None
     if anchor is not None:
-        name, level = anchor
+        name, level = _checked_anchor(anchor)
         places = np.flatnonzero(items == name)
         if not len(places):
             raise InputError(f"anchor is {name!r}, which is not an item.", parameter="anchor")
@@ -306,20 +306,38 @@ def leaderboard(
 
 def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: ArrayLike | None) -> Array:
     """Columns of controls, with one row per vote of positive weight."""
+    try:
+        by_name = dict(controls)
+    except (TypeError, ValueError):
+        problem = "controls must have names: pass a dict of columns, or a data frame."
+        raise InputError(problem, parameter="controls") from None
+    kept = slice(None) if weight is None else np.asarray(weight) > 0.0
     columns = []
-    for name, values in controls.items():
+    for name, values in by_name.items():
         column = vector_of("controls", values, "one number for each vote")
         if len(column) != n_votes:
             problem = f"The control {name!r} has {len(column)} values; it needs one for each of {n_votes} votes."
             raise InputError(problem, parameter="controls")
         check_finite("controls", column, f"value of {name!r}")
-        if not column.any():
+        check_magnitude("controls", column)
+        if not column[kept].any():
             raise InputError(f"The control {name!r} is 0 in each vote. Leave it out.", parameter="controls")
-        columns.append(column)
+        columns.append(column[kept])
     if not columns:
         raise InputError("controls has no columns.", parameter="controls")
-    kept = slice(None) if weight is None else np.asarray(weight) > 0.0
-    return np.asarray(np.column_stack(columns)[kept])
+    return np.column_stack(columns)
+
+
+def _checked_anchor(anchor: tuple[Any, float]) -> tuple[Any, float]:
+    """The item and its rating."""
+    try:
+        name, level = anchor
+        level = float(level)
+    except (TypeError, ValueError):
+        level = np.nan
+    if not np.isfinite(level):
+        raise InputError(f"anchor must be an item and its rating, a number; got {anchor!r}.", parameter="anchor")
+    return name, level
 
 
 def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix, Matrix, PreferenceGraph]:

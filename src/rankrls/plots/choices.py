@@ -40,7 +40,7 @@ class Display:
         if ax is None:
             self.figure_.set_figheight(max(2.4, 1.0 + 0.22 * n))
         places = np.arange(n)
-        self.ax_.set_yticks(places, names)
+        self.ax_.set_yticks(places, names, parse_math=False)
         self.ax_.set_ylim(n - 0.4, -0.6)
         return places
 

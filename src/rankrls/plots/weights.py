@@ -153,7 +153,7 @@ class CoefficientsDisplay(Display):
         self.ax_.axvline(0.0, color="black", linewidth=0.8)
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
         some = f" ({n} of {self.n_features} features)" if n < self.n_features else ""
-        self.ax_.set_xlabel(self.what + some)
+        self.ax_.set_xlabel(self.what + some, parse_math=False)
         return self
 
 
@@ -299,7 +299,8 @@ class RegularizationPathDisplay(Display):
         if self.alpha is not None:
             label = f"alpha = {self.alpha:.3g}"
             handles.append(self.ax_.axvline(self.alpha, color="0.4", linestyle=":", label=label, zorder=0))
-        self.ax_.legend(handles=handles, fontsize="small")
+        for text in self.ax_.legend(handles=handles, fontsize="small").get_texts():
+            text.set_parse_math(False)
         self.ax_.set(xscale="log", xlabel="alpha (decreasing)", ylabel="weight")
         self.ax_.xaxis.set_inverted(True)
         return self
