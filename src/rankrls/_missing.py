@@ -21,7 +21,7 @@ def is_missing(value: Any) -> bool:
 
 
 def unmasked(values: Any) -> Any:
-    """A masked array with NaN in place of masked numbers and None in place of others; anything else as it is."""
+    """A masked array with NaN in place of masked numbers and None in place of others; other values are unchanged."""
     if not isinstance(values, np.ma.MaskedArray):
         return values
     if not np.ma.is_masked(values):

@@ -123,7 +123,7 @@ def _one_score_each(stored: StoredModel, report: Report, rows: Rows) -> NDArray[
     """Scores of rows by a model of one target."""
     scores = score_rows(stored, rows, report)
     if scores.size != rows.n_rows:
-        problem = f"the model gives {scores.shape[1]} scores per row, one per target; evaluation needs one."
+        problem = f"the model has {scores.shape[1]} scores per row, one per target; evaluation needs one."
         raise InputError(problem, file=str(stored.path))
     return scores.reshape(-1)
 

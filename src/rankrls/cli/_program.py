@@ -38,7 +38,7 @@ class LaterModule(ModuleType):
 
 
 def import_sklearn() -> None:
-    """Import scikit-learn without pandas and ``scipy.stats``, which take longer than all else and are seldom used."""
+    """Import scikit-learn without pandas and ``scipy.stats``, which take longest and are rarely used."""
     later = {name: LaterModule(name) for name in ("pandas", "scipy.stats") if name not in sys.modules}
     sys.modules.update(later)
     import sklearn.preprocessing  # noqa: F401

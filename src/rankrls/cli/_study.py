@@ -168,7 +168,7 @@ def _check_together(options: Options) -> None:
         for other in options.given(*_EXCLUSIVE[one]):
             raise InputError(f"{flag(one)} and {flag(other)} cannot be used together.", parameter=one)
     if options.new is not None and not options.by_pairs:
-        problem = "--new is for preferences and censored times. Of labelled rows, queries are held out."
+        problem = "--new is for preferences and censored times. For labelled rows, queries are held out."
         raise InputError(problem, parameter="new")
     if options.unlabelled is not None and options.method not in UNLABELLED:
         able = " or ".join(UNLABELLED)
@@ -197,7 +197,7 @@ def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
         parameters["scoring"] = scoring
     estimator = cls(**parameters)
     if options.by_pairs and not hasattr(estimator, "fit_pairs"):
-        raise InputError(f"{cls.__name__} is fitted on labels, not on preferences.", parameter="method")
+        raise InputError(f"{cls.__name__} is fitted to labels, not to preferences.", parameter="method")
     if options.vali is not None and (options.by_pairs or "X_val" not in inspect.signature(estimator.fit).parameters):
         how = "preferences" if options.by_pairs else "held-out queries"
         raise InputError(f"{cls.__name__} chooses by {how}, not by validation data.", parameter="vali")
@@ -215,7 +215,7 @@ def _encoder(parameters: dict[str, Any], scaler: Any) -> Any:
 
 
 def _read(study: Study) -> None:
-    """Read, encode and scale the files; all take the columns of the training data, which come first."""
+    """Read, encode and scale the files; all use the columns of the training data, which come first."""
     options = study.options
     encoder = study.encoder
     report = study.report
@@ -287,7 +287,7 @@ def _positions(study: Study, path: Path, table: Rows) -> dict[str, Any]:
     if not study.options.by_pairs and "position" not in shown:
         shown |= given({"position": positions_beside(path, table.n_rows, study.report.note)})
     if shown and "position" not in inspect.signature(study.estimator.fit).parameters:
-        problem = f"{type(study.estimator).__name__} cannot be fitted on clicks. Leave the positions out (position)."
+        problem = f"{type(study.estimator).__name__} cannot be fitted to clicks. Leave the positions out (position)."
         raise InputError(problem, parameter="position")
     return shown
 

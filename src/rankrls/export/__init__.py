@@ -1,4 +1,4 @@
-"""Models in the formats that search engines and other runtimes read."""
+"""Export of models to formats of search engines and other runtimes."""
 
 from rankrls.export._linear import Exported, positive_offset
 from rankrls.export.elasticsearch import to_elasticsearch, to_elasticsearch_query, to_opensearch

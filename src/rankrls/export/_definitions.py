@@ -19,7 +19,7 @@ from rankrls.preprocessing._encodings import Categories, Encoding, Numbers
 
 OFFSET_FEATURE = "rankrls_offset"
 QUERY_TEXT = "query_text"
-"""The parameter of the definitions for the text of the query."""
+"""Parameter of the definitions that contains the text of the query."""
 MS_PER_DAY = 86_400_000
 LETTER = r"[\p{L}\p{N}_]"
 """A letter of a word, as TableEncoder splits texts, in Java's regular expressions."""
@@ -41,14 +41,14 @@ class Engine:
     ----------
     name : str
     one : mapping
-        The definition of a feature that is always 1, but for its name.
+        Definition of a feature that is always 1, without its name.
     conditions : mapping of str to str
         Conditions under which definitions mean the same in the engine: for all features (""), and for kinds of them.
     refused : callable
         Reason why the engine cannot name a column or a value; empty if it can.
     define : callable
-        Definitions of a feature, the rules by its kind: the value itself; or, where scores cannot be negative, its
-        positive part and that of its negative, and of a sine or cosine 1 more than it.
+        Definitions of a feature, the rules by its kind: the value itself; or, if scores cannot be negative, its
+        positive part and that of its negative, and for a sine or cosine, the value plus 1.
     fields : callable
         Content of ``fields.json`` for columns of "number", "date", "category", "boolean" or "words".
     """
@@ -72,7 +72,7 @@ class EngineModel:
     notes: list[str]
 
     def exported(self, model: Any, definitions: Any, notes: Sequence[str]) -> Exported:
-        """The model, the definitions of features as the engine takes them, and the fields of the index."""
+        """The model, the definitions of features in the engine's format, and the fields of the index."""
         files = {}
         if definitions is not None:
             files = {"features.json": json_text(definitions), "fields.json": json_text(self.fields)}
@@ -126,7 +126,7 @@ def check_float32(terms: Sequence[Term]) -> None:
             problem = (
                 f"The feature {term.name!r} has the weight {term.weight:.3g}, centre {term.centre:.3g} and spread "
             )
-            remedy = "which the engine's float32 cannot hold. Scale the column before the fit, or leave it out."
+            remedy = "which the engine's float32 cannot represent. Scale the column before the fit, or leave it out."
             raise InputError(f"{problem}{term.spread:.3g}, {remedy}", parameter="model", column=term.name)
 
 

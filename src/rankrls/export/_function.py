@@ -1,4 +1,4 @@
-"""The fitted function of a model: weighted features, steps, or sums over kernels."""
+"""Fitted function of a model: weighted features, steps, or sums over kernels."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ Function = Weights | Steps | list[Expansion]
 
 
 def fitted_function(final: Ranker, system: str) -> Function:
-    """The function of a ranker's scores; one that has no formula is refused."""
+    """Function of a ranker's scores; one without a formula is refused."""
     if hasattr(final, "coef_"):
         return Weights(np.atleast_2d(np.asarray(final.coef_, dtype=np.float64)).T)
     if isinstance(final, RankBoost):
@@ -68,7 +68,7 @@ def _parts(final: Any, system: str) -> Iterator[tuple[Any, Any, Any, Any]]:
 
 def _expansion(kernel: Any, features: Any, items: Any, coefficients: Any) -> Expansion:
     if kernel.name == "precomputed" or callable(kernel.name):
-        what = "known by its matrix only" if kernel.name == "precomputed" else "a Python function"
+        what = "known only by its matrix" if kernel.name == "precomputed" else "a Python function"
         problem = f"The model cannot be exported: its kernel is {what}. Kernels with a formula can."
         raise InputError(problem, parameter="model")
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)

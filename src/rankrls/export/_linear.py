@@ -1,4 +1,4 @@
-"""The result of an export; a linear model and its scalers as one sum over an engine's features."""
+"""Result of an export; a linear model and its scalers as one sum over the features of an engine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from rankrls.preprocessing import EncodedFeature, LogScaler, QueryMinMaxScaler, 
 
 _EXPORTED = "Fit with StandardScaler, MinMaxScaler, MaxAbsScaler or RobustScaler of scikit-learn."
 TEXT_WEIGHTS = dict.fromkeys(("similarity", "tfidf"), "the engine computes TF-IDF differently")
-"""Kinds of features that depend on the frequencies of words in the training texts, and why engines lack them."""
+"""Kinds of features that depend on word frequencies in the training texts, and the reason why engines lack them."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class Exported:
     Attributes
     ----------
     content : str or bytes
-        The content of the file or the request; bytes for ONNX.
+        Content of the file or the request; bytes for ONNX.
     notes : tuple of str
         Notes for deployment: limits of the system, and features that must be defined there.
     factor : float
         Scores in the system are ``factor * predict``, plus the offset. A power of ten; 1 in formats of float64.
     files : mapping of str to str
-        The contents of further files by their names: for models with a :class:`~rankrls.preprocessing.TableEncoder`
+        Contents of further files by their names: for models with a :class:`~rankrls.preprocessing.TableEncoder`
         ``features.json``, the definitions of the features in Solr, Elasticsearch and OpenSearch, and ``fields.json``,
         the fields of the index; for JSON the scorers ``score.py`` and ``score.mjs``.
     """
@@ -59,7 +59,7 @@ class Exported:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the content to a file, and the further files to its folder, each completely or not at all.
+        """Write the content to a file, and the further files to its folder, each atomically.
 
         Parameters
         ----------
@@ -92,9 +92,9 @@ def json_text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Term:
-    """A feature's part of the score, ``weight (x - centre) / spread``; x is the value of the feature.
+    """Contribution of a feature to the score, ``weight (x - centre) / spread``, with x the value of the feature.
 
-    ``name`` is that of the feature in the engine.
+    ``name`` is the name of the feature in the engine.
     """
 
     name: str
@@ -111,15 +111,15 @@ class LinearModel:
     Attributes
     ----------
     terms : list of Term
-        Those of weight 0 and of rare categories are left out.
+        Terms, without those of weight 0 and of rare categories.
     constant : float
-        The contribution of a row of rare categories.
+        Contribution of a row of rare categories.
     factor : float
         A power of ten, see :func:`score_factor`.
     encoder : TableEncoder or None
-        The pipeline's first step, if it is one. Without it, the columns are the features.
+        First step of the pipeline, if it is one. Without it, the columns are the features.
     left_out : int
-        The number of features of weight 0.
+        Number of features of weight 0.
     """
 
     terms: list[Term]
@@ -146,7 +146,7 @@ class LinearModel:
 
 
 def linear_model(model: Any, feature_names: Sequence[str] | None, target: int | None) -> LinearModel:
-    """The model as one sum. Errors say which part of a pipeline no engine can compute."""
+    """The model as one sum. Errors name the part of a pipeline that no engine can compute."""
     final = fitted_ranker(model)
     remedy = " Fit a linear model. Kernel models and RankBoost can be exported as ONNX or JSON."
     weights = linear_weights(final, target, "this format has one weight for each feature.", remedy)
@@ -167,10 +167,10 @@ def linear_model(model: Any, feature_names: Sequence[str] | None, target: int | 
 
 
 def score_factor(final: Ranker, target: int | None) -> float:
-    """The power of ten that a linear model's scores are multiplied by for engines which compute in float32.
+    """Power of ten by which scores of a linear model are multiplied for engines that compute in float32.
 
     Strong regularization shrinks the differences of scores below the resolution of an offset. The norm of the weights
-    is the standard deviation of the scores where features are independent and scaled; it becomes 10 to 100 unless it is
+    is the standard deviation of the scores if features are independent and scaled; it becomes 10 to 100 unless it is
     between 1 and 100.
     """
     if not hasattr(final, "coef_"):
@@ -182,7 +182,7 @@ def score_factor(final: Ranker, target: int | None) -> float:
 
 
 def table_features(model: Any, feature_names: Sequence[str] | None, n: int) -> Sequence[EncodedFeature]:
-    """The features: those of the TableEncoder, or numbers by the names of the columns."""
+    """Features of the TableEncoder, or numbers with the names of the columns."""
     encoder = table_encoder(model)
     if encoder is None:
         return [EncodedFeature(name, "number") for name in _check_names(model, feature_names, n)]
@@ -194,9 +194,9 @@ def table_features(model: Any, feature_names: Sequence[str] | None, n: int) -> S
 
 
 def refuse(system: str, reasons: Iterable[tuple[EncodedFeature, str]], matches: bool = True) -> None:
-    """One error about all features that a system cannot compute, and why; those with an empty reason it can.
+    """Raise one error about all features that a system cannot compute, with the reasons; empty reasons are supported.
 
-    ``matches`` says whether it can compare words with those of a query.
+    ``matches`` is whether the system can compare words with those of a query.
     """
     refused = [(feature, why) for feature, why in reasons if why]
     if not refused:
@@ -211,9 +211,9 @@ def refuse(system: str, reasons: Iterable[tuple[EncodedFeature, str]], matches: 
 
 
 def _without_others(features: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
-    """Take the features of rare and unseen categories out of the sum, in place; the constant that takes their place.
+    """Remove features of rare and unseen categories from the sum, in place; returns the constant that replaces them.
 
-    The features of a column that has one add up to 1, so that no engine has to look for what is none of the others.
+    The features of such a column add up to 1, so engines need not test for values outside the other categories.
     """
     constant = 0.0
     for other in (j for j, feature in enumerate(features) if feature.kind == "other"):
@@ -229,7 +229,7 @@ def _without_others(features: Sequence[EncodedFeature], weights: Array, centres:
 
 @dataclass(frozen=True)
 class Scaling:
-    """One step of a pipeline: ``(x - centre) / spread``, of asinh(x) instead of x after a logarithm."""
+    """One step of a pipeline: ``(x - centre) / spread``, with asinh(x) instead of x after a logarithm."""
 
     centre: Array
     spread: Array
@@ -278,10 +278,10 @@ def _scaling(step: Any, n_features: int) -> Scaling:
 
 
 def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, ...]:
-    """The features' names: one each, none twice."""
+    """Names of the features, which must be unique."""
     if given is None and fitted_names(model) is None:
-        problem = f"The engine identifies features by name, but this model was fitted on {n} columns without names."
-        remedy = "Give feature_names, one per column in their order, or fit on a data frame."
+        problem = f"The engine identifies features by name, but this model was fitted to {n} columns without names."
+        remedy = "Pass feature_names, one per column in their order, or fit to a data frame."
         raise InputError(f"{problem} {remedy}", parameter="feature_names")
     names = names_of_features(model, given, n)
     for j, name in enumerate(names):
@@ -292,14 +292,14 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
 
 
 def check_arguments(name: object, offset: object) -> None:
-    """Refuse a model's name that is empty or not a text, and an offset that is not a number."""
+    """Refuse a model name that is empty or not a text, and an offset that is not a number."""
     if not isinstance(name, str) or not name.strip():
         raise InputError(f"name must be a text that is not empty; got {name!r}.", parameter="name")
     number(none=True)("offset", offset)
 
 
 def positive_offset(model: Any, X: Any, target: int | None = None) -> float:
-    """The offset that makes the scores of some items positive in an engine.
+    """Compute the offset that makes the scores of some items positive in an engine.
 
     Some engines refuse negative scores. A constant does not change the ranking; its size depends on the items.
 
@@ -309,7 +309,7 @@ def positive_offset(model: Any, X: Any, target: int | None = None) -> float:
     X : as for ``predict``
         Representative items, such as the training data.
     target : int, optional
-        The target, for a model of several.
+        Number of the target, for a model with several.
 
     Returns
     -------

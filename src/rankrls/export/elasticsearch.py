@@ -72,14 +72,14 @@ def to_elasticsearch(
         The pipeline can have a TableEncoder first, and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
         RobustScaler.
     name : str, default="rankrls"
-        The model's name in the engine, which cannot be used twice. A new version of a model needs a new name.
+        Name of the model in the engine, which cannot be used twice. A new version of a model needs a new name.
     feature_names : sequence of str, optional
-        The features' names in the feature set, one per column. By default those of the data frame.
+        Names of the features in the feature set, one per column. By default those of the data frame.
     offset : float, optional
-        A constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
+        Constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
         defined as the constant 1 (see the notes of the result). See :func:`positive_offset`.
     target : int, optional
-        The target, for a model of several.
+        Number of the target, for a model with several.
 
     Returns
     -------
@@ -143,14 +143,14 @@ def to_elasticsearch_query(
     model : fitted linear estimator of rankrls, or a Pipeline that ends in one
         As for :func:`to_elasticsearch`. Without a TableEncoder, each feature is a field with numbers.
     name : str, default="rankrls"
-        The name of the query, which responses list in ``matched_queries``.
+        Name of the query, which responses list in ``matched_queries``.
     feature_names : sequence of str, optional
-        The names of the fields, one per column. By default those of the data frame.
+        Names of the fields, one per column. By default those of the data frame.
     offset : float, optional
-        A constant to add to every score after the factor. The engine refuses negative scores, so a negative sum of all
+        Constant to add to every score after the factor. The engine refuses negative scores, so a negative sum of all
         features but words counts as 0. See :func:`positive_offset`, and add a margin for words.
     target : int, optional
-        The target, for a model of several.
+        Number of the target, for a model with several.
 
     Returns
     -------

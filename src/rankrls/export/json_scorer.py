@@ -35,13 +35,13 @@ def to_json(
         a TableEncoder first, and LogScaler or scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and
         RobustScaler.
     name : str, default="rankrls"
-        The model's name.
+        Name of the model.
     feature_names : sequence of str, optional
-        The names of the features, one per column. By default those of the data frame; without names, rows are lists.
+        Names of the features, one per column. By default those of the data frame; without names, rows are lists.
     offset : float, optional
-        A constant to add to every score.
+        Constant to add to every score.
     target : int, optional
-        The target, for a model of several.
+        Number of the target, for a model with several.
 
     Returns
     -------

@@ -39,9 +39,9 @@ def to_onnx(
         LogScaler and scikit-learn's StandardScaler, MinMaxScaler, MaxAbsScaler and RobustScaler. If the pipeline starts
         with a TableEncoder, export the rest, ``model[1:]``; its inputs are the encoded features.
     name : str, default="rankrls"
-        The graph's name.
+        Name of the graph.
     offset : float, optional
-        A constant to add to every score.
+        Constant to add to every score.
     input_dtype : {"float64", "float32"}, default="float64"
         The type of the input, for callers that have float32 only.
 

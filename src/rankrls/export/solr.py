@@ -50,10 +50,10 @@ def to_solr(
         The feature store. By default, for a model with a TableEncoder the model's name, because a store keeps its old
         definitions; else Solr's default store.
     offset : float, optional
-        A constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
+        Constant to add to every score after the factor, as the weight of a feature ``rankrls_offset`` that must be
         defined as the constant 1 (see the notes of the result). See :func:`positive_offset`.
     target : int, optional
-        The target, for a model of several.
+        Number of the target, for a model with several.
 
     Returns
     -------

@@ -45,9 +45,9 @@ def to_sql(
     feature_names : sequence of str, optional
         The names of the columns with the features. By default those of the data frame.
     offset : float, optional
-        A constant to add to every score.
+        Constant to add to every score.
     target : int, optional
-        The target, for a model of several.
+        Number of the target, for a model with several.
     dialect : {"duckdb", "sqlite", "postgresql"}, default="duckdb"
         The dialect, which makes a difference for dates.
 

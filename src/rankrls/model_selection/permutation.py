@@ -37,7 +37,7 @@ _BATCH = 1 << 24
 
 
 OfTargets: TypeAlias = Callable[[Array, Index], Array]
-"""How good targets are for some alphas, (alphas, targets): greater is better."""
+"""Goodness of targets for some alphas, (alphas, targets); greater is better."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

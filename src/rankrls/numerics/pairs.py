@@ -157,7 +157,7 @@ def held_out_labels(
 ) -> Array:
     """Labels of the items of one ranking as predicted by the model without their fold, (items, alphas, targets).
 
-    A label is the score, plus the mean of the other items' labels less their scores. Folds hold rows of X; each row is
+    A label is the score plus the mean of labels minus scores over the other items. Folds contain rows of X; each row is
     in one of them. O(m k) per alpha, and O(u^2 k + u^3) for each fold of u items.
     """
     plan = _Plan.of(smoother, graph, X)

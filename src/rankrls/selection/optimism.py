@@ -194,7 +194,7 @@ class Entries:
 
     @property
     def _allowed(self) -> float:
-        """How many standard errors of their difference a simpler model may be behind the best one."""
+        """Number of standard errors of their difference by which a simpler model may be behind the best one."""
         fewer = 0.0 if self.values is None else _FEW / max(len(self.values), 1)
         return ALLOWED[self.rule] * (1.0 + fewer**2)
 

@@ -72,7 +72,7 @@ def _evaluate_run(options: Options, report: Report) -> Result:
     """Evaluate a TREC run by judgements."""
     _check_only_runs(options)
     if len(options.files) != 1:
-        raise InputError("evaluate takes one run with --qrels; compare takes several.", parameter="qrels")
+        raise InputError("evaluate needs one run with --qrels; compare needs several.", parameter="qrels")
     (path,) = options.files
     qrels, runs = _read_runs(options, options.files, report)
     run = join_run(qrels, runs[path])

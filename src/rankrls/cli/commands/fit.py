@@ -25,7 +25,7 @@ from rankrls.numerics.concordance import CONFIDENCE, METHOD
 from rankrls.persistence import save
 
 _REACHED = ("alpha", "C", "n_features", "n_iter", "n_support", "n_estimators")
-"""Fitted attributes that are shown beside what was chosen."""
+"""Fitted attributes that are shown with the selected parameters."""
 _SAVED = ("data", "pairs", "method", "scale", "measures")
 _SCORES = ("mean_score", "standard_error", "low", "high")
 _SHOWN = 10
