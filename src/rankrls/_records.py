@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeGuard
 
@@ -83,16 +84,27 @@ def array_of(name: str, values: Any) -> Any:
     Raises
     ------
     InputError
-        If values are of several types.
+        If values are of several types, or text cannot be encoded, with the first row that does not suit those before.
     """
     import pyarrow as pa
 
+    def suit(n_rows: int) -> bool:
+        try:
+            pa.array(cells[:n_rows], from_pandas=True)
+        except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+            return False
+        return True
+
     try:
         return pa.array(values, from_pandas=True)
-    except (pa.ArrowException, OverflowError):
-        kinds = ", ".join(sorted({type(value).__name__ for value in values}))
-        problem = f"column {name!r} contains values of several types, or numbers beyond 64 bits ({kinds})."
-        raise InputError(f"{problem} Convert it to one, for instance to text.", column=name) from None
+    except (pa.ArrowException, OverflowError, UnicodeEncodeError):
+        cells = [*values]
+        row = bisect_left(range(1, len(cells) + 1), True, key=lambda n_rows: not suit(n_rows))
+        kinds = ", ".join(sorted({type(value).__name__ for value in cells}))
+        problem = f"column {name!r} contains values of several types, numbers beyond 64 bits, or broken text ({kinds})"
+        first = repr(next(iter(cells[row:]), None))
+        remedy = f"first at {first:.60}. Convert it to one type, for instance to text."
+        raise InputError(f"{problem}, {remedy}", row=row, column=name) from None
 
 
 def _cells(record: Mapping[str, Any], outer: str = "") -> Iterator[tuple[str, Any]]:

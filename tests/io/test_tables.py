@@ -573,7 +573,8 @@ class TestJsonLines:
             ('[{"qid": 1}]', Refusal("JSON object", "jq", line=3)),
             ('{"qid": 1, "label": 2}', Refusal("'x'", "empty", line=3, row=1, column="x")),
             ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", "x", file="t.jsonl")),
-            ('{"qid": 1, "label": 2, "x": 18446744073709551616}', Refusal("64 bits", column="x")),
+            ('{"qid": 1, "label": "\\ud800", "x": 7}', Refusal("broken text", line=3, row=1, column="label")),
+            ('{"qid": 1, "label": 2, "x": 18446744073709551616}', Refusal("64 bits", line=3, row=1, column="x")),
             ('{"qid": 1, "label": 2, "x": NaN}', Refusal("'x'", line=3, row=1, column="x")),
             ('{"a": {"b": 1}, "a.b": 2}', Refusal("twice", line=3, row=1, column="a.b")),
             ("[" * 100_000, Refusal("not JSON", line=3)),
@@ -591,6 +592,12 @@ class TestJsonLines:
         path = tmp_path / "t.jsonl"
         path.write_text('{"qid": 1, "label": 2, "x": 1}\n\n' + line + "\n")
         with refusal:
+            load_table(path)
+
+    def test_the_first_value_of_another_type_has_its_line(self, tmp_path):
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(f'{{"qid": 1, "label": 2, "x": {x}}}\n' for x in (1, 2.5, "null", '"7"', 8, '"9"')))
+        with Refusal("several types", "first at '7'", file="t.jsonl", line=4, row=3, column="x"):
             load_table(path)
 
     @pytest.mark.parametrize("text", ["", "\n  \n"])

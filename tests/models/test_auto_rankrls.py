@@ -17,6 +17,7 @@ from rankrls.export import to_onnx, to_solr
 from rankrls.model_selection import nested_estimate
 from rankrls.models import auto_rankrls
 from rankrls.models._pipelines import names_of_features
+from tests.refusals import Refusal
 
 NAMES = ["linear", "degree 2", "gaussian"]
 
@@ -348,6 +349,21 @@ def test_whether_predict_needs_qid_depends_on_what_is_asked_for_and_never_on_the
     one = AutoRankRLS(families="linear", scales="all", cv=3).fit(X, y)
     assert "query" not in one.results_["scale"]
     assert one.predict(X).shape == y.shape
+
+
+@pytest.mark.parametrize("kind", ["one ranking", "pairs of rows", "sparse", "preferences"])
+def test_scales_of_which_none_suits_the_data_are_refused(kind: str) -> None:
+    X = np.random.default_rng(0).normal(size=(40, 2))
+    model = AutoRankRLS(families="linear", scales="query", scoring="disagreement")
+    with Refusal("None of the scales query", parameter="scales"):
+        if kind == "one ranking":
+            model.fit(X, X[:, 0])
+        elif kind == "pairs of rows":
+            model.fit(X, X[:, 0], qid=np.repeat(np.arange(20), 2))
+        elif kind == "sparse":
+            model.fit(sparse.csr_array(X), X[:, 0], qid=np.repeat(np.arange(4), 10))
+        else:
+            model.fit_pairs(X, np.arange(20), np.arange(20, 40))
 
 
 def test_models_of_queries_are_saved_and_evaluated_in_new_queries_and_not_exported(tmp_path: Path) -> None:

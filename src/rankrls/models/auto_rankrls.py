@@ -605,8 +605,9 @@ class AutoSpec(Spec):
                     self._try_trees(trials, data, plan)
                 else:
                     self._try_blend(trials, data, plan)
-        if trials.failure is not None and not trials.fitted:
-            raise trials.failure
+        if not trials.fitted:
+            problem = f"None of the scales {', '.join(self.scales)} suits the data. Give further ones, such as 'raw'."
+            raise trials.failure or InputError(problem, parameter="scales")
         return trials
 
     def _finish(self, trials: _Trials, screened: list[_Tried], scaled: Callable[[str], _Scaled], plan: Plan) -> None:
