@@ -280,7 +280,9 @@ def convert() -> None:
 @options.QUERIES
 @options.JSON
 def split() -> None:
-    """Split a file, a folder or a pattern of files into train, vali and test parts of whole queries.
+    """Split data into train, vali and test parts of whole queries.
+
+    DATA is a file, or a folder or a quoted pattern of files.
 
     Example: rankrls split all.csv parts --qid query
     """
