@@ -254,11 +254,10 @@ def leaderboard(
     if is_named:
         _warn_of_components(graph, votes > 0)
     Z = rated = solver.item_features
-    C = np.zeros((graph.n_rows, 0))
+    sizes = np.zeros(0)
     if controls is not None:
         C = _checked_controls(controls, len(winners), weight)[graph.rows]
-    sizes = np.sqrt(np.average(C**2, axis=0, weights=graph.weights))
-    if C.shape[1]:
+        sizes = np.sqrt(np.average(C**2, axis=0, weights=graph.weights))
         Z, rated, graph = _with_controls(Z, graph, C / sizes)
     spread = float(np.mean(graph.weights * graph.strength**2))  # upper bound: that of votes without any order
     unit = 1.0
