@@ -121,7 +121,6 @@ def nested_estimate(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import NDArray
     >>> from rankrls import RankRLSCV
     >>> from rankrls.model_selection import nested_estimate
     >>> rng = np.random.default_rng(0)

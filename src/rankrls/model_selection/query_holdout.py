@@ -88,7 +88,6 @@ def leave_query_out(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import NDArray
     >>> from rankrls import RankRLS
     >>> from rankrls.metrics import Measure
     >>> from rankrls.model_selection import leave_query_out
@@ -201,7 +200,6 @@ def leave_preference_out(
     Examples
     --------
     >>> import numpy as np
-    from numpy.typing import NDArray
     >>> from rankrls import RankRLS
     >>> from rankrls.model_selection import leave_preference_out
     >>> rng = np.random.default_rng(0)
