@@ -7,13 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
-from sklearn.exceptions import ConvergenceWarning
 
 from rankrls import (
     CGRankRLS,
     CoRankingPursuitCV,
     CoRankRLS,
     GreedyRankRLS,
+    InputWarning,
     RankBoost,
     RankingPursuitCV,
     RankRLSCV,
@@ -64,7 +64,7 @@ def fit(name, X, y, qid, rows, names, w):
         model.fit(X[seen], y[seen], qid=ids[half], X_val=X[held], y_val=y[held], qid_val=ids[~half])
     else:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+            warnings.simplefilter("ignore", InputWarning)
             model.fit(X[rows], y[rows], **given)
     results = {k: v for k, v in model.cv_results_.items() if k in ("mean_score", "standard_error")}
     return model.best_params_, model.best_score_, results, model.predict(X)

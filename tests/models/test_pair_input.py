@@ -34,6 +34,8 @@ def fitted(learner, **arguments):
     model = learner()
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
+    if learner is rankrls.AutoRankRLS:  # whose own measure needs labels
+        model.set_params(scoring="disagreement", families="linear")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return model.fit_pairs(**{**GOOD, **arguments})

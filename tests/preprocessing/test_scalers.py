@@ -150,6 +150,15 @@ def test_columns_far_from_zero(offset, dtype):
         np.testing.assert_allclose(out, expected, rtol=1e-14 if dtype == np.float64 else 1e-7, atol=1e-14)
 
 
+def test_unsorted_sparse_features_are_left_as_they_were():
+    data = np.array([1.0, 2.0, 3.0, 4.0])
+    X = sparse.csr_array((data.copy(), [1, 0, 1, 1], [0, 2, 4]), shape=(2, 2))  # unsorted, with a duplicate
+    dense = LogScaler().fit(sparse.csr_array(X.toarray()))
+    np.testing.assert_allclose(LogScaler().fit(X).scaler_.var_, dense.scaler_.var_)
+    dense.transform(X)
+    np.testing.assert_array_equal(X.data, data)
+
+
 def test_sparse_is_refused_since_it_would_become_dense():
     X = sp.csr_array(np.eye(3))
     for scaler in SCALERS:

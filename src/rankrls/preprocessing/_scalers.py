@@ -333,7 +333,11 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _logarithms(self, X: Any, *, reset: bool) -> Any:
         how: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         values: Any = validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS, **how)
-        return values.arcsinh() if sparse.issparse(values) else np.arcsinh(values)
+        if not sparse.issparse(values):
+            return np.arcsinh(values)
+        if not values.has_canonical_format:
+            values = values.copy()  # arcsinh sums duplicates in place
+        return values.arcsinh()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
