@@ -24,7 +24,7 @@ from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 """Version of the attributes of fitted models, for pickles and model files."""
 
 
