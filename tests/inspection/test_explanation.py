@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.refusals import Refusal
 
-from rankrls import CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankSVM, SparseRankRLS
+from rankrls import AutoRankRLS, CGRankRLS, RankBoost, RankingPursuit, RankRLS, RankSVM, SparseRankRLS
 from rankrls.inspection import explain
 from rankrls.preprocessing import QueryMinMaxScaler, QueryStandardScaler
 
@@ -90,6 +90,19 @@ def test_transformers_that_make_columns():
     found = explain(search, frame)
     check(found, search.predict(frame), qid=np.zeros(40))
     assert found.feature_names == ("one__kind_blue", "one__kind_red", "all__size")
+
+
+@pytest.mark.parametrize("scales", ["raw", "log", "query"])
+@pytest.mark.parametrize("nested", [False, True])
+def test_a_model_that_compares_models_knows_its_columns_by_name(scales, nested):
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = AutoRankRLS(families="linear", scales=scales, scoring="disagreement").fit(frame, Y, qid=QID)
+    searched = make_pipeline("passthrough", model) if nested else model
+    found = explain(searched, frame, qid=QID)
+    check(found, model.predict(frame, qid=QID))
+    np.testing.assert_array_equal(explain(searched, frame.to_dict("records"), qid=QID).values, found.values)
+    with pytest.raises(ValueError, match="same order"):
+        explain(searched, frame[NAMES[::-1]], qid=QID)
 
 
 def test_sparse_features_stay_sparse():

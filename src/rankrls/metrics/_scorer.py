@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -122,19 +122,35 @@ def unwrapped(model: Any) -> tuple[list[Any], Any]:
     return [step for _, step in before if step is not None and step != "passthrough"] + inner, final
 
 
+@runtime_checkable
+class ChecksFeatures(Protocol):
+    """A search whose best model takes X without the names of its columns, as checked by the search."""
+
+    best_estimator_: Any
+
+    def _checked_features(self, X: Any) -> Any: ...
+
+
 def final_step_inputs(model: Any, X: Any, qid: Any) -> tuple[Any, Any]:
     """Last step of a pipeline or a search, and X as transformed for that step."""
-    steps, final = unwrapped(model)
-    for step in steps:
-        if isinstance(step, Pipeline):
-            last, X = final_step_inputs(step, X, qid)
-            X = X if last is None or last == "passthrough" else _transformed(last, X, qid)
-        else:
+    if isinstance(model, Pipeline):
+        *before, (_, last) = model.steps
+        for _, step in before:
             X = _transformed(step, X, qid)
-    return final, X
+        return final_step_inputs(last, X, qid)
+    if isinstance(model, ChecksFeatures):
+        X = model._checked_features(X)
+    if hasattr(model, "best_estimator_"):
+        return final_step_inputs(model.best_estimator_, X, qid)
+    return model, X
 
 
 def _transformed(step: Any, X: Any, qid: Any) -> Any:
+    if step is None or isinstance(step, str):  # "passthrough"
+        return X
+    if isinstance(step, Pipeline):
+        last, X = final_step_inputs(step, X, qid)
+        return _transformed(last, X, qid)
     return step.transform(X, qid=qid) if _holds(step, "fitted_with_qid_") else step.transform(X)
 
 

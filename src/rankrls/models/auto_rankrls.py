@@ -525,8 +525,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         -------
         ndarray of shape (m,) or (m, targets)
         """
-        check_is_fitted(self)
-        X = check_matrix(self, X, self._fitted_accepts)
+        X = self._checked_features(X)
         if self.fitted_with_qid_ and "query" in _to_try("scales", self.scales, _SCALES):
             if qid is None:
                 problem = "This AutoRankRLS was fitted with the scale 'query', so scores depend on the other rows of a"
@@ -536,6 +535,11 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
     def _predict_queries(self, X: ItemsLike, qid: IdsLike | None) -> Array:
         return self.predict(X, qid=qid)
+
+    def _checked_features(self, X: ItemsLike) -> Matrix:
+        """Features by number, as fitted models take them."""
+        check_is_fitted(self)
+        return check_matrix(self, X, self._fitted_accepts)
 
     @property
     def _fitted_accepts(self) -> Accepts:
