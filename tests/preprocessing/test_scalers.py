@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -153,8 +152,8 @@ def test_columns_far_from_zero(offset, dtype):
 
 def test_unsorted_sparse_features_are_left_as_they_were():
     data = np.array([1.0, 2.0, 3.0, 4.0])
-    X = sparse.csr_array((data.copy(), [1, 0, 1, 1], [0, 2, 4]), shape=(2, 2))  # unsorted, with a duplicate
-    dense = LogScaler().fit(sparse.csr_array(X.toarray()))
+    X = sp.csr_array((data.copy(), [1, 0, 1, 1], [0, 2, 4]), shape=(2, 2))  # unsorted, with a duplicate
+    dense = LogScaler().fit(sp.csr_array(X.toarray()))
     np.testing.assert_allclose(LogScaler().fit(X).scaler_.var_, dense.scaler_.var_)
     dense.transform(X)
     np.testing.assert_array_equal(X.data, data)
