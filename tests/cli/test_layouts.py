@@ -231,6 +231,12 @@ def test_censored_times(patients, works, refused):
     judged = works("evaluate", "m.rankrls", *given[:6], "--json").json["measures"]["C-index"]
     scores = load("m.rankrls").predict(patients[[*"abcd"]])
     assert judged["value"] == pytest.approx(np.mean(scores[winners] > scores[losers]))
+    for options in ((), ("--global",), ("--label", "time")):  # the model file says which times are censored
+        assert works("evaluate", "m.rankrls", "patients.csv", *options, "--json").json["measures"]["C-index"] == judged
+    assert "event" in works("info", "m.rankrls", "--json").json["given"]["columns"]
+    wanted = Refusal("evaluate each model", parameter="qid", file="patients.csv")
+    patients[["time"]].rename(columns={"time": "score"}).to_csv("scores.csv", index=False)
+    refused("compare", "patients.csv", "m.rankrls", "scores.csv", wanted)
     assert "C-index" in works("cv", *given).out
     refused("fit", *given[:4], "none", "-m", "m.rankrls", Refusal("none", kind=Exception))
     patients.assign(event=2).to_csv("bad.csv", index=False)

@@ -22,7 +22,7 @@ from rankrls.io._text import is_utf8, joined_ids, objects
 _FEW_LABELS = 12
 _DOCID = re.compile(r"docid\s*[=:]\s*(\S+)")
 _NUMBERS = ("label", "weight", "event", "strength", "position", "impressions")
-_WRITTEN = ("label", "qid", "id")
+_WRITTEN = ("label", "qid", "id", "event")
 
 
 class Lines:
@@ -120,7 +120,6 @@ class Rows:
     path : str
         File name in errors.
     sha256 : str
-        SHA-256 of the bytes of the file (compressed or not), as printed by ``sha256sum``; empty for a data frame.
         SHA-256 of the bytes of the file (compressed or not), as ``sha256sum`` prints it; empty for a data frame.
     schema : Schema
         Names of the features and columns.

@@ -34,16 +34,20 @@ def evaluate(options: Options, report: Report) -> Result:
     """Evaluate a ranking of a file's queries."""
     for name in options.metrics or ():
         resolve_measure(name, options.tool)  # before anything is read
-    if options.by_pairs:
-        for name in options.given("metrics", "per_query"):
-            problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
-            raise InputError(problem, parameter=name)
     if options.qrels is not None:
         return _evaluate_run(options, report)
     *models, options.data = options.files
     if len(models) != (options.scores is None):
         raise InputError("evaluate needs MODEL and DATA, or DATA and a file of scores (scores).", parameter="scores")
     stored = [load_model(path, report) for path in models]
+    for each in stored:
+        columns = each.schema.columns
+        if not options.by_pairs and options.label in (None, columns.get("label")):
+            options.event = columns.get("event")  # times are censored, as in training
+    if options.by_pairs:
+        for name in options.given("metrics", "per_query"):
+            problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
+            raise InputError(problem, parameter=name)
     whole = options.all_rows and not options.scores  # else ids still say which row a score is of
     queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.all_rows else "required"
     reading = options.reading(queries=queries, labels="ignored" if options.pairs else "required")
@@ -150,8 +154,11 @@ def compare(options: Options, report: Report) -> Result:
         source = options.data
         models = [load_model(path, report) for path in paths if _is_model(path)]
         files = [path for path in paths if path not in [stored.path for stored in models]]
-        reading = options.reading(queries="required", labels="required")
+        reading = options.reading(queries="optional", labels="required")
         data, scores = read_and_score(options, models, files, reading, report)
+        if data.qid is None:
+            problem = "compare needs query ids. Name their column (qid), or evaluate each model."
+            raise InputError(problem, parameter="qid", file=data.path)
         digest = data.sha256
         found["data"] = data.summary()
         comparison = partial(
