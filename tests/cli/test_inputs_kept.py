@@ -37,6 +37,8 @@ def test_inputs_that_are_named_or_found_are_kept(files, shards, refused, monkeyp
     refused("fit", "plain.txt", "--group", "test.txt", "--model", "test.txt", lost)
     refused("convert", "plain.txt", sizes, lost)
     refused("convert", "shards", "shards", "--rows-per-file", "9", "--force", Refusal("is read from it"))
+    refused("convert", "shards", "shards/new", "--rows-per-file", "9", Refusal("become part of shards"))
+    refused("split", "shards", "shards/new", Refusal("become part of shards"))
     assert {path: path.read_bytes() for path in before} == before
 
 

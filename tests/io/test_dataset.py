@@ -223,6 +223,19 @@ def test_a_key_of_a_partition_is_text_in_text_and_no_column_twice(tmp_path):
     assert (tmp_path / "out.csv").read_text() == "label,qid,a,day\n0,x,3,01\n"
 
 
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_rows_that_are_passed_on_keep_the_keys_of_their_folders(ending, tmp_path):
+    for query in (3, 7):
+        folder = tmp_path / "in" / f"qid={query}"
+        folder.mkdir(parents=True)
+        save_table(folder / f"t.{ending}", [[1.0], [query]], [1, 0], feature_names=["a"])
+    records = read_records(tmp_path / "in", ReadOptions(), print)
+    records.write(tmp_path / f"out.{ending}", [1, 2, 3])
+    found = load_table(tmp_path / f"out.{ending}")
+    assert [int(query) for query in found.qid] == [3, 7, 7]
+    assert found.X.tolist() == [[3.0], [1.0], [7.0]]
+
+
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "txt"])
 def test_rows_of_several_files_are_passed_on_as_those_of_one(ending, tmp_path):
     frame = frame_of(["b", "a", "b", "c", "a", "c"])
@@ -445,6 +458,8 @@ class TestShards:
             write_shards(tmp_path / "t.csv", out, force=True)
         with Refusal("read from it", parameter="folder"):
             write_shards(out / "part-00000.parquet", out, force=True)
+        with Refusal("become part of", parameter="folder"):
+            write_shards(out, out / "new")
         assert sorted(os.listdir(out)) == ["mine.txt", "part-00000.parquet"]
 
 

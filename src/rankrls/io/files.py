@@ -304,11 +304,17 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
         os.replace(temporary, target)
 
 
-def check_outside(files: Iterable[PathLike], folder: PathLike) -> None:
-    """Refuse to replace a folder from which files are read."""
-    for file in files:
-        if Path(os.path.realpath(folder)) in Path(os.path.realpath(file)).parents:
-            message = f"the folder would be replaced, and {file} is read from it. Name another folder."
+def check_outside(inputs: Iterable[PathLike], folder: PathLike) -> None:
+    """Refuse to replace a folder from which files are read, and a new one whose files would be read with an input."""
+    target = Path(os.path.realpath(folder))
+    for name in map(os.fspath, inputs):
+        for file in data_files(name):
+            if target in Path(os.path.realpath(file)).parents:
+                message = f"the folder would be replaced, and {file} is read from it. Name another folder."
+                raise InputError(message, file=str(folder), parameter="folder")
+        above = os.path.realpath(name)
+        if Path(above) in target.parents and _is_data(str(target / "part.parquet"), above):
+            message = f"its files would become part of {name}, which is read. Name another folder."
             raise InputError(message, file=str(folder), parameter="folder")
 
 

@@ -19,7 +19,7 @@ from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.dataset import Queries, common_schema
-from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder
+from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder, path_list
 from rankrls.io.formats import format_of, open_rows
 from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema
@@ -111,7 +111,7 @@ def write_shards(
     roles = ColumnRoles.checked(label, qid, id, features, ignore, "optional")
     check_count("rows_per_file", rows_per_file)
     files = expanded_paths(path)
-    check_outside(files, folder)
+    check_outside(path_list(path), folder)
     format = format_of(files[0])
     schema = common_schema(files, format, roles)
     if float32:

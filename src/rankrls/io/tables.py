@@ -167,15 +167,15 @@ class Table(Reader):
         """The selected rows, as tables of pyarrow or lines."""
         import pyarrow as pa
 
-        if (lines := self._data.as_lines()) is not None:
+        keys = {name: value for name, (stored, value) in self._places.items() if stored is None}
+        if not keys and (lines := self._data.as_lines()) is not None:
             yield from compress(lines, kept)
             return
         first = 0
         for batch in self._stored(self._data.schema.names):
             rows = pa.Table.from_batches([batch.filter(pa.array(kept[first : first + batch.num_rows]))])
-            for name, (stored, value) in self._places.items():
-                if stored is None:
-                    rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
+            for name, value in keys.items():
+                rows = rows.append_column(name, pa.repeat(value, rows.num_rows))
             yield rows
             first += batch.num_rows
 

@@ -15,7 +15,7 @@ from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import resolve_conflicts, write_shards
 from rankrls.io.copying import read_records
-from rankrls.io.files import check_outside, expanded_paths, new_folder, read_names
+from rankrls.io.files import check_outside, new_folder, read_names
 from rankrls.io.formats import TABLES, format_of
 from rankrls.io.writing import write_rows
 from rankrls.model_selection.query_holdout import query_folds, query_parts
@@ -65,7 +65,7 @@ def split(options: Options, report: Report) -> Result:
     data = options.data
     folder = options.folder
     shares = _shares(options.parts)
-    check_outside([*expanded_paths(data), *([] if options.group is None else [options.group])], folder)
+    check_outside(filter(None, (data, options.group)), folder)
     with report.working("reading", data):
         records = read_records(data, options.reading(), report.note)
     qid = records.qid
