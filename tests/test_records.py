@@ -57,6 +57,14 @@ def test_votes_and_pairs_are_rows():
     assert (pairs.winners.tolist(), pairs.losers.tolist()) == ([2, 1], [0, 2])
 
 
+def test_columns_are_no_rows():
+    columns = {name: FRAME[name].to_list() for name in FRAME}
+    with Refusal("dict of columns", parameter="X"):
+        RankRLS().fit(columns, Y)
+    with Refusal("dict of columns", parameter="X"):
+        RankRLS().fit(FRAME, Y).predict({name: FRAME[name].to_numpy() for name in FRAME})
+
+
 def test_rows_that_make_no_table():
     with Refusal("several types", "int, str", column="price"):
         TableEncoder().fit([{"price": 1}, {"price": "2"}])

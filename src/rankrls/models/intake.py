@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -261,6 +261,9 @@ def check_items(
     if on_device(X) and get_config()["array_api_dispatch"]:
         return _check_on_device(holder, X, kind, accepts, name=name, reset=reset, fits=fits, signed=signed)
     records = unrecorded(X, "X")
+    if isinstance(records, Mapping) and not sparse.issparse(records):
+        problem = "X is a dict of columns. Pass a data frame of them, or one dict for each row."
+        raise InputError(problem, parameter="X")
     names = _names(holder)
     if records is not X and not reset and names is not None and {*names} <= {*records.column_names}:
         records = records.select([*names])  # by name; further records are ignored
