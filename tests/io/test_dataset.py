@@ -315,6 +315,20 @@ def test_sorted_shards_hold_each_query_together_with_its_rows_in_their_order(
     ]
 
 
+def test_sorting_closes_its_files_where_no_more_can_be_opened(tmp_path, monkeypatch):
+    resource = pytest.importorskip("resource")
+    frame_of([f"q{k}" for k in range(500)]).to_csv(tmp_path / "t.csv", index=False)
+    monkeypatch.setattr("rankrls.io.shards._SORTED_BYTES", 10)
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")) + 40, limits[1]))
+    try:
+        with pytest.raises(OSError, match="Too many open files"):
+            write_shards(tmp_path / "t.csv", tmp_path / "out", sort=True)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+    assert os.listdir(tmp_path) == ["t.csv"]
+
+
 def test_parts_without_whole_queries_are_good_for_scores_of_single_rows(tmp_path):
     """Rows in any order, some without query ids, by models that score one row at a time; nothing else takes them."""
     rng = np.random.default_rng(0)

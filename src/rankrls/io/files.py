@@ -307,7 +307,7 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
 def check_outside(inputs: Iterable[PathLike], folder: PathLike) -> None:
     """Refuse to replace a folder from which files are read, and a new one whose files would be read with an input."""
     target = Path(os.path.realpath(folder))
-    for name in map(os.fspath, inputs):
+    for name in path_list([*inputs]):
         for file in data_files(name):
             if target in Path(os.path.realpath(file)).parents:
                 message = f"the folder would be replaced, and {file} is read from it. Name another folder."

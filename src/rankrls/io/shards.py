@@ -187,7 +187,8 @@ def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int
             bucket_of = buckets[coded.indices]
             for bucket in np.unique(bucket_of).tolist():
                 if bucket not in writers:
-                    writers[bucket] = opened.enter_context(ipc.new_file(folder / f"{bucket}.arrow", table.schema))
+                    file = opened.enter_context(pa.OSFile(str(folder / f"{bucket}.arrow"), "wb"))  # or it stays open
+                    writers[bucket] = opened.enter_context(ipc.new_file(file, table.schema))
                 writers[bucket].write_table(table.filter(pa.array(bucket_of == bucket)))
     for bucket in sorted(writers):
         with pa.memory_map(str(folder / f"{bucket}.arrow")) as source:
