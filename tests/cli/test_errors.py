@@ -146,3 +146,19 @@ def test_an_internal_error_says_how_to_report_it(files, rankrls, monkeypatch):
     assert result.err.startswith("rankrls: error: internal error: ZeroDivisionError")
     monkeypatch.setenv("RANKRLS_DEBUG", "1")
     assert "Traceback" in rankrls("fit", "train.txt", "-m", "m.rankrls").err
+
+
+def test_scores_in_another_order_are_refused_with_the_first_row(files, refused):
+    items = [f"d{k}" for k in range(96)]
+    items[4:6] = items[5:3:-1]
+    (files / "turned.csv").write_text("docid,score\n" + "".join(f"{item},1\n" for item in items))
+    wrong = Refusal("'d5'", "'d4'", "order", file="turned.csv", row=4)
+    refused("evaluate", "--scores", "turned.csv", "test.txt", wrong)
+
+
+def test_events_that_are_words_are_refused_with_the_coding(files, refused):
+    (files / "bad.csv").write_text(
+        "a,days,died\n" + "".join(f"{k},{k + 1},{'yes' if k % 2 else 'no'}\n" for k in range(8))
+    )
+    given = ("fit", "bad.csv", "-m", "m.rankrls", "--label", "days", "--event", "died")
+    refused(*given, Refusal("'no'", "0 if it was censored", file="bad.csv", line=2))

@@ -334,7 +334,7 @@ def test_positions_beside_rows(files, rows, letor, works, refused):
 
 def test_wrong_positions_and_clicks_are_refused_by_row(files, rows, refused):
     *_, frame = clicked(rows)
-    wrong = {"place": (np.nan, "is empty"), "seen": (-1, "Row 7"), "clicked": (21, "Row 7")}
+    wrong = {"place": (np.nan, "has an empty cell"), "seen": (-1, "Row 7"), "clicked": (21, "Row 7")}
     for column, (value, text) in wrong.items():
         frame.assign(**{column: frame[column].where(frame.index != 7, value)}).to_csv("bad.csv", index=False)
         refused("fit", "bad.csv", *SHOWN, Refusal(text, file="bad.csv", row=7))

@@ -5,6 +5,7 @@ import shlex
 import numpy as np
 import pandas as pd
 import pytest
+from tests.refusals import Refusal
 
 from rankrls import load
 
@@ -94,3 +95,38 @@ def test_censored_times_are_proposed_as_such(rankrls, tmp_path, monkeypatch, pat
     assert not {*model.feature_names_in_} & {time, event}
     frame.assign(query="q").to_parquet("other.parquet")  # a query says that it is something else
     assert "--event" not in proposed(rankrls("fit", "other.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("names", "group"),
+    [
+        (("model_a", "model_b", "winner"), "question_id"),
+        (("left", "right", "choice"), None),
+        (("answer 1", "answer 2", "preferred answer"), "judge"),
+    ],
+    ids=str,
+)
+def test_votes_are_proposed_as_such(rankrls, tmp_path, monkeypatch, names, group):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    sides = np.array([rng.permutation(["ash", "elm", "oak"])[:2] for _ in range(60)])
+    frame = pd.DataFrame({names[0]: sides[:, 0], names[1]: sides[:, 1], names[2]: rng.choice(["a", "b", "tie"], 60)})
+    frame = frame.assign(length_a=rng.integers(1, 90, 60), length_b=rng.integers(1, 90, 60))
+    (frame if group is None else frame.assign(**{group: np.arange(60) % 7})).to_csv("votes.csv", index=False)
+    roles = ("left", "right", "preferred")
+    expected = [word for role, name in zip(roles, names, strict=True) for word in (f"--{role}", name)]
+    expected += [] if group is None else ["--group", group]
+    for command in ("fit", "cv"):
+        call = proposed(rankrls(command, "votes.csv"))
+        assert call[2:] == expected + ["--model", "votes.rankrls"] * (command == "fit")
+        assert rankrls(*call).status == 0
+
+
+def test_the_call_for_a_folder_works_without_an_encoder(table, rankrls, refused, tmp_path):
+    (tmp_path / "shop").mkdir()
+    table("shop/part.parquet", "grade", "query", "sku", tint=["red", "blue"] * 24, **{"a, b": ["x"] * 48})
+    call = proposed(rankrls("fit", "shop"))
+    assert call[call.index("--ignore") + 1] == 'tint,"a, b"'
+    assert rankrls(*call).status == 0
+    given = ("fit", "shop", "--label", "grade", "--qid", "query", "-m", "m.rankrls")
+    refused(*given, "--columns", "auto", Refusal("rankrls split"))

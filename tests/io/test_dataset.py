@@ -104,14 +104,14 @@ def test_the_same_as_the_whole_table(tmp_path):
 def test_labels_that_are_not_there(tmp_path):
     frame = frame_of([1, 1, 2])
     folder = write(tmp_path / "t", [frame.assign(label=[1.0, np.nan, 2.0])])
-    with Refusal("is empty", row=1, column="label"):
+    with Refusal("has an empty cell", row=1, column="label"):
         [*open_dataset(folder)]
     (table,) = open_dataset(folder, labels="optional")
     np.testing.assert_array_equal(table.y, [1, np.nan, 2])
     (table,) = open_dataset(folder, labels="ignored")
     assert np.isnan(table.y).all()
     unweighed = write(tmp_path / "w", [frame.assign(w=[1.0, np.nan, 2.0])])
-    with Refusal("is empty", row=1, column="w"):
+    with Refusal("has an empty cell", row=1, column="w"):
         [*open_dataset(unweighed, weight="w", labels="optional")]
 
 

@@ -93,7 +93,7 @@ def test_what_was_written_comes_back(pairs, words):
         ({"winner": ["0", ""], "loser": ["1", "2"]}, Refusal("''", row=1, column="winner")),
         ({"winner": [0, 2], "loser": [1, 2]}, Refusal("compared with itself", row=1, column="winner")),
         ({"winner": [0], "looser": [1]}, Refusal(column="loser")),
-        ({"winner": [0, 1], "loser": [1, 0], "strength": [2, None]}, Refusal("is empty", row=1, column="strength")),
+        ({"winner": [0, 1], "loser": [1, 0], "strength": [2, None]}, Refusal("empty cell", row=1, column="strength")),
         ({"winner": [0, 1], "loser": [1, 0], "weight": [2, -2.5]}, Refusal("negative", row=1, column="weight")),
     ],
     ids=str,

@@ -594,6 +594,10 @@ class TestJsonLines:
         with refusal:
             load_table(path)
 
+    def test_an_array_on_several_lines_is_refused_as_one(self):
+        with Refusal("jq", line=1):
+            load_table(io.BytesIO(b'[{"label": 2, "x": 1},\n{"label": 1, "x": 2}]\n'), format="jsonl")
+
     def test_the_first_value_of_another_type_has_its_line(self, tmp_path):
         path = tmp_path / "t.jsonl"
         path.write_text("".join(f'{{"qid": 1, "label": 2, "x": {x}}}\n' for x in (1, 2.5, "null", '"7"', 8, '"9"')))

@@ -6,7 +6,7 @@ import csv
 import json
 import math
 from ast import literal_eval
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -93,6 +93,11 @@ def names(text: str) -> tuple[str, ...]:
     if not words or not all(words):
         raise click.BadParameter(f"{text!r} has no name between two commas.")
     return tuple(dict.fromkeys(words))
+
+
+def option_text(words: Iterable[str]) -> str:
+    """Words as the text that :func:`names` reads."""
+    return ",".join(f'"{word}"' if "," in word else word for word in words)
 
 
 def grid(text: str) -> Any:

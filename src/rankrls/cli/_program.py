@@ -19,7 +19,7 @@ import click
 from rankrls import __version__
 from rankrls._errors import Located, MissingPackageError, format_setting
 from rankrls.cli import _options as options
-from rankrls.cli._options import FILE, Options, choice, data, model, output
+from rankrls.cli._options import FILE, Options, choice, data, model, option_text, output
 from rankrls.cli._report import Report, Result, closed_output, flush_output, print_line
 
 DEBUG = "RANKRLS_DEBUG"
@@ -332,7 +332,7 @@ def _with_options(message: Warning | Exception | str) -> str:
     flags |= {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
     for name, value in message.settings.items():
         words = [value] if isinstance(value, str) else value
-        word = shlex.quote(",".join(f'"{word}"' if "," in word else word for word in words))
+        word = shlex.quote(option_text(words))
         text = text.replace(
             format_setting(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}"
         )

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
-from rankrls.cli._options import Options
+from rankrls.cli._files import is_dataset
+from rankrls.cli._options import Options, option_text
 from rankrls.io.files import expanded_paths
 from rankrls.io.formats import TABLES, format_of, open_table
 from rankrls.io.tables import is_number
@@ -36,6 +37,11 @@ _EVENTS = (
     "fstat",
 )
 """Usual names of the columns of censored times, and of their events."""
+_CHOICES = ("winner", "preferred", "preference", "choice", "vote")
+_VOTERS = ("voter", "judge", "annotator", "prompt", "prompt_id", "question_id", "question", "group")
+"""Usual names of the columns of choices between two sides, and of what makes votes dependent."""
+_SIDES = (("left", "right"), ("a", "b"), ("1", "2"))
+"""Words that tell the columns of two sides apart."""
 _TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
 _MOST_GRADES = 10
 
@@ -77,6 +83,8 @@ def _missing_options(options: Options) -> list[str]:
     }
     added: list[str] = []
     roles = options.given(*_NAMES)
+    if not roles and (votes := _columns_of_votes(cells, others)):
+        return [word for role, name in votes.items() for word in (f"--{role}", name)]
     if not roles and not any(_column_named([*cells], _NAMES[role]) for role in ("label", "qid")):
         time = _column_named([*numbers], _TIMES)
         binary = [name for name in cells if {str(cell).lower() for cell in cells[name]} <= _TRUTHS]
@@ -99,10 +107,27 @@ def _missing_options(options: Options) -> list[str]:
             added += [f"--{role}", found]
         elif role in wanted and not (role == "qid" and options.group is not None):
             added += [f"--{role}", "COLUMN"]
-    unread = set(others) - set(roles.values())
+    unread = [name for name in others if name not in roles.values()]
     if unread and not options.given("columns", "features", "ignore"):
-        added += ["--columns", "auto"]
+        # an encoder needs all rows in memory, which a data set may exceed
+        added += ["--ignore", option_text(unread)] if is_dataset(options.train) else ["--columns", "auto"]
     return added
+
+
+def _columns_of_votes(cells: Mapping[str, list[Any]], texts: Mapping[str, list[Any]]) -> dict[str, str]:
+    """The columns of two sides, whose names differ in a word, of the choice and of groups; empty if there are none."""
+    pairs = [
+        (left, right)
+        for left in texts
+        for first, second in _SIDES
+        if (right := re.sub(rf"(?<![^\W_]){first}(?![^\W_])", second, left)) != left and right in texts
+    ]
+    choice = _column_named([*texts], _CHOICES)
+    if not pairs or choice is None or choice in pairs[0]:
+        return {}
+    found = {"left": pairs[0][0], "right": pairs[0][1], "preferred": choice}
+    group = _column_named([name for name in cells if name not in found.values()], _VOTERS)
+    return found if group is None else found | {"group": group}
 
 
 def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:

@@ -391,7 +391,8 @@ def _open(study: Study) -> None:
     report = study.report
     check_streamed(options, options.train)
     if study.encoder is not None:
-        raise InputError(f"--columns needs all rows in memory, and {options.train} is a folder or a pattern.")
+        problem = f"--columns needs all rows in memory, and {options.train} is a folder or a pattern."
+        raise InputError(f"{problem} rankrls split draws single files from it, and --ignore leaves columns out.")
     with report.working("opening", options.train):
         study.tables = {role: open_dataset(path, **options.roles) for role, path in study.files.items()}
     if study.scaler is not None:

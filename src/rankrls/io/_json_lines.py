@@ -59,11 +59,13 @@ class JsonLines(Frame):
 
     def _record(self, text: bytes, line: int) -> dict[str, Any]:
         """Object of a line."""
+        problem = "each line needs a JSON object, {...}. For a single array, jq -c '.[]' FILE writes such lines."
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"the line is not JSON ({error}).", file=self.text.name, line=line) from None
+            if line > 1 or not text.lstrip().startswith(b"["):  # else an array is written on several lines
+                problem = f"the line is not JSON ({error})."
+            raise InputError(problem, file=self.text.name, line=line) from None
         if not isinstance(record, dict):
-            problem = "each line needs a JSON object, {...}. For a single array, jq -c '.[]' FILE writes such lines."
             raise InputError(problem, file=self.text.name, line=line)
         return record

@@ -314,8 +314,15 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.floa
         both = [(table.qid, rows.qid), (table.ids, rows.docids)]
     else:
         values = number_lines(path, "score of one row")
-    known = [(mine, theirs) for mine, theirs in both if mine is not None and theirs is not None]
-    if len(values) != rows.n_rows or any([*map(str, mine)] != [*map(str, theirs)] for mine, theirs in known):
-        message = f"{len(values)} scores do not fit the {rows.n_rows} rows of {rows.path}."
-        raise InputError(f"{message} Each row needs one, in the same order and with the same ids.", file=str(path))
+    if len(values) != rows.n_rows:
+        message = f"{len(values)} scores do not fit the {rows.n_rows} rows of {rows.path}. Each row needs one."
+        raise InputError(message, file=str(path))
+    for mine, theirs in both:
+        if mine is None or theirs is None:
+            continue
+        differ = mine.astype(str) != theirs.astype(str)
+        if differ.any():
+            row = int(np.argmax(differ))
+            message = f"row {row} has the id {str(mine[row])!r}, but {str(theirs[row])!r} in {rows.path}."
+            raise InputError(f"{message} The scores must be in the order of the rows.", file=str(path), row=row)
     return values

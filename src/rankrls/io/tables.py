@@ -360,7 +360,7 @@ class _Batch:
         if bad.any():
             k = int(np.argmax(bad))
             cell = self.batch.column(name)[k].as_py()
-            shown = "is empty" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
+            shown = "has an empty cell" if cell is None or cell == "" else f"holds {quoted(str(cell).strip())}"
             sign = ", not negative" * (what == "weight")
             wanted = f"it must contain finite numbers ({out.dtype}){sign}.{_REMEDIES.get(what, '')}"
             message = f"column {name!r} ({what}) {shown}: {wanted}"
@@ -418,6 +418,7 @@ class _Batch:
 
 
 _REMEDIES = {
+    "event": " Write 1 if the event was observed, and 0 if it was censored.",
     "feature": " Fill it or leave the column out (ignore). A TableEncoder makes features of other cells.",
     "label": " Higher labels are better: write 1 for yes and 0 for no, or 0, 1, 2, ... for grades.",
 }

@@ -294,7 +294,7 @@ def column_uses(
         usable = kind == "number" and not (n_missing and fills.get(name) is None)
         if encoder.columns == "named" and name not in named and not usable:
             options.setdefault(_OPTIONS.get(kind, "ignore"), []).append(name)
-            what = reason + f", {n_missing} missing" * (kind == "number")
+            what = reason + ", some missing" * (kind == "number")  # the rows may be some of the table's
             cells = [] if column.odd else [cell[:40] for cell in [*column.counts()][:2]]
             shown.append(f"{name!r} ({what}{': ' * bool(cells)}{', '.join(map(repr, cells))})")
     if options:

@@ -193,7 +193,7 @@ def _labels_shown(counts: Mapping[str, Any]) -> str:
     """Counts of the labels; a dash if they are not counted, as for shards."""
     if "distinct" in counts:
         none = f", {counts['none']} rows without" if "none" in counts else ""
-        return f"{counts['distinct']} from {counts['min']:g} to {counts['max']:g}{none}"
+        return f"{counts['distinct']} values from {counts['min']:g} to {counts['max']:g}{none}"
     return "  ".join(f"{label}: {count}" for label, count in counts.items()) or "-"
 
 

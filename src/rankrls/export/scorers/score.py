@@ -54,9 +54,10 @@ class Scorer:
         """The features of a row, before they are scaled."""
         if self.model["encoder"] is not None:
             query = row.get(self.model["query"])
-            return [value for column, encode in self.columns for value in encode(self._cell(row[column]), query)]
+            return [v for name, encode in self.columns for v in encode(self._cell(_found(row, name)), query)]
         names = self.model["columns"]
-        values = [float(row[name]) for name in names] if isinstance(row, dict) else [float(value) for value in row]
+        cells = [_found(row, name) for name in names] if isinstance(row, dict) else row
+        values = [float(cell) for cell in cells]
         if not all(map(math.isfinite, values)):
             raise ValueError(f"Numbers must be finite; got {values}.")
         return values
@@ -87,6 +88,12 @@ class Scorer:
         """A column's name and the function from its cell to its features."""
         kinds = {"number": _number, "date": _date, "category": _category, "text": _text}
         return spec["column"], kinds[spec["kind"]](spec)
+
+
+def _found(row: Json, column: str) -> Any:
+    if column not in row:
+        raise ValueError(f"The row has no column {column!r}.")
+    return row[column]
 
 
 def _expansion(part: Json, x: list[float]) -> float:
