@@ -67,6 +67,10 @@ def test_refusals():
         uno_concordance([1.0, 2.0], [5, 6], [1, 1], train=([1, 2, 3], [0, 1, 1]), tau=5.5)
     with Refusal("unknown", parameter="time", row=0):
         uno_concordance([1.0, 2.0, 3.0], [5, 6, 7], [1, 1, 1], train=([1, 2, 3], [0, 1, 0]))
+    with Refusal("empty", parameter="time"):
+        uno_concordance([], [], [])
+    with Refusal("empty", parameter="time"):
+        time_dependent_auc([1.0, 2.0], [1, 2], [1, 0], at=[1], train=([], []))
     with Refusal("comparable", parameter="event"):
         uno_concordance(SCORES, TIME, EVENT, tau=1)
     with Refusal("shape", parameter="y_score"):

@@ -351,6 +351,22 @@ def test_whether_predict_needs_qid_depends_on_what_is_asked_for_and_never_on_the
     assert one.predict(X).shape == y.shape
 
 
+@pytest.mark.parametrize("scales", ["raw", "query"])
+def test_a_fitted_model_does_not_read_its_parameters(scales: str) -> None:
+    X, y, qid = _data("line")
+    model = AutoRankRLS(families="linear", scales=scales).fit(X, y, qid=qid)
+    scores = model.predict(X, qid=qid)
+    model.set_params(families="unknown", scales="raw" if scales == "query" else "all")
+    with Refusal("unknown", parameter="families"):
+        model.fit(X, y, qid=qid)
+    np.testing.assert_array_equal(model.predict(X, qid=qid), scores)
+    if scales == "query":
+        with Refusal("Predict with qid", parameter="qid"):
+            model.predict(X)
+    else:
+        np.testing.assert_array_equal(model.predict(X), scores)
+
+
 @pytest.mark.parametrize("kind", ["one ranking", "pairs of rows", "sparse", "preferences"])
 def test_scales_of_which_none_suits_the_data_are_refused(kind: str) -> None:
     X = np.random.default_rng(0).normal(size=(40, 2))

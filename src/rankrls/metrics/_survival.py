@@ -163,6 +163,8 @@ def _checked(y_score: ArrayLike, time: ArrayLike, event: ArrayLike) -> tuple[Arr
 def _weights(t: Array, used: Mask, train: tuple[Array, Mask]) -> Array:
     """One over the probability that an item is not censored up to the time of its event; 0 for unused items."""
     times, observed = train
+    if not len(times):
+        raise InputError("time is empty: censoring cannot be estimated without items.", parameter="time")
     moments, place = np.unique(times, return_inverse=True)
     events = np.bincount(place[observed], minlength=len(moments))
     censored = np.bincount(place[~observed], minlength=len(moments))

@@ -412,6 +412,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     best_estimator_: BaseEstimator
     results_: dict[str, NDArray[Any]]
     skipped_: dict[str, str]
+    _by_query_: bool
 
     def __init__(
         self,
@@ -526,7 +527,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         ndarray of shape (m,) or (m, targets)
         """
         X = self._checked_features(X)
-        if self.fitted_with_qid_ and "query" in _to_try("scales", self.scales, _SCALES):
+        if self._by_query_:
             if qid is None:
                 problem = "This AutoRankRLS was fitted with the scale 'query', so scores depend on the other rows of a"
                 raise InputError(f"{problem} query. Predict with qid.", parameter="qid")
@@ -543,7 +544,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
 
     @property
     def _fitted_accepts(self) -> Accepts:
-        return Accepts(missing_features="trees" in _to_try("families", self.families, _FAMILIES))
+        return Accepts(missing_features=self.best_params_["model"] == "trees")
 
 
 def _to_try(parameter: str, given: Several[str], known: Params) -> tuple[str, ...]:
@@ -581,7 +582,8 @@ class AutoSpec(Spec):
         n_tried = len(trials.fitted) + len(trials.dropped)
         selection = described(f"{plan.description}, the choice of {n_tried} models", data)
         skipped = trials.skipped
-        fitted = Fitted.of(data, selection_=selection, skipped_=skipped, **self._chosen(trials))
+        by_query = data.has_qid and "query" in self.scales
+        fitted = Fitted.of(data, selection_=selection, skipped_=skipped, _by_query_=by_query, **self._chosen(trials))
         if not skipped:
             return fitted
         reasons = "; ".join(f"{name} ({reason})" for name, reason in skipped.items())
