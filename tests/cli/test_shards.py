@@ -145,3 +145,28 @@ def test_an_interval_ends_at_one_for_one_file_and_for_shards(files, letor, works
         found = works("evaluate", "m.rankrls", data, "--metrics", "p@5", "--json").json["measures"]["p@5"]
         low, high = found["interval"]
         assert low < found["value"] < high == 1.0
+
+
+def test_models_that_encode_tables_read_the_files_of_a_folder_one_by_one(tmp_path, monkeypatch, works, refused):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "query": np.repeat([f"q{k}" for k in range(12)], 6),
+            "tint": rng.choice(["red", "blue", None], 72),
+            "price": np.where(rng.random(72) < 0.2, np.nan, rng.normal(size=72)),
+            "grade": rng.integers(0, 3, 72),
+        }
+    ).sample(frac=1.0, random_state=0)  # each query is in both files
+    frame.to_csv("all.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    frame[:30].to_parquet("parts/part-0.parquet", index=False)
+    frame[30:].to_parquet("parts/part-1.parquet", index=False)
+    works("fit", "all.csv", "--label", "grade", "--qid", "query", "--columns", "auto", "-m", "m.rankrls")
+    scores = [np.array(works("predict", "m.rankrls", data).out.split(), float) for data in ("parts", "all.csv")]
+    np.testing.assert_allclose(*scores, rtol=1e-9)
+    measures = [works("evaluate", "m.rankrls", data, "--json").json["measures"] for data in ("parts", "all.csv")]
+    assert measures[0]["map"]["queries"] == 12
+    for name, found in measures[1].items():
+        assert measures[0][name]["value"] == pytest.approx(found["value"])
+    refused("rank", "m.rankrls", "parts", Refusal("whole queries", file="m.rankrls"))

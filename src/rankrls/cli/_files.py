@@ -17,6 +17,7 @@ from rankrls._errors import InputError
 from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result
 from rankrls.io import PairTable, Rows, atomic_write, load_votes
+from rankrls.io.files import expanded_paths
 from rankrls.io.formats import TABLES, format_of
 from rankrls.io.preferences import load_sides
 from rankrls.io.reading import ReadOptions, read_scores
@@ -61,12 +62,19 @@ def check_streamed(options: Options, path: Path) -> None:
 def chunks(
     options: Options, reading: ReadOptions, report: Report, model: StoredModel, *, whole_queries: bool = False
 ) -> Iterator[Rows]:
-    """The rows of DATA for a model: those of a file at once, those of shards in chunks, of whole queries if needed."""
+    """The rows of DATA for a model: those of a file at once, those of shards in chunks, of whole queries if needed.
+
+    A model that encodes tables reads each file at once.
+    """
     if not is_dataset(options.data):
         yield read(options.data, reading, report, model)
         return
     check_streamed(options, options.data)
     whole_queries = whole_queries or scales_by_query(model.model)
+    if model.encoder is not None and not whole_queries:
+        for file in expanded_paths(options.data):
+            yield read(Path(file), reading, report, model)
+        return
     opened = model.open(options.data, **options.roles, labels=reading.labels, whole_queries=whole_queries)
     for part in opened.parts:
         yield part.read()

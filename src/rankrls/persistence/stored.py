@@ -102,10 +102,11 @@ class StoredModel:
         Raises
         ------
         InputError
-            If the model needs all rows in memory, or the data have another number of features.
+            If the model encodes tables, or the data have another number of features.
         """
         if self.encoder is not None:
-            raise InputError("the model encodes tables, which needs all rows in memory.", file=str(self.path))
+            problem = "the model encodes tables, and here it needs whole queries. Name one file."
+            raise InputError(problem, file=str(self.path))
         roles = ("qid", "id") if how.get("labels") == "ignored" else ("label", "qid", "id")
         how |= {role: how.get(role) or self.schema.columns.get(role) for role in roles}
         how["features"] = how.get("features") or self.schema.features
