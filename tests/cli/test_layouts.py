@@ -63,6 +63,9 @@ def test_one_error_lists_every_column_that_needs_a_decision(tables, refused, wor
     line = refused("fit", "codes.csv", *ROLES, "-m", "m.rankrls", *some, "--columns", "named", Refusal(column="brand"))
     assert "--ignore stock,code " in line
     works("fit", "train.csv", *ROLES, "-m", "m.rankrls", "--columns", "auto")
+    pd.read_csv("train.csv").drop(columns="price").to_csv("less.csv", index=False)
+    lacking = Refusal("'price'", "needs its features", file="less.csv", column="price", parameter=None)
+    refused("predict", "m.rankrls", "less.csv", lacking)
 
 
 def test_columns_that_need_a_decision_are_named_without_reading_the_file_again(tables, refused):

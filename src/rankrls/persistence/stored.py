@@ -76,13 +76,14 @@ class StoredModel:
         reading = replace(reading, known=replace(self.schema, columns=columns))
         if self.encoder is not None:
             reading = replace(reading, missing=self.encoder.missing_words())
-            return encoded_rows(self.encoder, reading.read(path, note, source=source), note)
         try:
             table = reading.read(path, note, source=source)
         except InputError as error:
             if error.parameter != "features":
                 raise
             raise error.replace(message=f"{error.message} The model needs its features.", parameter=None) from error
+        if self.encoder is not None:
+            return encoded_rows(self.encoder, table, note)
         if table.feature_names is None and self.schema.features is not None:
             note(f"{path} has numbers for features; they are taken in the model's order: {few(self.schema.features)}.")
         if table.n_named is not None and table.n_named < table.n_features:
