@@ -38,6 +38,30 @@ def test_pairs_are_those_of_the_definition(items):
     assert set(pairs) == expected
 
 
+@given(ITEMS, st.integers(1, 30), st.integers(0, 3))
+def test_drawn_pairs_are_some_of_all(items, most, seed):
+    time, event, qid = zip(*items, strict=True)
+    every = comparable(time, event, qid)
+    if not every:
+        return
+    drawn = survival_pairs(time, event, qid=qid, max_pairs=most, random_state=seed)
+    pairs = [*zip(*(rows.tolist() for rows in drawn), strict=True)]
+    assert len(pairs) == len(set(pairs)) == min(most, len(every))
+    assert set(pairs) <= every
+
+
+def test_every_pair_is_as_likely_to_be_drawn():
+    time, event = np.arange(8.0), np.ones(8)
+    counts = np.zeros((8, 8))
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        counts[survival_pairs(time, event, max_pairs=10, random_state=rng)] += 1
+    share = counts[counts > 0] / 2000
+    assert len(share) == 28
+    np.testing.assert_allclose(share, 10 / 28, atol=0.16)  # of runs of two or three pairs
+    assert share.sum() == pytest.approx(10)
+
+
 @pytest.mark.parametrize(
     ("time", "event", "parameter", "row"),
     [

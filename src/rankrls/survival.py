@@ -7,18 +7,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_memory, refuse_where, vector_of
+from rankrls._checks import check_count, check_memory, refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array, Mask
+from rankrls._typing import Array, Index, Mask
 
 __all__ = ["survival_pairs"]
 
-_BYTES = 100.0
+_BYTES = 250.0
 """Maximum number of bytes per pair, here and in a fit."""
 
 
-def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def survival_pairs(
+    time: Any,
+    event: Any,
+    *,
+    qid: Any = None,
+    max_pairs: int | None = None,
+    random_state: int | np.random.Generator | None = 0,
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     r"""Return the comparable pairs of survival analysis as preferences: the item with the longer time wins.
 
     Item i is worse than item j if its event was observed and j had no event until that time:
@@ -38,6 +45,11 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
         1 or True if the event was observed, 0 or False if the item was censored.
     qid : array-like of shape (m,), optional
         Strata, such as hospitals; only items of the same stratum are compared. By default, all items are compared.
+    max_pairs : int, optional
+        Maximum number of pairs. If more are comparable, so many are drawn, evenly over the losers in order of time. By
+        default, all comparable pairs are returned.
+    random_state : None, int or Generator, default=0
+        Source of the draws.
 
     Returns
     -------
@@ -52,8 +64,8 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
 
     Notes
     -----
-    O(m log m + p); p is at most m (m - 1) / 2. An item censored at the time of another item's event has the longer
-    time, as in R's ``survival`` and scikit-survival. Two events at the same time are not compared.
+    O(m log m + p); p is at most m (m - 1) / 2, or ``max_pairs``. An item censored at the time of another item's event
+    has the longer time, as in R's ``survival`` and scikit-survival. Two events at the same time are not compared.
 
     An estimator with cross-validation holds out folds of items and evaluates pairs of held-out items.
 
@@ -85,12 +97,23 @@ def survival_pairs(time: Any, event: Any, *, qid: Any = None) -> tuple[NDArray[n
         problem = f"No pair is comparable: none of {int(observed.sum())} events came before the time of another item."
         raise InputError(problem, parameter="event")
     pairs = int(counts.sum())
-    remedy = "Compare within strata (qid), such as folds of the items, or take a sample of the items."
-    check_memory(_BYTES * pairs, f"{pairs} comparable pairs need", remedy, parameter="time")
-    offsets = np.arange(pairs) - np.repeat(np.cumsum(counts) - counts, counts)
-    losers = order[np.repeat(np.arange(len(t)), counts)]
-    winners = order[np.repeat(first_longer, counts) + offsets]
-    return winners, losers
+    if max_pairs is not None:
+        check_count("max_pairs", max_pairs, none="all pairs")
+    drawn = pairs if max_pairs is None else min(pairs, int(max_pairs))
+    remedy = "Draw a sample of them (max_pairs), or compare within strata (qid)."
+    check_memory(_BYTES * drawn, f"{drawn} comparable pairs need", remedy, parameter="time")
+    numbers = np.arange(pairs) if drawn == pairs else _spread_draws(pairs, drawn, random_state)
+    ends = np.cumsum(counts)
+    losing = np.searchsorted(ends, numbers, side="right")
+    winners = order[first_longer[losing] + numbers - (ends - counts)[losing]]
+    return winners, order[losing]
+
+
+def _spread_draws(n: int, size: int, random_state: int | np.random.Generator | None) -> Index:
+    """Random numbers below n, one from each of ``size`` runs of about equal length, ascending."""
+    starts = np.arange(size + 1) * n // size
+    shares = np.random.default_rng(random_state).random(size)
+    return np.asarray(starts[:-1] + (shares * np.diff(starts)).astype(np.intp))
 
 
 def checked_times(time: Any, event: Any) -> tuple[Array, Mask]:

@@ -382,3 +382,13 @@ def test_votes_between_ids_and_their_probabilities(files, works, refused):
     refused("predict", "m.rankrls", "votes.csv", *sides, Refusal("needs features", parameter="left"))
     works("fit", "train.txt", "-m", "labels.rankrls")
     refused("predict", "labels.rankrls", "test.txt", "--pairs", "votes.csv", Refusal("has no win probabilities"))
+
+
+def test_of_very_many_comparable_pairs_some_are_drawn(patients, works, monkeypatch):
+    given = ("patients.csv", "--label", "time", "--event", "event", "--global", "--alphas", "1,10")
+    assert "drawn" not in works("fit", *given, "-m", "all.rankrls").err
+    monkeypatch.setattr("rankrls.cli._files._MOST_PAIRS", 200)
+    found = works("fit", *given, "-m", "drawn.rankrls")
+    assert "200 of the comparable pairs of patients are drawn" in found.err
+    correlation = np.corrcoef(*(load(name).predict(patients[[*"abcd"]]) for name in ("all.rankrls", "drawn.rankrls")))
+    assert correlation[0, 1] > 0.9

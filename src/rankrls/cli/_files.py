@@ -34,6 +34,8 @@ _IN_MEMORY = (
     *("all_rows", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
     *("position", "impressions", "device"),
 )
+_MOST_PAIRS = 2_000_000
+"""Comparable pairs of patients, of which a fit takes about half a gigabyte."""
 
 
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
@@ -169,17 +171,19 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
     return table, votes, encoder
 
 
-def comparable_pairs(table: Rows) -> PairTable:
-    """The pairs of right-censored times that can be compared."""
+def comparable_pairs(table: Rows, report: Report) -> PairTable:
+    """The pairs of right-censored times that can be compared, or a sample of very many."""
     if table.event is None or table.y is None:
         raise InputError(
             "--event names a column of a table, but this file is LETOR text.", parameter="event", file=table.path
         )
     try:
-        winners, losers = survival_pairs(table.y, table.event, qid=table.qid)
+        winners, losers = survival_pairs(table.y, table.event, qid=table.qid, max_pairs=_MOST_PAIRS)
     except InputError as error:
         name = "label" if error.parameter == "time" else error.parameter
         raise error.replace(parameter=name, file=table.path, line=table.line_of(error.row)) from None
+    if len(winners) == _MOST_PAIRS:
+        report.note(f"{table.path}: {_MOST_PAIRS:,} of the comparable pairs of patients are drawn.")
     return PairTable(winners, losers, None, None, None, table.path, table.sha256)
 
 

@@ -234,7 +234,7 @@ def _read(study: Study) -> None:
         if role == "unlabelled":
             table = replace(table, y=None)  # LETOR text always has labels
         if options.event is not None:
-            study.pairs[role] = comparable_pairs(table)
+            study.pairs[role] = comparable_pairs(table, report)
         if first:
             _note_suspicious(table, report)
             study.positions = _positions(study, path, table)

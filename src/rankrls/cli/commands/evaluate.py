@@ -58,7 +58,11 @@ def evaluate(options: Options, report: Report) -> Result:
     with report.working("evaluating"):
         if options.by_pairs:
             by_query = bool(stored) and stored[0].by_query
-            pairs = comparable_pairs(data) if options.pairs is None else read_pairs(options.pairs, data, report.note)
+            pairs = (
+                comparable_pairs(data, report)
+                if options.pairs is None
+                else read_pairs(options.pairs, data, report.note)
+            )
             judged = {"pair_accuracy": judge_pairs(pairs, scores, data.qid if by_query else None)}
             about["pairs"] = pairs.summary()
             title = f"{path} on {options.pairs or data.path}"
