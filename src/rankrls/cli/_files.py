@@ -34,8 +34,8 @@ _IN_MEMORY = (
     *("all_rows", "group", "event", "pairs", "unlabelled", "left", "right", "preferred"),
     *("position", "impressions", "device"),
 )
-_MOST_PAIRS = 2_000_000
-"""Comparable pairs of patients, of which a fit takes about half a gigabyte."""
+_MOST_PAIRS = 1_000_000
+"""Comparable pairs of patients, of which a fit takes about 0.2 gigabytes."""
 
 
 def read(path: Path, reading: ReadOptions, report: Report, model: StoredModel | None = None) -> Rows:
