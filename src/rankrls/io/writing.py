@@ -179,8 +179,9 @@ def save_table(
     given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
     for what, name, values in given:
         if values is not None:
-            texts = any(isinstance(value, str) for value in values)  # an array of fixed width would truncate them
-            dtype = np.float64 if what == "y" else object if texts else None
+            kind = np.asarray(values).dtype.kind
+            texts = kind == "U" or (kind == "O" and any(isinstance(value, str) for value in values))
+            dtype = np.float64 if what == "y" else object if texts else None  # fixed widths would truncate texts
             leading.append((name, _vector(what, values, rows, dtype)))
 
     def block(part: slice) -> list[NDArray[Any]]:
