@@ -27,7 +27,12 @@ LEAST = 1e-40
 
 _GROUPS = "Pass qid, one query id per row; rankrls.group_to_qid makes them from group sizes."
 _VALIDATION = "Pass validation data as X_val, y_val and qid_val to an estimator that chooses, such as RankRLSCV."
-FOREIGN = {"group": _GROUPS, "groups": _GROUPS} | dict.fromkeys(("eval_set", "eval_group", "eval_qid"), _VALIDATION)
+_TIMES = "Pass the pairs of rankrls.survival_pairs(time, event) to fit_pairs."
+FOREIGN = {
+    **dict.fromkeys(("group", "groups"), _GROUPS),
+    **dict.fromkeys(("eval_set", "eval_group", "eval_qid"), _VALIDATION),
+    **dict.fromkeys(("event", "time"), _TIMES),
+}
 """Arguments of ``fit`` in other libraries, and their replacements here."""
 
 

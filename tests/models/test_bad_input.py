@@ -305,6 +305,7 @@ CHOOSERS = [RankRLSCV(), AutoRankRLS(), CGRankRLS(), TransductiveRankRLSCV()]
         ("group", "Pass qid"),
         ("groups", "group_to_qid"),
         ("eval_set", "X_val, y_val and qid_val"),
+        ("event", "survival_pairs"),
         ("eval_group", "qid_val"),
     ],
 )
