@@ -511,3 +511,9 @@ def test_blanks_and_wrong_text_in_rows_that_are_passed_on(tmp_path):
     (tmp_path / "t.csv").write_bytes(b"label,qid,a\n1,7,\xff\n")
     with Refusal("UTF-8", line=2, file="t.csv"):
         read_records(tmp_path / "t.csv", ReadOptions(), print)
+
+
+def test_a_link_that_leads_back_adds_no_rows(tmp_path):
+    folder = write(tmp_path / "data", [frame_of(["x", "x", "y"])])
+    os.symlink(folder, folder / "again")
+    assert open_dataset(folder).n_rows == 3
