@@ -215,12 +215,7 @@ CONVENTION = choice(
 )
 QRELS = data("FILE", "--qrels", "TREC judgements; the other files are then TREC runs.")
 OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
-EVENT = data(
-    "COLUMN",
-    "--event",
-    "Column with 1 if the event was observed, 0 if censored. Labels are then times. Of more than a million comparable "
-    "pairs, a million are drawn.",
-)
+EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, 0 if censored. Labels are then times.")
 MEASURES = several(choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION)
 PAIRS = data(
     "FILE", "--pairs", "Table of preferences between rows: winner, loser and optionally strength, weight, group."
