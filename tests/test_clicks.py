@@ -311,6 +311,8 @@ def test_known_propensities():
         ({"top": 1.0}, "'top'"),
         ({None: 1.0}, "None"),
         ({float("inf"): 1.0}, "inf"),
+        (np.array([1.0, 0.5]), "must map positions to numbers, as in {1: 1.0, 2: 0.6}; got ndarray"),
+        ([0.5], "got list"),
     ],
 )
 def test_positions_of_known_propensities_that_are_refused(given, word):

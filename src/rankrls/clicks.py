@@ -82,8 +82,14 @@ class Propensities(Shown):
 
         Positions are whole numbers, or their texts as in keys of JSON.
         """
+        try:
+            by_position = dict(examination)
+        except (TypeError, ValueError):
+            found = f"got {type(examination).__name__}"
+            wanted = "propensities must map positions to numbers, as in {1: 1.0, 2: 0.6}"
+            raise InputError(f"{wanted}; {found}.", parameter="propensities") from None
         given: dict[int, float] = {}
-        for key, value in dict(examination).items():
+        for key, value in by_position.items():
             position = _whole_number(key)
             if position in given:
                 raise InputError(f"The propensity of position {position} is given twice.", parameter="propensities")
