@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, Items, RankRLS
+from rankrls import ConditionalRankRLS, ConditionalRankRLSCV, InputError, Items, RankRLS, RankRLSCV
 from rankrls.export import to_solr
 from rankrls.metrics import Measure
 from tests.oracles import gaussian
@@ -207,6 +207,27 @@ def test_refusals(options, changes, parameter):
     with pytest.raises(ValueError) as error:
         ConditionalRankRLS(**options).fit(given["X"], given["Y"], items=given["items"])
     assert error.value.parameter == parameter
+
+
+def test_unknown_utilities_are_refused_with_a_remedy_that_works():
+    """Rows of the known utilities, with the query as qid, order the items of new queries by the same truth."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(40, 3)), rng.normal(size=(12, 2))
+    Y = X @ rng.normal(size=(3, 2)) @ Z.T
+    rated = np.where(rng.random(Y.shape) < 0.4, Y, np.nan)
+    with Refusal("fit RankRLSCV on one row per known utility, with the query as qid", parameter="y"):
+        ConditionalRankRLS().fit(X[:30], rated[:30], items=Items(Z))
+    products = np.einsum("ua,ib->uiab", X, Z).reshape(40, 12, -1)
+    query, item = np.nonzero(np.isfinite(rated[:30]))
+    model = RankRLSCV().fit(products[query, item], rated[query, item], qid=query)
+    for scores, utilities in zip(model.predict(products[30:].reshape(120, -1)).reshape(10, 12), Y[30:], strict=True):
+        assert kendalltau(scores, utilities).statistic > 0.9
+
+
+def test_a_wrong_number_of_items_does_not_blame_the_class_that_was_used():
+    X, Z, Y = made(0)
+    with Refusal("There are 4 items, but y has 5 columns. Pass one row of features for each column", parameter="items"):
+        ConditionalRankRLS().fit(X, Y, items=Items(Z[:4]))
 
 
 def test_refusals_at_predict():

@@ -267,7 +267,13 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
 
 def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Items | None) -> RankedItems:
     """Checked queries with their utilities for the items."""
-    data = labelled_items(spec, X, y, None, None, comparable=False)
+    try:
+        data = labelled_items(spec, X, y, None, None, comparable=False)
+    except InputError as error:
+        if error.parameter != "y" or error.row is None:
+            raise
+        remedy = "If some utilities are unknown, fit RankRLSCV on one row per known utility, with the query as qid."
+        raise error.replace(message=f"{error.message} {remedy}") from None
     q, d = data.Y.shape
     if (data.Y[:, :1] == data.Y).all():
         problem = (
@@ -276,8 +282,9 @@ def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Item
         raise InputError(f"{problem} Check y.", parameter="y")
     items = None if items is None else check_items(items)
     if items is not None and items.n_items != d:
-        problem = f"There are {items.n_items} items, but y has {d} columns. Pass them as rankrls.Items."
-        raise InputError(problem, parameter="items")
+        problem = f"There are {items.n_items} items, but y has {d} columns. Pass one row of features for each column."
+        remedy = "scikit-learn splits items that are not a rankrls.Items."
+        raise InputError(f"{problem} {remedy}", parameter="items")
     if items is not None and spec.fit_intercept:
         problem = "fit_intercept=True cannot be used with items. Add a constant feature to X instead."
         raise InputError(problem, parameter="fit_intercept")
