@@ -57,7 +57,7 @@ async def lifespan(app: FastAPI) -> AsyncIterator[None]:
     app.state.model = load(path)
     app.state.version = path.stem
     app.state.about = read_info(path)
-    app.state.columns = list(app.state.model[0].feature_names_in_)
+    app.state.columns = list(app.state.model.feature_names_in_)
     score([dict.fromkeys(app.state.columns)])
     yield
 
@@ -86,6 +86,7 @@ def rank(request: Request) -> Answer:
 
 
 @app.get("/health")
-def health() -> dict[str, str]:
-    """Which model answers, for the load balancer and for a rollback."""
-    return {"model": app.state.version, "selection": app.state.about["selection"]["how"]}
+def health() -> dict[str, str | None]:
+    """Which model answers, for the load balancer and for a rollback; a fixed alpha was not selected."""
+    selection = app.state.about["selection"]
+    return {"model": app.state.version, "selection": selection and selection["how"]}

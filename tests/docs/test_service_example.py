@@ -5,10 +5,12 @@ import importlib
 
 import numpy as np
 import pytest
+from sklearn.pipeline import make_pipeline
 from tests.docs.sessions import ROOT
 
 from comparisons import service_latency
-from rankrls import save
+from rankrls import RankRLS, save
+from rankrls.preprocessing import TableEncoder
 
 fastapi = pytest.importorskip("fastapi")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of fastapi and pydantic
@@ -21,6 +23,10 @@ def model():
 
 @pytest.fixture
 def service(model, tmp_path, monkeypatch):
+    return started_with(model, tmp_path, monkeypatch)
+
+
+def started_with(model, tmp_path, monkeypatch):
     save(model, tmp_path / "shop_v1.rankrls")
     (tmp_path / "current.rankrls").symlink_to("shop_v1.rankrls")
     monkeypatch.setenv("MODEL", str(tmp_path / "current.rankrls"))
@@ -45,6 +51,14 @@ def test_the_order_is_that_of_predict(service, model):
 
 def test_the_version_is_that_of_the_file_behind_the_link(service):
     assert service.health() == {"model": "shop_v1", "selection": "leave-query-out over 100 queries"}
+
+
+def test_a_model_of_fixed_alpha_is_healthy(tmp_path, monkeypatch):
+    rows = service_latency.offers(20, 5)
+    model = make_pipeline(TableEncoder(), RankRLS()).fit(service_latency.columns(rows), np.arange(20))
+    service = started_with(model, tmp_path, monkeypatch)
+    assert service.health() == {"model": "shop_v1", "selection": None}
+    assert sorted(service.rank(service.Request(items=rows)).order) == list(range(20))
 
 
 def test_columns_that_are_left_out_are_missing(service):
