@@ -284,6 +284,14 @@ def test_refusals(change, parameter, row):
     assert (raised.value.parameter, raised.value.row) == (parameter, row)
 
 
+def test_numbers_of_clicks_without_impressions_are_refused_with_the_remedy():
+    X, _, position, qid, *_ = clicked(queries=20)
+    with Refusal(
+        "Row 3 has 7 clicks; they must be between 0 and its impressions, 1.", "Pass how often each row was shown"
+    ):
+        estimate_propensities(X, np.where(np.arange(len(X)) == 3, 7, 0), position, qid=qid)
+
+
 def test_known_propensities():
     known = Propensities.known({0: 1.0, 4: 0.25})
     assert known.of([4, 0]).tolist() == [0.25, 1.0]

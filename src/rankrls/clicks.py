@@ -279,8 +279,8 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         check_finite(name, values, "entry")
 
     def impossible(k: int) -> str:
-        found = f"Row {k} has {c[k]:g} clicks in {n[k]:g} impressions"
-        return f"{found}: clicks are from 0 to the impressions, 1 by default. Check both (impressions)."
+        problem = f"Row {k} has {c[k]:g} clicks; they must be between 0 and its impressions, {n[k]:g}."
+        return f"{problem} Pass how often each row was shown (impressions), 1 by default."
 
     broken = (rows % 1.0 != 0.0) | (np.abs(rows) > 2.0**53)
     refuse_where(broken, "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}.")
