@@ -224,6 +224,21 @@ def test_unknown_utilities_are_refused_with_a_remedy_that_works():
         assert kendalltau(scores, utilities).statistic > 0.9
 
 
+def test_the_remedy_for_an_intercept_of_items_learns_which_items_are_popular():
+    rng = np.random.default_rng(1)
+    X, Z, popularity = rng.normal(size=(60, 2)), rng.normal(size=(12, 2)), rng.normal(size=12)
+    Y = 0.3 * X @ rng.normal(size=(2, 2)) @ Z.T + popularity
+    with Refusal("Add a constant feature to X and an indicator of each item to items", parameter="fit_intercept"):
+        ConditionalRankRLS(fit_intercept=True).fit(X, Y, items=Items(Z))
+    constant = np.hstack([X, np.ones((60, 1))])
+    indicators = np.hstack([Z, np.eye(12)])
+    scores = {}
+    for name, features in (("constant", Z), ("both", indicators)):
+        model = ConditionalRankRLS(0.1).fit(constant[:40], Y[:40], items=Items(features))
+        scores[name] = model.score(constant[40:], Y[40:])
+    assert scores["constant"] < 0.9 < 0.98 < scores["both"]
+
+
 def test_a_wrong_number_of_items_does_not_blame_the_class_that_was_used():
     X, Z, Y = made(0)
     with Refusal("There are 4 items, but y has 5 columns. Pass one row of features for each column", parameter="items"):

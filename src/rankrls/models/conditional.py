@@ -286,8 +286,9 @@ def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Item
         remedy = "scikit-learn splits items that are not a rankrls.Items."
         raise InputError(f"{problem} {remedy}", parameter="items")
     if items is not None and spec.fit_intercept:
-        problem = "fit_intercept=True cannot be used with items. Add a constant feature to X instead."
-        raise InputError(problem, parameter="fit_intercept")
+        problem = "fit_intercept=True cannot be used with items."
+        remedy = "Add a constant feature to X and an indicator of each item to items instead."
+        raise InputError(f"{problem} {remedy}", parameter="fit_intercept")
     queries = query_layout(np.arange(q), q)
     return RankedItems(data.X, None, False, False, data.Y, queries, None, items, features=data.features)
 
