@@ -97,9 +97,7 @@ def survival_pairs(
         problem = f"No pair is comparable: none of {int(observed.sum())} events came before the time of another item."
         raise InputError(problem, parameter="event")
     pairs = int(counts.sum())
-    if max_pairs is not None:
-        check_count("max_pairs", max_pairs, none="all pairs")
-    drawn = pairs if max_pairs is None else min(pairs, int(max_pairs))
+    drawn = pairs if max_pairs is None else min(pairs, check_count("max_pairs", max_pairs, none="all pairs"))
     remedy = "Draw a sample of them (max_pairs), or compare within strata (qid)."
     check_memory(_BYTES * drawn, f"{drawn} comparable pairs need", remedy, parameter="time")
     numbers = np.arange(pairs) if drawn == pairs else _spread_draws(pairs, drawn, random_state)

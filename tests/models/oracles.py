@@ -80,3 +80,8 @@ def centred(scores, qid):
     for rows in query_rows(np.asarray(qid)):
         out[rows] -= out[rows].mean(axis=0)
     return out
+
+
+def kernel_of_sums(first: np.ndarray, second: np.ndarray) -> float:
+    """Gaussian kernel of the sums of three features: items with these in another order differ by rounding only."""
+    return float(np.exp(-(((first[0] + first[1] + first[2]) - (second[0] + second[1] + second[2])) ** 2)))

@@ -16,6 +16,7 @@ from tests.models.oracles import (
     dense_scores,
     graph_id,
     kernel_matrix,
+    kernel_of_sums,
     laplacian,
     ranking_data,
 )
@@ -239,14 +240,10 @@ def test_queries_without_a_pair_contribute_nothing(solver):
 
 def test_scores_that_differ_by_rounding_are_half_right():
     """The kernel sees sums of features, and each query is an item and itself with its features in another order."""
-
-    def kernel(first, second):
-        return float(np.exp(-(((first[0] + first[1] + first[2]) - (second[0] + second[1] + second[2])) ** 2)))
-
     items = np.random.default_rng(0).random((24, 3))
     items = np.vstack([items, items[:, [2, 0, 1]]])
     y = np.repeat([1.0, 0.0], 24)
-    model = RankRLS(kernel=kernel).fit(items, np.r_[items[:24].sum(axis=1), items[:24].sum(axis=1)])
+    model = RankRLS(kernel=kernel_of_sums).fit(items, np.r_[items[:24].sum(axis=1), items[:24].sum(axis=1)])
     first, second = model.predict(items).reshape(2, 24)
     assert (first != second).any()
     assert model.score(items, y, qid=np.tile(np.arange(24), 2)) == 0.5

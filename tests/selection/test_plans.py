@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 from rankrls import CGRankRLS, InputWarning, RankingPursuitCV, RankRLS, RankRLSCV
 from rankrls.metrics import Measure
 from rankrls.selection import planning
+from tests.models.oracles import kernel_of_sums
 from tests.refusals import Refusal
 
 RNG = np.random.default_rng(30)
@@ -159,15 +160,11 @@ def test_positions_of_one_ranking_of_all_rows_are_warned_of_once(model):
 
 def test_held_out_scores_of_refits_that_differ_by_rounding_are_equal():
     """The kernel sees sums of features, and each item again with its features in another order."""
-
-    def kernel(first, second):
-        return float(np.exp(-(((first[0] + first[1] + first[2]) - (second[0] + second[1] + second[2])) ** 2)))
-
     rng = np.random.default_rng(0)
     items = rng.random((24, 3))
     items = np.vstack([items, items[:, [2, 0, 1]]])
     y = np.round(3.0 * items.sum(axis=1) + rng.normal(size=48))
-    model = RankingPursuitCV(kernel=kernel).fit(items, y, qid=np.tile(np.repeat(np.arange(6), 4), 2))
+    model = RankingPursuitCV(kernel=kernel_of_sums).fit(items, y, qid=np.tile(np.repeat(np.arange(6), 4), 2))
     first, second = model.predict(items).reshape(2, 24)
     assert not np.array_equal(first, second)
     first, second = model.held_out_scores_.reshape(2, 24)

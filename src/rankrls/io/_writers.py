@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import IO, Any
 
@@ -17,17 +17,19 @@ _QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
 
 def write_parquet(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
     """Write tables of pyarrow one after another."""
-    import pyarrow as pa
-    from pyarrow import parquet
+    _write_typed(parquet_writer, file, tables)
 
-    def writer(file: IO[bytes], schema: Any) -> Any:
-        # numbers that rarely repeat are larger with a dictionary, and take longer
-        coded = [
-            field.name for field in schema if not (pa.types.is_floating(field.type) or pa.types.is_nested(field.type))
-        ]
-        return parquet.ParquetWriter(file, schema, use_dictionary=coded, write_statistics=coded)
 
-    _write_typed(writer, file, tables)
+def parquet_writer(file: Any, schema: Any, repeating: Sequence[str] = ()) -> Any:
+    """Writer of a Parquet file, with dictionaries of texts, whole numbers and ``repeating`` columns.
+
+    Other numbers rarely repeat: with a dictionary they are larger, and take longer to write.
+    """
+    from pyarrow import parquet, types
+
+    coded = {*repeating}
+    coded |= {field.name for field in schema if not (types.is_floating(field.type) or types.is_nested(field.type))}
+    return parquet.ParquetWriter(file, schema, use_dictionary=[*coded], write_statistics=[*coded])
 
 
 def write_arrow(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:

@@ -61,8 +61,11 @@ def data_files(path: str) -> list[str]:
     """Files that a folder or a pattern refers to, possibly none; any other path is returned unchanged."""
     if os.path.isdir(path):
         found = glob.glob(os.path.join(glob.escape(path), "**"), recursive=True)
-        files = [file for file in _by_name(found) if _is_data(file, path)]
-        return [*{os.path.realpath(file): file for file in reversed(files)}.values()][::-1]  # links may lead back
+        different: dict[str, str] = {}  # links may lead back to a folder above
+        for file in _by_name(found):
+            if _is_data(file, path):
+                different.setdefault(os.path.realpath(file), file)
+        return [*different.values()]
     if not os.path.exists(path) and glob.has_magic(path):
         return [file for file in _by_name(glob.glob(path, recursive=True)) if os.path.isfile(file)]
     return [path]

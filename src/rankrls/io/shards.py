@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
+from rankrls.io._writers import parquet_writer
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.dataset import Queries, common_schema
 from rankrls.io.files import Paths, check_outside, expanded_paths, new_folder, path_list
@@ -106,8 +107,6 @@ def write_shards(
     {'files': 2, 'rows': 3, 'queries': 2, 'features': 2}
     [[[0.5, 1.0], [2.0, 4.0]], [[0.25, 3.0]]]
     """
-    from pyarrow import parquet
-
     roles = ColumnRoles.checked(label, qid, id, features, ignore, "optional")
     check_count("rows_per_file", rows_per_file)
     files = expanded_paths(path)
@@ -153,9 +152,8 @@ def write_shards(
         for group in _row_groups(begun, most):
             if writer is None or in_file + group.num_rows > rows_per_file:
                 opened.close()
-                how: Any = {"use_dictionary": coded, "write_statistics": False}
                 part = new / f"part-{n_files:05d}.parquet"
-                writer = opened.enter_context(parquet.ParquetWriter(part, group.schema, **how))
+                writer = opened.enter_context(parquet_writer(part, group.schema, coded))
                 n_files = n_files + 1
                 in_file = 0
             writer.write_table(group, row_group_size=group.num_rows)

@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_consistent_length
 
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError, warn_user
-from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, HasShape, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
-from rankrls.model_selection.query_holdout import checked_spec, labelled_data
+from rankrls.model_selection.query_holdout import checked_spec, group_layout, labelled_data, scores_of_given_rows
 from rankrls.models.fitted import lost_feature_warning
 from rankrls.models.intake import labelled_items, preferred_items
 from rankrls.models.parameters import Grid, number
@@ -260,9 +259,7 @@ def leave_rows_out(
     reason = why_pairs_cannot_be_held_out(data, [setting for setting, _ in spec.graphs], constrained=spec.signed)
     if reason is not None:
         raise InputError(f"Rows cannot be held out without refitting: {reason}.", parameter="estimator")
-    layout = query_layout(np.arange(data.n_given) if groups is None else groups, data.n_given, name="groups")
-    layout = query_layout(layout.codes if data.kept is None else layout.codes[data.kept], data.n_rows)
-    folds = np.split(layout.order, layout.starts[1:-1])
+    folds = group_layout(np.arange(data.n_given) if groups is None else groups, data).blocks
     if len(folds) < 2:
         raise InputError("There is a single group: holding it out leaves no data to fit.", parameter="groups")
     most_common = [np.unique(labels, return_counts=True)[1].max() for labels in data.Y.T]
@@ -273,10 +270,7 @@ def leave_rows_out(
     (solver,) = problem.solvers
     graph = solver.items.whole().labelled
     found = held_out_labels(solver.smoother, graph, solver.features, grid, folds, problem.setting.balance)
-    scores = data.given_rows(found)
-    if data.one_target:
-        scores = scores[:, :, 0]
-    return scores[:, 0] if alphas is None else scores
+    return scores_of_given_rows(found, data, alphas)
 
 
 def _comparable_items(

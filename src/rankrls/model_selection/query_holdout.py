@@ -105,10 +105,7 @@ def leave_query_out(
         raise InputError("leave_query_out needs qid, one query id per row.", parameter="qid")
     data = labelled_items(spec, X, y, qid, sample_weight)
     beta = spec.regression_weight
-    layout = data.layout
-    if groups is not None:
-        codes = query_layout(groups, data.n_given, name="groups").codes
-        layout = query_layout(codes if data.kept is None else codes[data.kept], data.n_rows)
+    layout = data.layout if groups is None else group_layout(groups, data)
     if beta == 1.0:  # no item is compared with another: any rows can be held out together
         data = replace(data, layout=layout)
     _check_whole(data, layout)
@@ -122,7 +119,18 @@ def leave_query_out(
     )
     folds = None if layout is data.layout else [np.unique(data.layout.codes[block]) for block in blocks]
     problem = next(spec.candidates(data)).problem(data)
-    scores = data.given_rows(problem.held_out_scores(grid, folds))
+    return scores_of_given_rows(problem.held_out_scores(grid, folds), data, alphas)
+
+
+def group_layout(groups: IdsLike, data: LabelledItems) -> QueryLayout:
+    """Layout of the groups of the rows of positive weight; ``groups`` has one entry for each given row."""
+    codes = query_layout(groups, data.n_given, name="groups").codes
+    return query_layout(codes if data.kept is None else codes[data.kept], data.n_rows)
+
+
+def scores_of_given_rows(scores: Array, data: LabelledItems, alphas: VectorLike | None) -> Array:
+    """Held-out scores (rows, alphas, targets) as returned, without an axis for a single target or the own alpha."""
+    scores = data.given_rows(scores)
     if data.one_target:
         scores = scores[:, :, 0]
     return scores[:, 0] if alphas is None else scores

@@ -527,15 +527,10 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         ndarray of shape (m,) or (m, targets)
         """
         X = self._checked_features(X)
-        if self._by_query_:
-            if qid is None:
-                problem = "This AutoRankRLS was fitted with the scale 'query', so scores depend on the other rows of a"
-                raise InputError(f"{problem} query. Predict with qid.", parameter="qid")
-            return np.asarray(predict_by_query(self.best_estimator_, X, qid))
-        return np.asarray(self.best_estimator_.predict(X))
-
-    def _predict_queries(self, X: ItemsLike, qid: IdsLike | None) -> Array:
-        return self.predict(X, qid=qid)
+        if self._by_query_ and qid is None:
+            problem = "This AutoRankRLS was fitted with the scale 'query', so scores depend on the other rows of a"
+            raise InputError(f"{problem} query. Predict with qid.", parameter="qid")
+        return np.asarray(predict_by_query(self.best_estimator_, X, qid))
 
     def _checked_features(self, X: ItemsLike) -> Matrix:
         """Features by number, as fitted models take them."""
@@ -612,7 +607,7 @@ class AutoSpec(Spec):
                 else:
                     self._try_blend(trials, data, plan)
         if not trials.fitted:
-            problem = f"None of the scales {', '.join(self.scales)} suits the data. Give further ones, such as 'raw'."
+            problem = f"None of the scales {', '.join(self.scales)} suits the data. Add others, such as 'raw'."
             raise trials.failure or InputError(problem, parameter="scales")
         return trials
 

@@ -20,6 +20,7 @@ from rankrls.kernels import Kernel
 from rankrls.learners.paths import StagePath
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import needs_gains
+from rankrls.metrics._scorer import predict_by_query
 from rankrls.metrics._values import labelled_rows
 from rankrls.models.fitted import ChosenAttributes, FittedAttributes
 from rankrls.models.intake import (
@@ -138,10 +139,6 @@ class Ranker(RegressorMixin, FittedAttributes):
         scores = scorer(X) if here is X else to_device_of(scorer.on_host()(here), X)
         return scores[:, 0] if self._one_target_ else scores
 
-    def _predict_queries(self, X: ItemsLike, qid: IdsLike | None) -> Array:
-        """Scores of the items of whole queries, which some models need."""
-        return self.predict(X)
-
     def rank(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Index:
         """Rank items within their queries.
 
@@ -158,7 +155,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         """
         check_is_fitted(self)
         check_qid_given(self.fitted_with_qid_, qid, "rank")
-        return rank_positions(to_host(self._predict_queries(X, qid)), qid=qid)
+        return rank_positions(to_host(predict_by_query(self, X, qid)), qid=qid)
 
     def score(
         self, X: ItemsLike, y: LabelsLike, *, qid: IdsLike | None = None, sample_weight: VectorLike | None = None
@@ -182,7 +179,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         """
         check_is_fitted(self)
         check_qid_given(self.fitted_with_qid_, qid, "score")
-        scores = to_host(self._predict_queries(X, qid))
+        scores = to_host(predict_by_query(self, X, qid))
         if self._accepts.missing_labels:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
         labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))

@@ -214,7 +214,7 @@ def hold_out_chunks(
         rotated = True
         size = np.linalg.norm(items, axis=1)
         if spreads is not None:
-            size = np.linalg.norm(centred / spreads, axis=1)
+            size = np.sqrt(squared_lengths_in(spreads, centred))
             norms = _norms(smoother, spreads, alphas)[0]
         if isinstance(smoother, ItemSmoother):
             size, norms = smoother.rounding(alphas)
