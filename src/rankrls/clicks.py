@@ -282,9 +282,15 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         problem = f"Row {k} has {c[k]:g} clicks; they must be between 0 and its impressions, {n[k]:g}."
         return f"{problem} Pass how often each row was shown (impressions), 1 by default."
 
+    def rate(k: int) -> str:
+        problem = f"clicks must be numbers of clicks, not rates; row {k} has {c[k]:g} in {n[k]:g} impressions."
+        return f"{problem} Multiply the rates by the impressions."
+
     broken = (rows % 1.0 != 0.0) | (np.abs(rows) > 2.0**53)
     refuse_where(broken, "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}.")
     refuse_where((c < 0.0) | (c > n), "clicks", impossible)
+    if c.max(initial=0.0) <= 1.0:
+        refuse_where((c % 1.0 != 0.0) & (n > 1.0), "clicks", rate)
     return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
 
 

@@ -155,6 +155,22 @@ def test_a_global_ranking_needs_no_qid():
     assert make_ranking_scorer("disagreement")(model, X, Y) == pytest.approx(model.score(X, Y) - 1.0)
 
 
+@pytest.mark.parametrize("measure", [Measure("disagreement"), Measure("ndcg", k=3)], ids=str)
+def test_a_measure_is_a_scorer(measure):
+    scorer = make_ranking_scorer(measure)
+    model = rankrls.RankRLS().fit(X, Y)
+    assert measure(model, X, Y) == scorer(model, X, Y)
+    with config_context(enable_metadata_routing=True):
+        given, expected = (
+            cross_validate(rankrls.RankRLS(), X, Y, cv=GroupKFold(3), params=PARAMS, scoring=scoring)["test_score"]
+            for scoring in (measure, scorer)
+        )
+        np.testing.assert_array_equal(given, expected)
+        assert np.isfinite(given).all()
+        search = GridSearchCV(rankrls.RankRLS(), {"alpha": [0.1, 1.0]}, scoring={"it": measure}, refit="it", cv=FOLDS)
+        assert np.isfinite(search.fit(X, Y, qid=QID).cv_results_["mean_test_it"]).all()
+
+
 def judged_without_qid(run):
     """What a tool that swallows errors gives, and all that it says."""
     with warnings.catch_warnings(record=True) as said:
@@ -165,7 +181,7 @@ def judged_without_qid(run):
 
 @every_balanced
 def test_without_routing_nothing_is_judged_as_one_query(model):
-    for scoring in (None, make_ranking_scorer("map")):
+    for scoring in (None, make_ranking_scorer("map"), Measure("map")):
         for run in (
             lambda s=scoring: cross_validate(model, X, Y, cv=FOLDS, params={"qid": QID}, scoring=s)["test_score"],
             lambda s=scoring: (

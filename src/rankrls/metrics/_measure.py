@@ -323,6 +323,7 @@ class Measure:
         self,
         y_true: Any,
         y_score: Any,
+        y: Any = None,
         *,
         qid: Any = None,
         sample_weight: Any = None,
@@ -346,6 +347,9 @@ class Measure:
             scores; other measures ignore them.
         per_query : bool
             Whether to return each query's value instead.
+        y : array-like of shape (m,), optional
+            Labels, if the other two are an estimator and X, as when scikit-learn calls ``scoring``: the result is then
+            that of :func:`make_ranking_scorer`.
 
         Returns
         -------
@@ -359,21 +363,33 @@ class Measure:
             If labels, scores or weights are not finite (the message names the row), a weight is negative, lengths
             differ, or no query has a value.
         """
-        y = vector_of("y_true", y_true, "one label per row")
-        if not len(y):
+        if y is not None:
+            return self._scorer(y_true, y_score, y, qid=qid, sample_weight=sample_weight)
+        labels = vector_of("y_true", y_true, "one label per row")
+        if not len(labels):
             raise InputError("y_true is empty: there is nothing to evaluate.", parameter="y_true")
-        check_finite("y_true", y, "label")
-        scores = check_scores(y_score, len(y))
-        weights = check_weights(sample_weight, len(y))
-        layout = query_layout(qid, len(y))
+        check_finite("y_true", labels, "label")
+        scores = check_scores(y_score, len(labels))
+        weights = check_weights(sample_weight, len(labels))
+        layout = query_layout(qid, len(labels))
         matrix = scores if scores.ndim == 2 else scores[:, None]
-        values = self.per_query(y, matrix, layout, weights, docno)
+        values = self.per_query(labels, matrix, layout, weights, docno)
         if per_query:
             return values if scores.ndim == 2 else values[:, 0]
         average = mean_of_judged(values)
         if np.isnan(average).all():
             raise InputError(f"{self} is not defined for these data: {self.not_judged}.", parameter="y_true")
         return average if scores.ndim == 2 else float(average[0])
+
+    @property
+    def _scorer(self) -> Any:
+        from rankrls.metrics._scorer import RankingScorer
+
+        return RankingScorer(self)
+
+    def get_metadata_routing(self) -> Any:
+        """Metadata that scikit-learn passes to a measure given as ``scoring``: qid, and weights if they are used."""
+        return self._scorer.get_metadata_routing()
 
 
 def resolve_measure(measure: Any, convention: str | None = None) -> Measure:
