@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rankrls._checks import numbers_of, refuse_where
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
+from rankrls._typing import Array, Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,12 +28,12 @@ class PreferenceTable:
         Numbers of the groups that are held out together; None if each preference is its own group.
     """
 
-    winners: NDArray[np.intp]
-    losers: NDArray[np.intp]
+    winners: Index
+    losers: Index
     n_items: int
-    strength: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    groups: NDArray[np.intp] | None = None
+    strength: Array
+    weight: Array
+    groups: Index | None = None
 
     @property
     def n_rows(self) -> int:
@@ -63,7 +64,7 @@ class PreferenceTable:
         columns = (self.strength[rows], self.weight[rows], groups)
         return PreferenceTable(self.winners[rows], self.losers[rows], self.n_items, *columns)
 
-    def among_own_items(self, rows: Any) -> tuple[NDArray[np.intp], PreferenceTable]:
+    def among_own_items(self, rows: Any) -> tuple[Index, PreferenceTable]:
         """Items of some preferences, ascending, and these preferences between only those items."""
         items, number = np.unique([self.winners[rows], self.losers[rows]], return_inverse=True)
         winners, losers = number.reshape(2, -1)
@@ -84,7 +85,7 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
     return PreferenceTable(i, j, n_items, s, c)
 
 
-def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
+def _row_numbers(name: str, values: Any, m: int) -> Index:
     given = np.asarray(unmasked(values))
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
         problem = f"{name} must contain whole row numbers of X, one per preference; got {given.dtype}, {given.shape}."
@@ -94,7 +95,7 @@ def _row_numbers(name: str, values: Any, m: int) -> NDArray[np.intp]:
     return given.astype(np.intp)
 
 
-def _numbers(name: str, values: Any, p: int) -> NDArray[np.float64]:
+def _numbers(name: str, values: Any, p: int) -> Array:
     """One number per preference; 1 for all if none are given."""
     out = numbers_of(name, 1.0 if values is None else values)
     out = np.full(p, float(out)) if out.ndim == 0 else out

@@ -17,8 +17,7 @@ from rankrls._cached import cached_property
 from rankrls._checks import refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._missing import is_missing
-
-FROM_SIZES = "rankrls.group_to_qid makes them from group sizes."
+from rankrls._typing import Array, Index, Mask
 
 
 def in_words(queries: int) -> str:
@@ -44,8 +43,8 @@ class QueryLayout:
     """
 
     ids: NDArray[Any]
-    codes: NDArray[np.intp]
-    starts: NDArray[np.intp]
+    codes: Index
+    starts: Index
     contiguous: bool
 
     @property
@@ -57,24 +56,24 @@ class QueryLayout:
         return len(self.ids)
 
     @cached_property
-    def order(self) -> NDArray[np.intp]:
+    def order(self) -> Index:
         """Stable permutation that brings the rows of each query together."""
         if self.contiguous:
             return np.arange(self.n_rows, dtype=np.intp)
         return np.argsort(self.codes, kind="stable").astype(np.intp, copy=False)
 
     @property
-    def counts(self) -> NDArray[np.intp]:
+    def counts(self) -> Index:
         """Number of rows of each query."""
         return np.diff(self.starts)
 
     @property
-    def blocks(self) -> list[NDArray[np.intp]]:
+    def blocks(self) -> list[Index]:
         """Rows of each query."""
         return np.split(self.order, self.starts[1:-1])
 
     @cached_property
-    def by_id(self) -> NDArray[np.intp]:
+    def by_id(self) -> Index:
         """Numbers of the queries in the order of their ids, which does not depend on the order of the rows.
 
         Random draws of queries use this order. Ids that cannot be compared with each other stay in order of first
@@ -85,15 +84,9 @@ class QueryLayout:
         except TypeError:
             return np.arange(self.n_queries, dtype=np.intp)
 
-    def gather(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Rows in query order; ``values`` itself if they are contiguous already."""
-        return values if self.contiguous else values[self.order]
-
-    def rows(self, query: int) -> NDArray[np.intp] | slice:
-        """Rows of one query, as a slice if they are contiguous."""
-        lo = int(self.starts[query])
-        hi = int(self.starts[query + 1])
-        return slice(lo, hi) if self.contiguous else self.order[lo:hi]
+    def rows(self, query: int) -> Index:
+        """Rows of one query."""
+        return self.order[self.starts[query] : self.starts[query + 1]]
 
 
 def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
@@ -125,24 +118,22 @@ def query_layout(qid: Any, n_rows: int, name: str = "qid") -> QueryLayout:
         raise InputError(f"{name} must be one-dimensional, one id per row; got shape {ids.shape}.", parameter=name)
     if len(ids) != n_rows:
         problem = f"{name} has {len(ids)} entries for {n_rows} rows: it needs one id per row, not group sizes."
-        hint = f" {FROM_SIZES}" if _may_be_sizes(ids, n_rows) else ""
+        hint = " rankrls.group_to_qid makes them from group sizes." if name == "qid" else ""
         raise InputError(problem + hint, parameter=name)
     _check_no_missing(ids, name)
-    if n_rows == 0:
-        return QueryLayout(ids, np.zeros(0, dtype=np.intp), np.zeros(1, dtype=np.intp), True)
     return _group(ids, name)
 
 
-def label_varies(y: NDArray[np.float64], layout: QueryLayout) -> NDArray[np.bool_]:
+def label_varies(y: Array, layout: QueryLayout) -> Mask:
     """Whether each query contains two different labels, in any target."""
     if layout.n_rows == 0:
         return np.zeros(layout.n_queries, dtype=bool)
-    sorted_y = layout.gather(y if y.ndim == 2 else y[:, None])
+    sorted_y = (y if y.ndim == 2 else y[:, None])[layout.order]
     first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
     return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
 
 
-def group_to_qid(group: Any) -> NDArray[np.intp]:
+def group_to_qid(group: Any) -> Index:
     """Convert query sizes, as used by LightGBM and XGBoost, to one query id per row.
 
     The first ``group[0]`` rows are query 0, the next ``group[1]`` rows are query 1, and so on.
@@ -180,7 +171,7 @@ def group_to_qid(group: Any) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(sizes), dtype=np.intp), sizes.astype(np.intp))
 
 
-def query_weight_to_sample_weight(query_weight: Any, qid: Any) -> NDArray[np.float64]:
+def query_weight_to_sample_weight(query_weight: Any, qid: Any) -> Array:
     """Convert one weight per query, as used by XGBoost, to one weight per row.
 
     Parameters
@@ -226,10 +217,6 @@ def query_weight_to_sample_weight(query_weight: Any, qid: Any) -> NDArray[np.flo
     return weights[layout.codes]
 
 
-def _may_be_sizes(ids: NDArray[Any], n_rows: int) -> bool:
-    return ids.dtype.kind in "iuf" and bool(ids.sum() == n_rows)
-
-
 def _as_id_array(qid: Any) -> NDArray[Any]:
     if not isinstance(qid, (list, tuple)):
         ids = to_host(qid)
@@ -263,16 +250,15 @@ def _check_no_missing(ids: NDArray[Any], name: str) -> None:
 def _group(ids: NDArray[Any], name: str) -> QueryLayout:
     """Group by runs first: real files keep the rows of a query together, and then only the run heads are sorted."""
     m = len(ids)
-    heads = np.concatenate(([0], np.flatnonzero(ids[1:] != ids[:-1]) + 1)).astype(np.intp)
+    heads = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))[:m]
     run_codes, firsts = _codes_by_first_appearance(ids[heads], name)
-    lengths = np.diff(np.append(heads, m))
-    codes = np.repeat(run_codes, lengths)
+    codes = np.repeat(run_codes, np.diff(heads, append=m))
     counts = np.bincount(codes, minlength=len(firsts))
     starts = np.concatenate(([0], np.cumsum(counts))).astype(np.intp)
     return QueryLayout(ids[heads[firsts]], codes, starts, len(firsts) == len(heads))
 
 
-def _codes_by_first_appearance(values: NDArray[Any], name: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _codes_by_first_appearance(values: NDArray[Any], name: str) -> tuple[Index, Index]:
     """Number of each value in order of first appearance, and positions of the first appearances."""
     if values.dtype.kind == "O":
         seen: dict[Any, int] = {}
@@ -283,7 +269,5 @@ def _codes_by_first_appearance(values: NDArray[Any], name: str) -> tuple[NDArray
             raise InputError(problem, parameter=name) from None
         return codes, np.unique(codes, return_index=True)[1].astype(np.intp)
     _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    by_appearance = np.argsort(first, kind="stable")
-    number = np.empty(len(first), dtype=np.intp)
-    number[by_appearance] = np.arange(len(first))
-    return number[inverse.reshape(-1)], first[by_appearance].astype(np.intp)
+    by_appearance = np.argsort(first)
+    return np.argsort(by_appearance)[inverse], first[by_appearance]
