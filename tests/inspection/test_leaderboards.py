@@ -171,24 +171,23 @@ def test_ratings_on_the_scale_of_elo_and_effects_are_those_of_a_logistic_regress
     assert "length" in str(found)
 
 
-def test_newton_steps_that_go_too_far_are_halved():
-    from sklearn.linear_model import LogisticRegression
-
+def test_the_penalized_likelihood_of_elo_ratings_is_stationary():
+    unit = 400 / np.log(10)
     for seed in range(40):
         rng = np.random.default_rng(seed)
         m, p, alpha = 4, 12, 1e-5
         i = rng.integers(m, size=p)
         j = (i + rng.integers(1, m, size=p)) % m
-        C = rng.standard_t(1.0, size=(p, 2))  # a few votes have enormous controls
+        C = rng.standard_t(1.0, size=(p, 2))  # a few votes have enormous controls, where plain Newton steps go too far
+        s = rng.choice([0.0, 0.5, 1.0], p)
         controls = {"a": C[:, 0], "b": C[:, 1]}
         how = {"controls": controls, "scale": "elo", "estimator": RankRLS(alpha=alpha), "names": range(m)}
-        found = leaderboard(i, j, **how)
+        found = leaderboard(i, j, strength=s, **how)
         sizes = np.sqrt((C**2).mean(axis=0))
         D = np.hstack([np.eye(m)[i] - np.eye(m)[j], C / sizes])
-        logistic = LogisticRegression(C=0.5 / alpha, fit_intercept=False, tol=1e-12, max_iter=1000)
-        logistic.set_params(solver="newton-cholesky").fit(np.vstack([D, -D]), np.repeat([1, 0], p))
-        wanted = 400 / np.log(10) * logistic.coef_[0, m:] / sizes
-        np.testing.assert_allclose(found.effects.effect, wanted, rtol=1e-3)
+        w = np.concatenate(((found.rating - 1000)[np.argsort(found.item)], found.effects.effect * sizes)) / unit
+        gradient = D.T @ (expit(D @ w) - (1 + s) / 2) + alpha * w
+        np.testing.assert_allclose(gradient, 0.0, atol=1e-7)
 
 
 def test_weights_of_votes_with_controls_count_copies():
@@ -279,20 +278,16 @@ def test_refusals():
         leaderboard(*few, controls={"length": [1.0, 2.0]})
     with pytest.raises(InputError, match="0 in each vote"):
         leaderboard(*few, controls={"length": [0, 0, 0]})
-    with pytest.raises(InputError, match="no columns"):
-        leaderboard(*few, controls={})
+    with pytest.raises(InputError, match="no votes"):
+        leaderboard([], [])
     with pytest.raises(InputError, match="from 0 .a tie. to 1"):
         leaderboard(*few, strength=[1, 2, 1], scale="elo")
     with pytest.raises(InputError, match="0 in each vote"):  # that counts
         leaderboard(*few, weight=[1, 1, 0], controls={"length": [0, 0, 1]})
     with pytest.raises(InputError, match="must have names"):
         leaderboard(*few, controls=np.ones((3, 1)))
-    with pytest.raises(InputError, match="overflow or vanish"):
-        leaderboard(*few, controls={"length": [1e200, 1, 1]})
-    with pytest.raises(InputError, match="'d', which is not an item"):
-        leaderboard(*few, anchor=("d", 1000))
-    for anchor in ("a", ("a",), ("a", "high"), ("a", np.nan)):
-        with pytest.raises(InputError, match="an item and its rating"):
+    for anchor in ("a", ("a",), ("a", "high"), ("d", 1000)):
+        with pytest.raises(InputError, match="one of the items and its rating"):
             leaderboard(*few, anchor=anchor)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg, sparse
-from scipy.linalg import cholesky, lapack
+from scipy import sparse
 from scipy.special import expit, stdtrit
+from sklearn.linear_model import LogisticRegression
 
-from rankrls._checks import check_finite, check_magnitude, check_word, vector_of
+from rankrls._checks import check_finite, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
@@ -21,7 +21,6 @@ from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
 from rankrls.models.rankrls import RankRLS
-from rankrls.numerics.chunks import map_chunks
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.graph import PreferenceGraph
 from rankrls.numerics.runs import dense_rows, lengths_to_starts
@@ -29,13 +28,10 @@ from rankrls.selection.folds import preference_units
 
 _BLOCK = 1 << 22
 """Maximum number of feature values of items in memory at a time."""
-_STEPS = 100
-_ROUNDED = 1e-12
-"""Smaller changes of a loss, relative to it, are rounding."""
 _FAR = 300.0
 """Chances of margins beyond it would vanish in float64."""
-_TILE = 256
-"""Number of items compared with as many others at a time."""
+_TILE = 64
+"""Number of items compared with all others at a time."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -231,6 +227,8 @@ def leaderboard(
     is_named = X is None
     if X is None:
         if names is None:
+            if not len(winners):
+                raise InputError("There are no votes.", parameter="winners")
             layout = query_layout([*winners, *losers], len(winners) + len(losers), name="winners")
             names = layout.ids[layout.by_id]
             numbers = np.argsort(layout.by_id)[layout.codes]
@@ -271,18 +269,17 @@ def leaderboard(
         level = 1000.0
     reference = None
     if anchor is not None:
-        name, level = _checked_anchor(anchor)
-        places = np.flatnonzero(items == name)
-        if not len(places):
-            raise InputError(f"anchor is {name!r}, which is not an item.", parameter="anchor")
-        reference = int(places[0])
+        reference, level = _checked_anchor(anchor, items)
     weights, covariance = _weights(Z, graph, prior, spread)
-    found = _Ratings.of(rated, weights, covariance, reference)
-    order = np.argsort(-found.scores, kind="stable")
-    rating = level + unit * found.scores[order]
+    origin = rated.mean(axis=0) if reference is None else dense_rows(rated, np.array([reference]))[0]
+    scores = rated @ weights - origin @ weights
+    rows = rated @ covariance - origin @ covariance
+    variance = (rated * rows).sum(axis=1) - rows @ origin
     quantile = stdtrit(table.n_groups - 1, 0.5 + confidence / 2)
-    half = (unit * quantile * np.sqrt(found.variance))[order]
-    best, worst = found.ranks(order, quantile)
+    best, worst = _ranks(rated, origin, rows, scores, variance, quantile)
+    order = np.argsort(-scores, kind="stable")
+    rating = level + unit * scores[order]
+    half = (unit * quantile * np.sqrt(np.maximum(variance, 0.0)))[order]
     effects = None
     if controls is not None:
         effect = unit * weights[-len(sizes) :] / sizes
@@ -293,8 +290,8 @@ def leaderboard(
         rating=rating,
         low=rating - half,
         high=rating + half,
-        best_rank=best,
-        worst_rank=worst,
+        best_rank=best[order],
+        worst_rank=worst[order],
         votes=votes[order],
         alpha=prior,
         confidence=float(confidence),
@@ -318,25 +315,21 @@ def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: A
             problem = f"The control {name!r} has {len(column)} values; it needs one for each of {n_votes} votes."
             raise InputError(problem, parameter="controls")
         check_finite("controls", column, f"value of {name!r}")
-        check_magnitude("controls", column)
         if not column[kept].any():
             raise InputError(f"The control {name!r} is 0 in each vote. Leave it out.", parameter="controls")
         columns.append(column[kept])
-    if not columns:
-        raise InputError("controls has no columns.", parameter="controls")
     return np.column_stack(columns)
 
 
-def _checked_anchor(anchor: tuple[Any, float]) -> tuple[Any, float]:
-    """The item and its rating."""
+def _checked_anchor(anchor: tuple[Any, float], items: NDArray[Any]) -> tuple[int, float]:
+    """Row number of the anchor, and its rating."""
     try:
         name, level = anchor
-        level = float(level)
+        (place,) = np.flatnonzero(items == name).tolist()
+        return place, float(level)
     except (TypeError, ValueError):
-        level = np.nan
-    if not np.isfinite(level):
-        raise InputError(f"anchor must be an item and its rating, a number; got {anchor!r}.", parameter="anchor")
-    return name, level
+        problem = f"anchor must be one of the items and its rating, a number; got {anchor!r}."
+        raise InputError(problem, parameter="anchor") from None
 
 
 def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix, Matrix, PreferenceGraph]:
@@ -364,43 +357,19 @@ def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
 
 
 def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> PreferenceGraph:
-    """Weighted least squares of the last Newton step for the Bradley-Terry model with penalty ``alpha ||v||^2 / 2``.
-
-    Steps that would increase the penalized loss are halved.
-    """
+    """Weighted least squares of the last Newton step for the Bradley-Terry model with penalty ``alpha ||v||^2 / 2``."""
     shares = 0.5 + 0.5 * graph.strength
-
-    def loss(weights: Array, margins: Array) -> float:
-        of_votes = np.logaddexp(0.0, margins) - shares * margins
-        return float(graph.weights @ of_votes + 0.5 * alpha * weights @ weights)
-
-    weights = np.zeros(Z.shape[1])
-    margins = np.zeros(graph.n_rows)
-    for _ in range(_STEPS):
-        bounded = np.clip(margins, -_FAR, _FAR)
-        won = expit(bounded)
-        lost = expit(-bounded)  # more precise than 1 - won
-        working = margins + shares / won - (1.0 - shares) / lost
-        step = replace(graph, weights=graph.weights * won * lost, strength=working)
-        right = Z.T @ step.transposed(step.target)[:, 0]
-        change = linalg.solve(_gram(Z, step, alpha), right, assume_a="pos") - weights
-        of_change = graph.incidence @ (Z @ change)
-        before = loss(weights, margins)
-        while loss(weights + change, margins + of_change) > before * (1.0 + _ROUNDED):
-            change /= 2.0
-            of_change /= 2.0
-        if loss(weights + change, margins + of_change) >= before * (1.0 - _ROUNDED):
-            return step
-        weights += change
-        margins += of_change
-    problem = f"Ratings on the Elo scale did not converge in {_STEPS} steps."
-    raise InputError(f"{problem} Use a larger alpha of the estimator.", parameter="estimator")
-
-
-def _gram(Z: Matrix, graph: PreferenceGraph, alpha: float) -> Array:
-    """``Z'LZ + alpha I``."""
-    gram = Z.T @ (graph.matrix @ Z)
-    return np.asarray(gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(Z.shape[1])
+    D = graph.incidence @ Z
+    twice = sparse.vstack([D, D], format="csr") if sparse.issparse(D) else np.vstack([D, D])
+    outcomes = np.repeat([1, 0], graph.n_rows)
+    counts = np.concatenate((graph.weights * shares, graph.weights * (1.0 - shares)))
+    model = LogisticRegression(C=1.0 / alpha, fit_intercept=False, solver="newton-cholesky", tol=1e-10)
+    margins = D @ model.fit(twice, outcomes, counts).coef_[0]
+    bounded = np.clip(margins, -_FAR, _FAR)
+    won = expit(bounded)
+    lost = expit(-bounded)  # more precise than 1 - won
+    working = margins + shares / won - (1.0 - shares) / lost
+    return replace(graph, weights=graph.weights * won * lost, strength=working)
 
 
 def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> tuple[Array, Array]:
@@ -409,7 +378,8 @@ def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> 
     The prior variance of the scores is ``spread / alpha``.
     """
     n_groups = len(graph.starts) - 1
-    inverse = _inverse(_gram(Z, graph, alpha))
+    gram = Z.T @ (graph.matrix @ Z)
+    inverse = np.linalg.inv((gram.toarray() if sparse.issparse(gram) else gram) + alpha * np.eye(Z.shape[1]))
     turned = Z @ inverse
     weights = inverse @ (Z.T @ graph.transposed(graph.target)[:, 0])
     missed = _missed(Z, turned, graph, Z @ weights)
@@ -423,74 +393,23 @@ def _weights(Z: Matrix, graph: PreferenceGraph, alpha: float, spread: float) -> 
     return weights, inverse @ inner
 
 
-@dataclass(frozen=True, eq=False)
-class _Ratings:
-    """Scores relative to a reference, with covariance ``C Z B Z'C'``, which is never formed; C subtracts the reference.
-
-    Attributes
-    ----------
-    Z : ndarray or csr_array of shape (m, n)
-    reference : ndarray of shape (n,)
-    scores, variance : ndarray of shape (m,)
-    rows : ndarray of shape (m, n)
-        ``C Z B``.
-    """
-
-    Z: Matrix
-    reference: Array
-    scores: Array
-    rows: Array
-    variance: Array
-
-    @classmethod
-    def of(cls, Z: Matrix, weights: Array, covariance: Array, item: int | None) -> _Ratings:
-        """Ratings relative to an item, or to the mean of all."""
-        reference = Z.mean(axis=0) if item is None else dense_rows(Z, np.array([item]))[0]
-        rows = Z @ covariance
-        rows -= reference @ covariance
-        variance = np.asarray((Z.multiply(rows) if sparse.issparse(Z) else Z * rows).sum(axis=1)) - rows @ reference
-        return cls(Z, reference, Z @ weights - reference @ weights, rows, np.maximum(variance, 0.0))
-
-    def ranks(self, order: Index, quantile: float) -> tuple[Index, Index]:
-        """Best and worst rank of each item, in descending order of score. O(m^2 n), in blocks of rows."""
-        m = len(order)
-        Z = self.Z[order]
-        rows = self.rows[order]
-        scores = self.scores[order]
-        variance = self.variance[order]
-        level = rows @ self.reference
-        best = np.ones(m, dtype=np.intp)
-        worst = np.full(m, m, dtype=np.intp)
-
-        def outranked(a: int) -> tuple[Index, Index]:
-            """Numbers of later items that each tile item outranks, and of tile items that outrank each later item."""
-            b = min(a + _TILE, m)
-            below = np.zeros(b - a, dtype=np.intp)
-            above = np.zeros(m - a, dtype=np.intp)
-            for c in range(a, m, _TILE):
-                d = min(c + _TILE, m)
-                covariance = (Z[c:d] @ rows[a:b].T).T - level[a:b, None]
-                apart = variance[a:b, None] + variance[c:d] - 2.0 * covariance
-                gap = np.maximum(scores[a:b, None] - scores[c:d], 0.0)
-                differ = gap * gap > np.maximum(quantile**2 * apart, 0.0)
-                below += differ.sum(axis=1)
-                above[c - a : d - a] = differ.sum(axis=0)
-            return below, above
-
-        firsts = range(0, m, _TILE)
-        for a, (below, above) in zip(firsts, map_chunks(outranked, firsts), strict=True):
-            worst[a : a + len(below)] -= below
-            best[a:] += above
-        return best, worst
-
-
-def _inverse(A: Array) -> Array:
-    """Inverse of a positive definite matrix, which is overwritten. O(n^3)."""
-    factor = cholesky(A, overwrite_a=True, check_finite=False)
-    upper, _ = lapack.dpotri(factor, overwrite_c=True)
-    inverse = upper + upper.T
-    np.fill_diagonal(inverse, upper.diagonal())
-    return np.asarray(inverse)
+def _ranks(
+    Z: Matrix, origin: Array, rows: Array, scores: Array, variance: Array, quantile: float
+) -> tuple[Index, Index]:
+    """Best and worst rank of each item, by scores with covariance ``rows (Z - origin)'``. O(m^2 n)."""
+    m = len(scores)
+    level = rows @ origin
+    best = np.empty(m, dtype=np.intp)
+    worst = np.empty(m, dtype=np.intp)
+    for start in range(0, m, _TILE):
+        tile = slice(start, start + _TILE)
+        covariance = (Z @ rows[tile].T).T - level[tile, None]
+        apart = variance[tile, None] + variance - 2.0 * covariance
+        gap = scores[tile, None] - scores
+        differ = gap * gap > np.maximum(quantile**2 * apart, 0.0)
+        best[tile] = 1 + (differ & (gap < 0.0)).sum(axis=1)
+        worst[tile] = m - (differ & (gap > 0.0)).sum(axis=1)
+    return best, worst
 
 
 def _missed(Z: Matrix, turned: Array, graph: PreferenceGraph, scores: Array) -> sparse.csr_array:
