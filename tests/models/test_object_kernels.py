@@ -7,7 +7,7 @@ import pytest
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_predict
 
-from rankrls import RankRLS, RankRLSCV
+from rankrls import ConditionalRankRLS, RankRLS, RankRLSCV
 from rankrls.model_selection import leave_query_out
 from tests.models.oracles import held_out_by_refits, query_rows
 from tests.refusals import Refusal
@@ -36,6 +36,13 @@ def test_fit_and_predict_equal_the_precomputed_kernel(ties):
     assert model.score(ITEMS, Y, qid=QID) == matrix.score(K, Y, qid=QID) > 0.8
     np.testing.assert_array_equal(model.rank(ITEMS, qid=QID), matrix.rank(K, qid=QID))
     assert model.X_fit_ == ITEMS
+
+
+def test_queries_that_are_objects():
+    utilities = np.column_stack((Y, -Y, RNG.normal(size=len(Y))))
+    model = ConditionalRankRLS(0.5, kernel=shared_letters).fit(ITEMS, utilities)
+    matrix = ConditionalRankRLS(0.5, kernel="precomputed").fit(K, utilities)
+    np.testing.assert_allclose(model.predict(NEW), matrix.predict(K_NEW), atol=1e-9)
 
 
 def test_parameters_of_the_kernel():
@@ -103,7 +110,7 @@ def test_kernels_that_are_none(kernel, refusal):
 @pytest.mark.parametrize(
     ("X", "y", "refusal"),
     [
-        ([], [], Refusal("empty", parameter="X")),
+        ([], [], Refusal("0 samples", parameter="y")),
         (ITEMS, Y[:-1], Refusal("28 rows", "label", parameter="y")),
         (ITEMS, None, Refusal("requires", parameter="y")),
         (ITEMS, [np.nan, *Y[1:]], Refusal("contains NaN", parameter="y", row=0)),

@@ -195,7 +195,7 @@ class Posterior(Shown):
         """
         spec = self._spec
         seen = self._features
-        A, B = (check_features(spec.name, spec.accepts, spec.kind, X, seen)[0] for X in (X_a, X_b))
+        A, B = (check_features(spec, X, seen)[0] for X in (X_a, X_b))
         p = _num_samples(A)
         if _num_samples(B) != p:
             problem = f"X_a has {p} rows and X_b {_num_samples(B)}: they need the same number of rows."

@@ -9,7 +9,7 @@ from typing import cast
 
 import numpy as np
 
-from rankrls._comparisons import Data, Settings
+from rankrls._comparisons import Data
 from rankrls._compiled import one_blas_thread
 from rankrls._errors import InputError, InputWarning
 from rankrls._rows import column_scales
@@ -30,7 +30,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses
-from rankrls.models.spec import Accepts, Spec, check_square, graph_settings
+from rankrls.models.spec import Accepts, Spec, graph_settings, kind_of
 from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Status, largest_eigenvalue
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import random_numbers
@@ -240,8 +240,7 @@ class CGRankRLS(Chooses):
         return CGSpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            kind="kernel" if self.kernel == "precomputed" else "features",
-            regression_weight=float(self.regression_weight),
+            kind=kind_of(self.kernel),
             grid=self._grid(),
             measure=resolve_measure(self.scoring),
             rule=self.rule,
@@ -274,7 +273,6 @@ class CGSpec(Spec):
     Attributes
     ----------
     kernel : Kernel
-    graphs : sequence of (Setting, dict)
     selection : {"hybrid", "tikhonov", "early_stopping"}
     cg : MultiShiftCG
     patience : int
@@ -282,7 +280,6 @@ class CGSpec(Spec):
     """
 
     kernel: Kernel
-    graphs: Settings
     selection: str
     cg: MultiShiftCG
     patience: int
@@ -296,7 +293,6 @@ class CGSpec(Spec):
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert plan is not None
-        check_square(data.X, self.kernel)
         setting, _ = data.settings(self.graphs)[0]
         systems = KrylovSystems(data.whole(), self.kernel, setting)
         # threads that BLAS wakes for a vector would spin and delay the next product

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, KnownItems, Settings
+from rankrls._comparisons import Data, KnownItems
 from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, Values
@@ -60,7 +60,6 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
 
     Attributes
     ----------
-    graphs : sequence of (Setting, dict)
     kernels : KernelGrid
         Kernels of views without their own.
     views : sequence, or None
@@ -74,7 +73,6 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
     aggregation : {"mean", "weighted", "best"}
     """
 
-    graphs: Settings
     kernels: KernelGrid
     views: Sequence[View] | None
     nus: tuple[float, ...]
@@ -511,7 +509,6 @@ def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPu
     return CoPursuitSpec(
         name=type(model).__name__,
         accepts=model._accepts,
-        regression_weight=float(model.regression_weight),
         graphs=graph_settings(model.ties, model.balance, model.regression_weight),
         kernels=kernels,
         views=model.views,

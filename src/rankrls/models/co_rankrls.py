@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, Features, KnownItems, Settings
+from rankrls._comparisons import Data, Features, KnownItems
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, RandomState
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusCandidate, Views
@@ -53,7 +53,6 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
 
     Attributes
     ----------
-    graphs : sequence of (Setting, dict)
     agreements : tuple of float, or None
         Values of mu, ascending; None for an automatic grid.
     views : sequence, or None
@@ -64,7 +63,6 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         Kernel of views without their own.
     """
 
-    graphs: Settings
     agreements: tuple[float, ...] | None
     views: Sequence[View] | None
     n_views: int
@@ -266,7 +264,6 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
         return ConsensusSpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            regression_weight=float(self.regression_weight),
             grid=descending_grid(self.alphas, positive=True),
             measure=resolve_measure(self.scoring),
             rule=self.rule,

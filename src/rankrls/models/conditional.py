@@ -35,7 +35,7 @@ from rankrls.models.parameters import (
     flag,
     number,
 )
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, XKind, check_square
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, kind_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
 from rankrls.selection.plans import Plan, UnitsPlan
@@ -77,7 +77,6 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
 
     def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
         ((kernel, _),) = self.kernels.resolved(data.X)
-        check_square(data.X, kernel)
         items = data.of_kind(RankedItems).item_features
         item_kernel = None if items is None else self._item_kernel(items.features)
         yield ConditionalCandidate(kernel=kernel, item_kernel=item_kernel, fit_intercept=self.fit_intercept)
@@ -86,7 +85,8 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
         """The kernel of items with features Z."""
         try:
             ((kernel, _),) = KernelGrid.of(*self.item_kernel, None).resolved(Z)
-            check_square(Z, kernel)
+            if kernel.name == "precomputed" and Z.shape[0] != Z.shape[1]:
+                raise InputError(f"the kernel matrix must be square to fit; got shape {Z.shape}.", parameter="X")
         except InputError as error:
             name = "items" if error.parameter == "X" else f"item_{error.parameter}"
             raise error.replace(message=f"{name}: {error.message}", parameter=name) from None
@@ -165,7 +165,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         return ConditionalSpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            kind="features" if kernels.kind == "objects" else kernels.kind,
+            kind=kernels.kind,
             kernels=kernels,
             item_kernel=(self.item_kernel, self.item_gamma, self.item_degree, self.item_coef0),
             fit_intercept=bool(self.fit_intercept),
@@ -187,10 +187,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
             Scores; higher is better, and only differences within a row are meaningful.
         """
         check_is_fitted(self)
-        kind: XKind = "kernel" if self._kernel_.name == "precomputed" else "features"
-        if callable(self._kernel_.name):
-            kind = "objects"
-        X = check_rows(self, X, kind, self._accepts, name=type(self).__name__)
+        X = check_rows(self, X, kind_of(self._kernel_.name), self._accepts)
         scores = self._scorer(X)
         if self.items_ is None:
             if items is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.feature_selection import SelectorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from rankrls._comparisons import Data, Setting, Settings
+from rankrls._comparisons import Data, Setting
 from rankrls._errors import InputError
 from rankrls._typing import Array, FoldsLike, Index, Mask, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
@@ -41,7 +41,6 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
 
     Attributes
     ----------
-    graphs : sequence of (Setting, dict)
     alphas : ndarray or None
         Values of alpha; None for an automatic grid.
     n_features : int or None
@@ -49,7 +48,6 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
     max_features : int
     """
 
-    graphs: Settings
     alphas: Array | None
     n_features: int | None
     max_features: int
@@ -228,7 +226,6 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         return GreedySpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            regression_weight=float(self.regression_weight),
             grid=None if n_features is None else np.array([n_features], dtype=np.float64),
             measure=resolve_measure(self.scoring),
             rule=self.rule,

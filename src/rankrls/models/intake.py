@@ -74,7 +74,7 @@ def labelled_items(
         Features that X must have; any by default.
     """
     Y, one_target = check_labels(spec.name, spec.accepts, y)
-    given, features = check_features(spec.name, spec.accepts, spec.kind, X, seen, signed=spec.signed)
+    given, features = check_features(spec, X, seen)
     X = in_place(given)
     m = _num_samples(given)
     if m != len(Y):
@@ -135,7 +135,7 @@ def preferred_items(
     item_id: IdsLike | None = None,
 ) -> PreferredItems:
     """Checked items with preferences between them; preferences of weight zero are dropped."""
-    X, features = check_features(spec.name, spec.accepts, spec.kind, X, None, signed=spec.signed)
+    X, features = check_features(spec, X)
     host_only(X, "A fit of preferences")
     given = check_preferences(winners, losers, _num_samples(X), strength, weight)
     if groups is not None:
@@ -221,12 +221,13 @@ class _FeatureCheck(BaseEstimator):
         return Features(known.get("n_features_in_"), known.get("feature_names_in_"))
 
 
-def check_features(
-    name: str, accepts: Accepts, kind: XKind, X: ItemsLike, seen: Features | None, *, signed: bool = False
-) -> tuple[Matrix, Features]:
+def check_features(spec: Spec, X: ItemsLike, seen: Features | None = None) -> tuple[Matrix, Features]:
     """Checked items to fit and their features, which must equal ``seen`` if given."""
-    holder = type(name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn contain the class name
-    checked = check_items(holder, X, kind, accepts, name=name, reset=seen is None, fits=True, signed=signed)
+    holder = type(spec.name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn contain the class name
+    checked = check_items(holder, X, spec.kind, spec.accepts, reset=seen is None, fits=True)
+    if seen is None and spec.kind == "kernel" and checked.shape[0] != checked.shape[1]:
+        problem = f"A precomputed kernel matrix must be square to fit; got shape {checked.shape}."
+        raise InputError(problem, parameter="X")
     return checked, holder.features
 
 
@@ -236,10 +237,8 @@ def check_items(
     kind: XKind,
     accepts: Accepts,
     *,
-    name: str,
     reset: bool = False,
     fits: bool = False,
-    signed: bool = False,
 ) -> Matrix:
     """Check items against the features recorded in ``holder``, or record them (``reset``).
 
@@ -248,10 +247,7 @@ def check_items(
     if kind == "objects" and not _is_matrix(X):
         if not isinstance(X, Iterable):
             raise InputError(f"X must be a sequence of objects for a callable kernel; got {X!r}.", parameter="X")
-        objects = list(X)
-        if fits and not objects:
-            raise InputError("X is empty: at least one row is needed.", parameter="X")
-        return objects
+        return list(X)
     if isinstance(X, LinearOperator) and kind == "kernel" and accepts.operators:
         validate_data(holder, X, reset=reset, skip_check_array=True)
         return X
@@ -259,7 +255,7 @@ def check_items(
         problem = "X is a Dask collection, which would be loaded into memory. Use the estimators of rankrls.dask."
         raise InputError(problem, parameter="X")
     if on_device(X) and get_config()["array_api_dispatch"]:
-        return _check_on_device(holder, X, kind, accepts, name=name, reset=reset, fits=fits, signed=signed)
+        return _check_on_device(holder, X, kind, accepts, reset=reset, fits=fits)
     records = unrecorded(X, "X")
     if isinstance(records, Mapping) and not sparse.issparse(records):
         problem = "X is a dict of columns. Pass a data frame of them, or one dict for each row."
@@ -279,7 +275,7 @@ def check_items(
             dtype=[np.float64, np.float32],
             order="C",
             ensure_all_finite=False,
-            estimator=name,
+            estimator=type(holder).__name__,
         )
     except ValueError as error:
         _refuse_text(X, error)
@@ -293,7 +289,7 @@ def check_items(
 
 def check_matrix(holder: BaseEstimator, X: ItemsLike, accepts: Accepts) -> Matrix:
     """Features to predict for: a dense C-ordered or CSR matrix of finite features; float32 is kept."""
-    return check_items(holder, X, "features", accepts, name=type(holder).__name__)
+    return check_items(holder, X, "features", accepts)
 
 
 def _names(holder: BaseEstimator) -> NDArray[np.object_] | None:
@@ -313,16 +309,13 @@ def _check_on_device(
     kind: XKind,
     accepts: Accepts,
     *,
-    name: str,
     reset: bool,
     fits: bool,
-    signed: bool,
 ) -> Matrix:
     """:func:`check_items` for an array that remains on its device."""
+    name = type(holder).__name__
     if not accepts.devices:
         host_only(X, name)
-    if signed:
-        host_only(X, f"{name} with constraints on signs")
     if kind != "features":
         host_only(X, "A kernel that is not a formula of features")
     xp = namespace(X)

@@ -58,9 +58,6 @@ def partly_labelled(
 ) -> KnownItems:
     """Checked rows of which some have a label; NaN in y marks an unlabelled row."""
     data = labelled_items(spec, X, y, qid, sample_weight, comparable=False)
-    if spec.kind == "kernel" and data.X.shape[0] != data.X.shape[1]:
-        problem = f"A precomputed kernel matrix must be square to fit; got shape {data.X.shape}."
-        raise InputError(problem, parameter="X")
     missing = np.isnan(data.Y)
     labelled = np.logical_not(missing.all(axis=1))
     partly = missing.any(axis=1) & labelled

@@ -33,7 +33,7 @@ from rankrls.models.intake import (
     validation_plan,
     warn_of_one_ranking,
 )
-from rankrls.models.spec import Accepts, Spec, XKind
+from rankrls.models.spec import Accepts, Spec, kind_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
@@ -95,16 +95,9 @@ class Ranker(RegressorMixin, FittedAttributes):
         columns = known.get("basis_indices_") if self._kernel_.name == "precomputed" else None
         return Scorer(weights, _columns(known.get("dual_coef_")), self._kernel_, known.get("X_fit_"), columns)
 
-    @property
-    def _fitted_kind(self) -> XKind:
-        """Kind of X for the fitted function."""
-        if callable(self._kernel_.name):
-            return "objects"
-        return "kernel" if self._kernel_.name == "precomputed" else "features"
-
     def _checked(self, X: ItemsLike) -> Matrix:
         """Checked items to predict for."""
-        return check_items(self, X, self._fitted_kind, self._accepts, name=type(self).__name__)
+        return check_items(self, X, kind_of(self._kernel_.name), self._accepts)
 
     @property
     def intercept_(self) -> float | Array:

@@ -11,7 +11,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from rankrls._comparisons import Data, Settings
+from rankrls._comparisons import Data
 from rankrls._problems import LINEAR
 from rankrls._rows import take_items
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Params, Values
@@ -35,7 +35,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses, Fits, Ranker
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, check_square, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
 
 DICTIONARIES = ("kernel", "features")
 _CHECKS: dict[str, Check] = {"dictionary": word(DICTIONARIES), "backfit": flag}
@@ -48,7 +48,6 @@ class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
     Attributes
     ----------
     kernels : KernelGrid
-    graphs : sequence of (Setting, dict)
     of_features : bool
         Whether the dictionary contains the features rather than the kernel functions of items.
     backfit : bool
@@ -57,7 +56,6 @@ class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
     """
 
     kernels: KernelGrid
-    graphs: Settings
     of_features: bool
     backfit: bool
     n_basis: int
@@ -67,7 +65,6 @@ class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
         if not self.of_features:
             kernels = self.kernels.resolved(data.X)
         for kernel, choices in kernels:
-            check_square(data.X, kernel)
             for setting, chosen in data.settings(self.graphs):
                 yield PursuitCandidate(
                     kernel=kernel,
@@ -381,7 +378,6 @@ def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitS
         name=type(model).__name__,
         accepts=model._accepts,
         kind="features" if of_features else kernels.kind,
-        regression_weight=float(model.regression_weight),
         kernels=kernels,
         graphs=graph_settings(model.ties, model.balance, model.regression_weight),
         of_features=of_features,

@@ -508,7 +508,6 @@ def _spec_of(model: RankRLS | RankRLSCV) -> LeastSquaresSpec:
         accepts=model._accepts,
         kind=kernels.kind,
         signed=has_signs(model.positive, kernels, model.solver),
-        regression_weight=float(model.regression_weight),
         kernels=kernels,
         graphs=graph_settings(model.ties, model.balance, model.regression_weight),
         solver=model.solver,

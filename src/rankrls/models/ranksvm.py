@@ -33,7 +33,7 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.ranker import Chooses, Fits
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, check_square
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 
 MOST_EXACT = 5000
@@ -63,7 +63,6 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
         settings = data.settings([(Setting("exclude", balance), {"balance": balance}) for balance in balances])
         numbers = None
         for kernel, choices in self.kernels.resolved(data.X):
-            check_square(data.X, kernel)
             basis = None
             if not kernel.is_linear:
                 self._check_size(data.n_rows)

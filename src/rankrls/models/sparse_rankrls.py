@@ -235,7 +235,6 @@ def _spec_of(model: SparseRankRLS | SparseRankRLSCV) -> LeastSquaresSpec:
         name=type(model).__name__,
         accepts=model._accepts,
         kind=kernels.kind,
-        regression_weight=float(model.regression_weight),
         kernels=kernels,
         graphs=graph_settings(model.ties, model.balance, model.regression_weight),
         basis=BasisSpec(model.n_basis, model.basis_indices, model.random_state),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Generic, Literal, Self, TypeAlias, cast
@@ -11,7 +11,7 @@ from typing import Generic, Literal, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._arrays import memory_of_device
+from rankrls._arrays import host_only, memory_of_device
 from rankrls._comparisons import Data, Features, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
@@ -61,6 +61,13 @@ class Accepts:
     overflowing_products: bool = False
 
 
+def kind_of(kernel: KernelLike) -> XKind:
+    """Kind of X of a kernel."""
+    if callable(kernel):
+        return "objects"
+    return "kernel" if kernel == "precomputed" else "features"
+
+
 @dataclass(frozen=True, eq=False)
 class KernelGrid:
     """Kernels to try: every combination of names and numbers.
@@ -105,13 +112,11 @@ class KernelGrid:
         InputError
             If the kernels need different kinds of X.
         """
-        special = [name for name in self.names if callable(name) or name == "precomputed"]
-        if special and len(self.names) > 1:
+        kinds = [kind_of(name) for name in self.names]
+        if len(kinds) > 1 and {*kinds} != {"features"}:
             problem = "A callable or precomputed kernel cannot be one of several: X has another meaning for it."
             raise InputError(problem, parameter="kernel")
-        if not special:
-            return "features"
-        return "kernel" if special == ["precomputed"] else "objects"
+        return kinds[0]
 
     def each(self) -> Iterator[tuple[KernelGrid, Values]]:
         """Each kernel as a grid of one, and the values of the parameters that have several."""
@@ -139,17 +144,6 @@ def graph_settings(ties: Several[str], balance: Several[str], regression_weight:
     return tuple((Setting(**values, regression_weight=beta), values) for values in both)
 
 
-def _features_of_mask(positive: object, n_features: int | None) -> Iterable[Feature]:
-    """Numbers of the features in a mask; other values are returned unchanged."""
-    mask = np.asarray(positive)
-    if mask.dtype != np.bool_:
-        return cast(Sequence[Feature], positive)
-    if mask.shape != (n_features,):
-        problem = f"positive is a mask of shape {mask.shape}; X has {n_features} features."
-        raise InputError(problem, parameter="positive")
-    return np.flatnonzero(mask)
-
-
 def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
     """Whether ``positive`` assigns a sign to the weight of any feature.
 
@@ -158,17 +152,17 @@ def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
     InputError
         If ``positive`` is invalid, or if there are no weights of features.
     """
-    if isinstance(positive, (bool, np.bool_)):
-        given = bool(positive)
-    elif isinstance(positive, str) or not np.iterable(positive):
+    features = np.asarray(positive)
+    if isinstance(positive, Mapping):
+        given = any(sign != 0 for sign in positive.values())
+    elif features.dtype == np.bool_:
+        given = bool(features.any())
+    elif features.ndim == 1:
+        given = len(features) > 0
+    else:
         problem = f"positive must be True, False, a list of features, or a dict of their signs; got {positive!r}."
         raise InputError(problem, parameter="positive")
-    elif isinstance(positive, Mapping):
-        given = any(sign != 0 for sign in positive.values())
-    else:
-        mask = np.asarray(positive)
-        given = bool(mask.any() if mask.dtype == np.bool_ else len(positive))
-    others = [name for name in kernels.names if not (isinstance(name, str) and name == "linear")]
+    others = [name for name in kernels.names if name != "linear"]
     if given and (others or solver == "dual"):
         given_as = f"kernel={others[0]!r}" if others else f"solver={solver!r}"
         problem = f"positive needs kernel='linear', and solver='auto' or 'primal'; got {given_as}."
@@ -176,30 +170,30 @@ def has_signs(positive: Positive, kernels: KernelGrid, solver: str) -> bool:
     return given
 
 
-def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8] | None:
-    """Sign assigned by ``positive`` to the weight of each feature, 0 if free; None if all are free."""
-    n_features = 1 if features.count is None else features.count
-    if isinstance(positive, (bool, np.bool_)):
-        positive = range(n_features) if positive else ()
-    if isinstance(positive, Mapping):
-        given = positive
-    else:
-        given = dict.fromkeys(_features_of_mask(positive, features.count), 1)
-    names = () if features.names is None else features.names
-    known: dict[Feature, int] = {number: number for number in range(n_features)}
-    known.update(zip(names, range(n_features), strict=False))
-    signs = np.zeros(n_features, dtype=np.int8)
+def feature_signs(positive: Positive, features: Features) -> NDArray[np.int8]:
+    """Sign assigned by ``positive`` to the weight of each feature, 0 if free."""
+    n = features.count or 0
+    given = positive if isinstance(positive, Mapping) else dict.fromkeys(_listed(positive, n), 1)
+    known: dict[Feature, int] = {number: number for number in range(n)}
+    if features.names is not None:
+        known |= {name: number for number, name in enumerate(features.names)}
+    signs = np.zeros(n, dtype=np.int8)
     for feature, sign in given.items():
-        if (
-            isinstance(feature, bool | np.bool_)
-            or feature not in known
-            or isinstance(sign, str)
-            or sign not in (-1, 0, 1)
-        ):
+        if feature not in known or sign not in (-1, 0, 1):
             problem = f"positive names feature {feature!r} with sign {sign!r}: no feature of X, or not -1, 0 or 1."
             raise InputError(problem, parameter="positive")
         signs[known[feature]] = sign
-    return signs if signs.any() else None
+    return signs
+
+
+def _listed(positive: object, n: int) -> Sequence[Feature]:
+    """Numbers or names of the features in a list, or in a mask of n features; all for True."""
+    mask = np.asarray(positive)
+    if mask.dtype != np.bool_:
+        return cast(Sequence[Feature], positive)
+    if mask.shape not in ((), (n,)):
+        raise InputError(f"positive is a mask of shape {mask.shape}; X has {n} features.", parameter="positive")
+    return np.flatnonzero(np.broadcast_to(mask, n)).tolist()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -215,8 +209,8 @@ class Spec(ABC):
         Kind of X.
     signed : bool
         Whether weights have constrained signs.
-    regression_weight : float
-        Share of the loss that is regression. If it is 0, some query must have two different labels.
+    graphs : sequence of (Setting, dict)
+        Graphs to try, with the parameters that they represent.
     grid : ndarray or None
         Values of the problem's parameter, the simplest model first; None for an automatic grid. An estimator without
         selection has one value.
@@ -232,12 +226,17 @@ class Spec(ABC):
     accepts: Accepts = field(default_factory=Accepts)
     kind: XKind = "features"
     signed: bool = False
-    regression_weight: float = 0.0
+    graphs: Settings = ((Setting(), {}),)
     grid: Array | None = None
     measure: Measure | None = None
     rule: str = "best"
     cv: ExactFoldsLike = None
     verbose: int = 0
+
+    @property
+    def regression_weight(self) -> float:
+        """Share of the loss that is regression. If it is 0, some query must have two different labels."""
+        return self.graphs[0][0].regression_weight
 
     @property
     def required_measure(self) -> Measure:
@@ -329,14 +328,12 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
     Attributes
     ----------
     kernels : KernelGrid
-    graphs : sequence of (Setting, dict)
     solver : {"auto", "primal", "dual"}
     positive : bool, sequence or dict
     basis : BasisSpec or None
     """
 
     kernels: KernelGrid
-    graphs: Settings
     solver: str = "auto"
     positive: Positive = False
     basis: BasisSpec | None = None
@@ -347,10 +344,11 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
         return self.planner(data).exact(self.cv, [setting for setting, _ in self.graphs], constrained=self.signed)
 
     def candidates(self, data: Data) -> Iterator[LeastSquares]:
-        signs = feature_signs(self.positive, data.features)
+        if self.signed:
+            host_only(data.X, "A fit with constraints on signs (positive)")
+        signs = feature_signs(self.positive, data.features) if self.signed else None
         numbers = None if self.basis is None else basis_numbers(self.basis, data)
         for kernel, choices in self.kernels.resolved(data.X):
-            check_square(data.X, kernel)
             make = None if numbers is None else cache(partial(make_basis, data, kernel, numbers))
             settings = data.settings(self.graphs)
             together = [setting for setting, _ in settings]
@@ -368,9 +366,3 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
     def fitted(self, data: Data, solved: Solved[LeastSquaresSolutions]) -> Fitted:
         candidate = solved.candidate
         return Fitted.of(data, solved.solutions[0], candidate.kernel, candidate.basis, alpha_=solved.value)
-
-
-def check_square(X: Matrix, kernel: Kernel) -> None:
-    """Refuse a precomputed kernel matrix that does not have one row and one column per item."""
-    if kernel.name == "precomputed" and X.shape[0] != X.shape[1]:
-        raise InputError(f"A precomputed kernel matrix must be square to fit; got shape {X.shape}.", parameter="X")

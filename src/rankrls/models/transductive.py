@@ -333,7 +333,7 @@ def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> Transductive
         name=name,
         accepts=model._accepts,
         kind=kernels.kind,
-        regression_weight=float(model.regression_weight),
+        graphs=graphs,
         model=least_squares,
         penalties=tuple(sorted((float(each) for each in options(model.penalty, "penalty")), reverse=True)),
     )
