@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -141,13 +142,18 @@ def held_out_margins(
     place[graph.rows] = np.arange(graph.n_rows)
     a = place[i]
     b = place[j]
+    gap = plan.y[a, 0] - plan.y[b, 0]
 
     def margins(alpha: float) -> Array:
         left, W, diagonal, rest = plan.solved(alpha)
+        own = diagonal[a]
+        other = diagonal[b]
         cross = np.einsum("ij,ij->i", left[a], W[b])
-        out = np.empty(len(a))
-        _margins(a, b, cross, plan.y[:, 0], diagonal, rest[:, 0], plan.scale, plan.tie, out)
-        return out
+        det = own * other - cross**2
+        lead = gap * det - (other * rest[a, 0] - cross * rest[b, 0]) * plan.scale[a]
+        lead += (own * rest[b, 0] - cross * rest[a, 0]) * plan.scale[b]
+        edge = plan.tie[0] * np.abs(own * other) + plan.tie[1] * (np.abs(own) + np.abs(other))
+        return np.divide(lead, det, out=np.zeros(len(a)), where=np.abs(lead) > edge)
 
     return np.stack(list(map_chunks(margins, pair_alphas(graph, alphas, balance).tolist())), axis=1)
 
@@ -189,7 +195,6 @@ class _Plan:
     y: Array  # centred, (m, targets)
     u: Array
     scale: Array  # 1 / sqrt(w)
-    first_equal: Index  # number of rows of the query before the first with the row's label
     sign: float
     taken: float
 
@@ -199,10 +204,6 @@ class _Plan:
         w = graph.weights
         regression = _is_regression(graph)
         y = graph.y if regression else replace(graph, rows=np.arange(graph.n_rows)).read(graph.y)[0]
-        new = np.concatenate(([True], np.diff(graph.y[:, 0]) != 0))
-        new[graph.starts[:-1]] = True
-        place = np.arange(len(y))
-        first_equal = np.maximum.accumulate(np.where(new, place, 0)) - np.repeat(graph.starts[:-1], lengths)
         free = ((lengths != 2) | (len(lengths) == 1)) & (not regression)
         u = np.sqrt(w * np.repeat(free / group_sums(w, graph.starts), lengths))
         if isinstance(s, DualSmoother):
@@ -210,10 +211,10 @@ class _Plan:
             # If F alone has a null space, its eigenvectors are those of the intercepts, which are left out.
             alone = np.count_nonzero(s.values == 0.0) == len(lengths) and bool(free.all())
             Z = _without_means(s.directions[:, s.values != 0.0], u, graph.starts) if alone else s.directions
-            return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, 1.0, 0.0 if alone else 1.0)
+            return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), 1.0, 0.0 if alone else 1.0)
         D, means = graph.read(X)
         Z = graph.factor(D @ s.directions, None if means is None else means @ s.directions)
-        return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), first_equal, -1.0, 1.0)
+        return cls(s, graph, Z, y, u, 1.0 / np.sqrt(w), -1.0, 1.0)
 
     @property
     def tie(self) -> tuple[float, float]:
@@ -240,36 +241,24 @@ class _Plan:
     def comparable_weight(self) -> Array:
         """Weight of each item's pairs with items of its query that have different labels, (m, targets)."""
         w = self.graph.weights
-        starts = self.graph.starts
-        lengths = self.graph.lengths
-        if self.y.shape[1] > 1:
-            seen = np.zeros_like(self.y)
-            _weigh_targets(starts, self.y, w, seen)
-            return seen
-        first = np.repeat(starts[:-1], lengths) + self.first_equal
-        _, number, count = np.unique(first, return_inverse=True, return_counts=True)
-        others = np.repeat(group_sums(w, starts), lengths) - np.bincount(number, w)[number]
-        return np.where(count[number] == np.repeat(lengths, lengths), 0.0, w * others)[:, None]
+        query = np.repeat(np.arange(len(self.graph.lengths)), self.graph.lengths)
+        inside = np.bincount(query, w)[query]
+        seen = []
+        for y in self.graph.y.T:
+            label = np.unique(query + 1j * y, return_inverse=True)[1]
+            seen.append(w * (inside - np.bincount(label, w)[label]))
+        return np.column_stack(seen)
 
     def won(self, alpha: float) -> Array:
         """Weight of each item's pairs that are ordered correctly, and half that of tied ones, (m, targets)."""
         left, W, diagonal, rest = self.solved(alpha)
-        w = self.graph.weights
-        sums = np.zeros_like(self.y)
-        several = sums.shape[1] > 1
-        known = self.y[:, 0], diagonal, rest[:, 0], self.scale, w, self.tie
-        for begin, end in zip(self.graph.starts[:-1].tolist(), self.graph.starts[1:].tolist(), strict=True):
+        won = np.zeros_like(self.y)
+        for begin, end in pairwise(self.graph.starts.tolist()):
             for a in range(begin, end, _ROWS):
                 b = min(a + _ROWS, end)
-                most = b if several else begin + int(self.first_equal[b - 1])
-                if most > begin:
-                    block = left[a:b] @ W[begin:most].T
-                    if several:
-                        _count_targets(block, a, begin, self.y, diagonal, rest, self.scale, w, self.tie, sums)
-                    else:
-                        _count(block, a, begin, self.first_equal, *known, sums[begin:most, 0])
-                        sums[a:b, 0] += block @ w[begin:most]
-        return sums if several else w[:, None] * sums
+                block = left[a:b] @ W[begin:b].T
+                _compare(block, a, begin, self.y, diagonal, rest, self.scale, self.graph.weights, self.tie, won)
+        return won
 
 
 def _without_means(V: Array, u: Array, starts: Index) -> Array:
@@ -283,100 +272,30 @@ def _without_means(V: Array, u: Array, starts: Index) -> Array:
 
 
 @compiled
-def _lead(gap, own, other, cross, ri, rj, si, sj):  # type: ignore[no-untyped-def]
-    """Held-out lead of item i over j times the determinant of their 2 x 2 system, and that determinant.
-
-    ``own``, ``other`` and ``cross`` are the entries of ``(I - H)_UU``, r is ``z - H z``, and ``s = 1 / sqrt(w)``.
-    A negative determinant is a rounding error at leverage 1.
-    """
-    det = own * other - cross * cross
-    lead = gap * det - (other * ri - cross * rj) * si + (own * rj - cross * ri) * sj
-    return (-lead, -det) if det < 0.0 else (lead, det)
-
-
-@compiled
-def _edge(own, other, tie):  # type: ignore[no-untyped-def]
-    return tie[0] * abs(own * other) + tie[1] * (abs(own) + abs(other))
-
-
-@compiled
-def _count(block, first, begin, limit, y, diagonal, rest, scale, w, tie, sums):  # type: ignore[no-untyped-def]
-    """Compare each row of a block with all rows of its query that have lower labels, without divisions.
-
-    The block is overwritten by the wins of its rows, whose weights are also added to the sums of the columns.
-    """
-    for r in range(np.uint64(block.shape[0])):
-        i = np.uint64(first) + r
-        x = block[r]
-        own = diagonal[i]
-        ri = rest[i]
-        yi = y[i]
-        si = scale[i]
-        wi = w[i]
-        end = np.uint64(limit[i])
-        for c in range(end):
-            j = np.uint64(begin) + c
-            lead, _ = _lead(yi - y[j], own, diagonal[j], x[c], ri, rest[j], si, scale[j])
-            edge = _edge(own, diagonal[j], tie)
-            x[c] = 0.5 * (lead >= -edge) + 0.5 * (lead > edge)
-            sums[c] += wi * x[c]
-        x[end:] = 0.0
-
-
-@compiled
-def _weigh_targets(starts, y, w, seen):  # type: ignore[no-untyped-def]
-    """Weight of each item's pairs of different labels inside queries, added for each target."""
-    for q in range(len(starts) - 1):
-        for i in range(starts[q], starts[q + 1]):
-            for j in range(starts[q], i):
-                for p in range(seen.shape[1]):
-                    both = w[i] * w[j] * (y[i, p] != y[j, p])
-                    seen[i, p] += both
-                    seen[j, p] += both
-
-
-@compiled
-def _count_targets(block, first, begin, y, diagonal, rest, scale, w, tie, won):  # type: ignore[no-untyped-def]
+def _compare(block, first, begin, y, diagonal, rest, scale, w, tie, won):  # type: ignore[no-untyped-def]
     """Compare each row of a block with all rows of its query before it, for every target (columns of y and rest).
 
-    The weight of correctly ordered pairs, and half that of tied ones, is added to both items of a pair.
+    The weight of correctly ordered pairs, and half that of tied ones, is added to both items of a pair. Each pair
+    solves a 2 x 2 system, whose determinant is negative only by rounding, at leverage 1. There are no branches, so
+    that targets are compared several at once.
     """
     for r in range(block.shape[0]):
         i = first + r
         own = diagonal[i]
-        si = scale[i]
-        yi = y[i]
-        ri = rest[i]
-        of_own = won[i]
         for j in range(begin, i):
             other = diagonal[j]
-            sj = scale[j]
-            yj = y[j]
-            rj = rest[j]
-            of_other = won[j]
             cross = block[r, j - begin]
             det = own * other - cross * cross
             sign = -1.0 if det < 0.0 else 1.0
-            of_i = sign * (other * si + cross * sj)
-            of_j = sign * (own * sj + cross * si)
+            of_i = sign * (other * scale[i] + cross * scale[j])
+            of_j = sign * (own * scale[j] + cross * scale[i])
             det = sign * det
-            edge = _edge(own, other, tie)
+            edge = tie[0] * abs(own * other) + tie[1] * (abs(own) + abs(other))
             half = 0.5 * w[i] * w[j]
             for p in range(won.shape[1]):
-                gap = yi[p] - yj[p]
-                lead = gap * det - of_i * ri[p] + of_j * rj[p]
-                up = 1.0 if lead > edge else (-1.0 if lead < -edge else 0.0)
-                both = half + half * up if gap > 0.0 else (half - half * up if gap < 0.0 else 0.0)
-                of_own[p] += both
-                of_other[p] += both
-
-
-@compiled
-def _margins(i, j, cross, y, diagonal, rest, scale, tie, out):  # type: ignore[no-untyped-def]
-    """Held-out score differences of the given pairs; exactly 0 for ties."""
-    for e in range(len(i)):
-        a = i[e]
-        b = j[e]
-        lead, det = _lead(y[a] - y[b], diagonal[a], diagonal[b], cross[e], rest[a], rest[b], scale[a], scale[b])
-        edge = _edge(diagonal[a], diagonal[b], tie)
-        out[e] = 0.0 if abs(lead) <= edge else lead / det
+                gap = y[i, p] - y[j, p]
+                lead = gap * det - of_i * rest[i, p] + of_j * rest[j, p]
+                lead = lead if gap > 0.0 else -lead
+                right = (gap != 0.0) * (half * (lead >= -edge) + half * (lead > edge))
+                won[i, p] += right
+                won[j, p] += right
