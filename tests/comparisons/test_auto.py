@@ -31,3 +31,38 @@ def test_the_table_has_the_measure_of_each_method(
     assert f"{Measure('ndcg', k=10)(test.y, expected, qid=test.qid):.4f}" in out
     booster, _ = auto.lambdarank(train)
     assert f"{Measure('ndcg', k=10)(test.y, booster.predict(test.X), qid=test.qid):.4f}" in out
+
+
+def test_a_split_compares_the_estimate_with_the_queries_that_were_not_drawn() -> None:
+    rows = _rows(0)
+    apart, covered, optimism, chosen = auto.split(rows, 3)
+    drawn = np.isin(rows.qid, np.random.default_rng(3).permutation(30)[:15])
+    model = AutoRankRLS().fit(rows.X[drawn], rows.y[drawn], qid=rows.qid[drawn])
+    scores = model.predict(rows.X[~drawn])
+    values = Measure("ndcg", k=10)(rows.y[~drawn], scores, qid=rows.qid[~drawn], per_query=True)
+    assert apart == pytest.approx(model.best_score_ - values.mean())
+    assert covered == (abs(apart) < 1.96 * np.sqrt(values.var(ddof=1) / 15 + model.best_score_error_**2))
+    assert (optimism, chosen) == (model.optimism_, model.best_params_["model"])
+
+
+def test_few_queries_say_what_the_choice_gains_over_the_simplest_model(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1050, 2))
+    rows = Rows(X, np.digitize(X[:, 0] * X[:, 1], [0.0, 1.0]).astype(float), np.repeat(np.arange(70), 15))
+    monkeypatch.setattr(auto, "CONSTANTS", (30.0, 1e9))
+    auto.few("toy", rows, 2)
+    gains = []
+    for seed in range(2):
+        drawn = np.isin(rows.qid, np.random.default_rng(seed).permutation(70)[:20])
+        train, test = auto.taken(rows, drawn), auto.taken(rows, ~drawn)
+        models = (AutoRankRLS(), AutoRankRLS(families="linear", scales="raw"))
+        own, simplest = (
+            Measure("ndcg", k=10)(test.y, model.fit(train.X, train.y, qid=train.qid).predict(test.X), qid=test.qid)
+            for model in models
+        )
+        gains.append(own - simplest)
+    assert np.mean(gains) > 0.05
+    out = capsys.readouterr().out
+    assert f"30: {np.mean(gains):+.4f} ± {abs(gains[1] - gains[0]) / 2:.4f}, 1000000000: +0.0000 ± 0.0000" in out
