@@ -14,7 +14,6 @@ import itertools
 import json
 import os
 import random
-import re
 import resource
 import secrets
 import signal
@@ -273,7 +272,7 @@ def streams(trials: Trials, writer: Writer, rng: random.Random) -> None:
     argv = rng.choice(_PRINTING) if printing else writer.argv("streams", 0)
     kind = rng.choice([*_STREAMS])
     done = _process(argv, redirect=_STREAMS[kind])
-    wanted = 2 if (printing or writer.prints) and kind != "unread" else 0
+    wanted = 2 if (printing or writer.prints) and kind == "full" else 0
     printed = done.stderr.decode()
     if done.returncode != wanted or "Traceback" in printed or "internal" in printed:
         raise Fault(f"{kind}: {argv}: exit code {done.returncode}: {printed[-300:]}")
@@ -287,8 +286,7 @@ def encodings(trials: Trials, writer: Writer, rng: random.Random) -> None:
     if done.returncode != 0:
         raise Fault(f"{encoding}: {argv}: exit code {done.returncode}: {done.stderr.decode()[-300:]}")
     found = done.stdout.decode(encoding)
-    texts = [re.sub("[─-]{9,}", "", text.replace(" ± ", " +- ")).split() for text in (expected, found)]
-    for word, other in itertools.zip_longest(*texts, fillvalue=""):
+    for word, other in itertools.zip_longest(expected.split(), found.split(), fillvalue=""):
         if other not in (word, word.encode(encoding, "backslashreplace").decode(encoding)):
             raise Fault(f"{encoding}: {argv}: {other!r} in place of {word!r}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
@@ -26,41 +26,18 @@ class Shown(ABC):
         """The result in words and tables."""
 
 
-def table_text(
-    columns: Sequence[str],
-    rows: Iterable[Sequence[str]],
-    width: int | None = None,
-    *,
-    left: int = 1,
-    rule: str = "",
-) -> str:
+def table_text(columns: Sequence[str], rows: Sequence[Sequence[str]], *, left: int = 1) -> str:
     """A table as text: the first columns are set to the left and the others to the right.
 
-    One block a row if it is wider than the terminal, whose width the variable COLUMNS says first. ``rule`` is a
-    character of the line below the names of the columns, if there is one.
+    If it is wider than the terminal, each cell has the name of its column beside it.
     """
-    lines = [*rows]
-    widths = [max(len(row[k]) for row in (columns, *lines)) for k in range(len(columns))]
-    room = shutil.get_terminal_size((_WIDTH, 24)).columns if width is None else width
-    gap = " " * (3 if rule else 2)
-    total = sum(widths) + len(gap) * (len(widths) - 1)
-    if total > room and left < len(columns):
-        return "\n".join(_blocks(columns, lines, left))
-    spec = gap.join(f"{{:{'<' if k < left else '>'}{w}}}" for k, w in enumerate(widths))
-    head = [spec.format(*columns), *([rule * total] if rule else [])] if any(columns) else []
-    return "\n".join(line.rstrip() for line in (*head, *(spec.format(*row) for row in lines)))
-
-
-def _blocks(columns: Sequence[str], rows: Iterable[Sequence[str]], left: int) -> list[str]:
-    """Lines of a table that is too wide: the first cells of each row, and below them each other cell with its name."""
-    names = [name.strip() for name in columns]
-    wide = max(len(name) for name in names[left:])
-    out = []
-    for row in rows:
-        out.append("  ".join(f"{name} {cell}".strip() for name, cell in zip(names, row[:left], strict=False) if cell))
-        cells = zip(names[left:], row[left:], strict=True)
-        out += [f"  {name:<{wide}}  {cell}".rstrip() for name, cell in cells if cell]
-    return out
+    lines = [columns, *rows] if any(columns) else rows
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    if sum(widths) + 2 * len(widths) - 2 > shutil.get_terminal_size((_WIDTH, 24)).columns and any(columns):
+        named = [[f"{name} {cell}".strip() for name, cell in zip(columns, row, strict=True) if cell] for row in rows]
+        return "\n".join(map("  ".join, named))
+    spec = "  ".join(f"{{:{'<' if k < left else '>'}{width}}}" for k, width in enumerate(widths))
+    return "\n".join(spec.format(*line).rstrip() for line in lines)
 
 
 def records(columns: Mapping[str, Any]) -> list[dict[str, Any]]:

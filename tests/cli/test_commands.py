@@ -84,7 +84,7 @@ def test_selected_features_are_shown(files, works, how):
     assert found == expected.records
     assert works("info", "m.rankrls", "--json").json["selected_features"] == found
     for shown in (works("fit", "train.txt", *given).out, works("info", "m.rankrls").out):
-        lines = shown.split("in the order of selection\n")[1].splitlines()[2:]
+        lines = shown.split("in the order of selection\n")[1].splitlines()[1:]
         assert [line.split()[1] for line in lines[: len(found)]] == expected.name.tolist()
 
 

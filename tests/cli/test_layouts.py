@@ -151,7 +151,7 @@ def test_votes_give_a_leaderboard(votes, works, refused):
     board = leaderboard(table.winners, table.losers, strength=table.strength, names=table.items)
     shown = works("fit", "votes.csv", *SIDES, "-m", "m.rankrls").out
     for row, line, of in zip(
-        board.rows, shown.split("Leaderboard")[1].splitlines()[3:], found["leaderboard"], strict=False
+        board.rows, shown.split("Leaderboard")[1].splitlines()[2:], found["leaderboard"], strict=False
     ):
         assert line.split() == " ".join(row).split()
         assert f"{of['low']:+.3f} to {of['high']:+.3f}" == row[3]

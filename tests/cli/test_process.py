@@ -128,15 +128,23 @@ def test_an_interruption_that_python_handles_ends_with_130(files, rankrls, monke
     assert not (files / "m.rankrls").exists()
 
 
-def test_long_work_tells_that_it_goes_on(monkeypatch, capsys):
-    from rankrls.cli._report import Report
+def test_a_terminal_shows_which_part_is_running(monkeypatch):
+    from rankrls.cli._report import Report, Result
 
+    class Terminal(io.StringIO):
+        def isatty(self):
+            return True
+
+    terminal, out = Terminal(), io.StringIO()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setattr(sys, "stdout", out)
+    monkeypatch.setenv("TERM", "xterm")
     report = Report()
-    with report.watched():
-        for k in range(4):  # many short steps are long work too
-            with report.working("scoring", f"part {k}"):
-                time.sleep(0.85)
-    assert capsys.readouterr().err == "rankrls: scoring part 3: 3 s\n"
+    with report.watched(), report.working("scoring", "part 3"):
+        time.sleep(0.2)
+        report.show(Result(text=["0.5\n"]))
+    assert "scoring part 3" in terminal.getvalue()
+    assert out.getvalue() == "0.5\n"
 
 
 def test_nothing_that_a_terminal_obeys_is_printed(files, rankrls):
@@ -151,15 +159,14 @@ def redirected(how, words, **environment):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
-@pytest.mark.parametrize(("how", "reason"), [(">&-", b"is closed"), ("> /dev/full", b"No space left")])
-def test_a_result_that_cannot_be_printed_is_an_error(how, reason, files, works):
+def test_a_result_that_cannot_be_printed_is_an_error(files, works):
     works("fit", "train.txt", "-m", "m.rankrls")
     for words in ("rank -q m.rankrls test.txt", "info m.rankrls --json", "--help", "fit --help", "--version", ""):
-        done = redirected(how, words)
+        done = redirected("> /dev/full", words)
         assert (done.returncode, done.stderr.count(b"\n")) == (2, 1), (words, done.stderr)
         if "help" not in words and "version" not in words:
             assert b"rankrls: error: standard output: " in done.stderr
-            assert reason in done.stderr
+            assert b"No space left" in done.stderr
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="/dev/full")
@@ -170,7 +177,7 @@ def test_files_are_written_whatever_becomes_of_the_output(how, files, works):
     done = redirected(how, "predict m.rankrls test.txt -o scores.txt")
     assert (done.returncode, done.stderr) == (0, b"")
     assert (files / "scores.txt").read_text() == (files / "m.txt").read_text()
-    assert redirected(how, "fit train.txt -m told.rankrls").returncode == 2
+    assert redirected(how, "fit train.txt -m told.rankrls").returncode == (2 if "full" in how else 0)
     works("predict", "told.rankrls", "test.txt", "-o", "told.txt")
     assert (files / "told.txt").read_text() == (files / "m.txt").read_text()
 
@@ -197,25 +204,14 @@ def test_every_encoding_of_the_output_prints_what_utf_8_does(encoding, odd, monk
     fit = ["fit", "odd.csv", "--id", "id", "-m", "odd.rankrls"]
     rank = ["rank", "odd.rankrls", "odd.csv", "--id", "id", "--top", "2"]
     for argv in (fit, ["cv", *fit[1:4]], ["info", "odd.rankrls"], rank):
-        expected = printed(monkeypatch, "utf-8", *argv).decode().replace(" ± ", " +- ")
-        found = printed(monkeypatch, encoding, *argv).decode(encoding).replace(" ± ", " +- ")
-        texts = [re.sub("[─-]{9,}", "", text).partition("Saved")[0].split() for text in (expected, found)]
+        expected = printed(monkeypatch, "utf-8", *argv).decode()
+        found = printed(monkeypatch, encoding, *argv).decode(encoding)
+        texts = [text.partition("Saved")[0].split() for text in (expected, found)]
         for word, other in zip(*texts, strict=True):
             assert other in (word, word.encode(encoding, "backslashreplace").decode(encoding))
-
-
-def test_signs_that_the_encoding_has_not_are_said(odd, monkeypatch, capsys):
-    printed(monkeypatch, "utf-8", "fit", "odd.csv", "--id", "id", "-m", "odd.rankrls")
-    capsys.readouterr()
-    rank = ["rank", "odd.rankrls", "odd.csv", "--id", "id"]
-    assert "Zürich\\u2500" in printed(monkeypatch, "cp1252", *rank).decode("cp1252")
-    assert "has the encoding cp1252" in capsys.readouterr().err
-    printed(monkeypatch, "utf-8", *rank)
-    assert capsys.readouterr().err == ""
 
 
 def test_a_process_whose_output_is_not_utf_8_saves_and_prints(odd):
     done = redirected("", "fit odd.csv --id id -m odd.rankrls", PYTHONIOENCODING="cp1252")
     assert done.returncode == 0, done.stderr
     assert "größe, \\u5024" in done.stdout.decode("cp1252")
-    assert b"\n-----" in done.stdout

@@ -40,7 +40,6 @@ def proposed(result):
         ("user rating", "query", "product", {"tint": ["red", "blue"] * 24}, {"--columns": "auto"}),
         ("relevance", "search", "product", {}, {"--label": "relevance", "--qid": "search", "--id": "product"}),
         ("label", "qid", "docid", {}, {}),
-        ("q3", "the_query", "url", {}, {"--label": "q3", "--qid": "the_query", "--id": "url"}),
     ],
     ids=lambda value: str(value)[:12],
 )
@@ -95,6 +94,25 @@ def test_censored_times_are_proposed_as_such(rankrls, tmp_path, monkeypatch, pat
     assert not {*model.feature_names_in_} & {time, event}
     frame.assign(query="q").to_parquet("other.parquet")  # a query says that it is something else
     assert "--event" not in proposed(rankrls("fit", "other.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("name", "codes"),
+    [("censored", [0, 1]), ("is censored", [False, True]), ("status", [1, 2]), ("status", ["alive", "dead"])],
+    ids=str,
+)
+def test_times_whose_events_are_coded_otherwise_are_not_proposed(rankrls, tmp_path, monkeypatch, name, codes):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(60.0, 9.0, 40), "time": rng.exponential(10.0, 40)})
+    frame.assign(**{name: rng.choice(codes, 40)}).to_csv("patients.csv", index=False)
+    result = rankrls("fit", "patients.csv")
+    assert result.status == 2
+    assert "Perhaps" not in result.err
+    assert f"{name!r}" in result.err
+    assert "1 for an event and 0 for a censored time" in result.err
+    frame.assign(event=rng.integers(0, 2, 40), **{name: rng.choice(codes, 40)}).to_csv("patients.csv", index=False)
+    assert proposed(rankrls("fit", "patients.csv"))[2:6] == ["--label", "time", "--event", "event"]
 
 
 @pytest.mark.parametrize(

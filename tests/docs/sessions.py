@@ -46,8 +46,7 @@ def run_command(command: str) -> str:
     with redirect_stdout(out), redirect_stderr(err):
         status = main(words[1:])
     assert (status == 0) != ("error:" in err.getvalue()), err.getvalue()
-    progress = r"(?m)^rankrls: .+: \d+ s\n"  # printed if a step takes more than three seconds
-    return out.getvalue() + re.sub(progress, "", err.getvalue())
+    return out.getvalue() + err.getvalue()
 
 
 def assert_shown(shown: str, got: str) -> None:

@@ -10,6 +10,7 @@ import traceback
 import warnings
 from functools import partial
 from importlib import import_module
+from io import TextIOWrapper
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,7 +21,7 @@ from rankrls import __version__
 from rankrls._errors import Located, MissingPackageError, format_setting
 from rankrls.cli import _options as options
 from rankrls.cli._options import FILE, Options, choice, data, model, option_text, output
-from rankrls.cli._report import Report, Result, closed_output, flush_output, print_line
+from rankrls.cli._report import Report, Result, flush_output, print_line
 
 DEBUG = "RANKRLS_DEBUG"
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
@@ -300,7 +301,10 @@ def info() -> None:
 
 def run(argv: list[str]) -> int:
     """Run the program; returns the exit status."""
-    sys.stdout = sys.stdout or closed_output()
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - None if it is closed
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for names that its encoding lacks
     try:
         with warnings.catch_warnings():
             for category in _IGNORED:

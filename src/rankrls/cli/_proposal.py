@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
@@ -24,26 +25,18 @@ _NAMES = {
 """Usual names of the columns of a role, the surest name first."""
 _TIMES = ("time", "days", "months", "years", "duration", "survival", "futime", "followup", "lenfol", "os", "pfs")
 _EVENTS = (
-    "event",
-    "status",
-    "died",
-    "dead",
-    "death",
-    "relapse",
-    "recurrence",
-    "failure",
-    "observed",
-    "fustat",
-    "fstat",
+    *("event", "status", "died", "dead", "death", "relapse", "recurrence", "failure", "observed", "fustat", "fstat"),
 )
-"""Usual names of the columns of censored times, and of their events."""
+_CENSORED = ("censored", "censor", "cens", "censoring")
+"""Usual names of the columns of censored times, of their events, and of the opposite of events."""
 _CHOICES = ("winner", "preferred", "preference", "choice", "vote")
 _VOTERS = ("voter", "judge", "annotator", "prompt", "prompt_id", "question_id", "question", "group")
 """Usual names of the columns of choices between two sides, and of what makes votes dependent."""
 _SIDES = (("left", "right"), ("a", "b"), ("1", "2"))
 """Words that tell the columns of two sides apart."""
 _TRUTHS = {"0", "1", "0.0", "1.0", "true", "false"}
-_MOST_GRADES = 10
+Cells: TypeAlias = Mapping[str, list[Any]]
+"""The first cells of each column of a table."""
 
 
 def with_proposal(error: InputError, options: Options) -> InputError:
@@ -56,73 +49,65 @@ def with_proposal(error: InputError, options: Options) -> InputError:
 
 
 def call_to_copy(options: Options) -> str | None:
-    """The columns that look like label, query and id, and the call with them; None if there is nothing to add."""
+    """The call with the columns that look like label, query and id; None if there is nothing to add."""
     added: list[str] = []
-    try:
-        if not options.by_pairs:
-            added = _missing_options(options)
-    except (InputError, OSError):
-        return None
+    if not options.by_pairs:
+        try:
+            cells, texts = _first_cells(options.train)
+        except (InputError, OSError):
+            return None
+        try:
+            added = _missing_options(options, cells, texts) if cells else []
+        except InputError as error:
+            return error.message
     if options.save is None and options.words[0] == "fit":
         added += ["--model", f"{options.train.name.partition('.')[0] or 'model'}.rankrls"]
     return f"Perhaps: rankrls {shlex.join([*options.words, *added])}" if added else None
 
 
-def _missing_options(options: Options) -> list[str]:
+def _missing_options(options: Options, cells: Cells, texts: Collection[str]) -> list[str]:
     """Options that name columns of a table."""
-    path = expanded_paths(options.train)[0]
-    if format_of(path) not in TABLES:
-        return []
-    numbers, others = _first_cells(path)
-    cells = numbers | others
-    wanted = ["label"] if options.all_rows else ["label", "qid"]
-    suits: dict[str, Callable[[str], bool]] = {
-        "label": lambda name: name in numbers,
-        "qid": lambda name: len(set(cells[name])) < len(cells[name]),
-        "id": lambda name: 2 * len(set(cells[name])) > len(cells[name]),
-    }
-    added: list[str] = []
-    roles = options.given(*_NAMES)
-    if not roles and (votes := _columns_of_votes(cells, others)):
-        return [word for role, name in votes.items() for word in (f"--{role}", name)]
-    if not roles and not any(_column_named([*cells], _NAMES[role]) for role in ("label", "qid")):
-        time = _column_named([*numbers], _TIMES)
-        binary = [name for name in cells if {str(cell).lower() for cell in cells[name]} <= _TRUTHS]
-        event = _column_named(binary, _EVENTS)
-        if time is not None and event is not None:
-            roles = {"label": time, "event": event}
-            added = ["--label", time, "--event", event]
-            wanted = []
-    usual = {"label": "label", "qid": "qid", "id": "docid"}
+    roles: dict[str, str] = options.given(*_NAMES)
+    found = {} if roles else _columns_of_votes(cells, texts) or _columns_of_times(cells, texts)
+    added = [word for role, name in found.items() for word in (f"--{role}", name)]
+    if "preferred" in found:
+        return added
+    roles |= found
+    wanted = [] if found else ["label"] if options.all_rows else ["label", "qid"]
     for role in [*wanted, "id"]:
-        if role in roles or usual[role] in cells:
-            roles.setdefault(role, usual[role])
+        usual = "docid" if role == "id" else role
+        if role in roles or usual in cells:
+            roles.setdefault(role, usual)
             continue
-        free = [name for name in cells if name not in roles.values() and suits[role](name)]
-        found = _column_named(free, _NAMES[role])
-        if found is None and role == "label":
-            found = _only_grades({name: numbers[name] for name in free})
-        if found is not None:
-            roles[role] = found
-            added += [f"--{role}", found]
+        free = [name for name in cells if name not in roles.values() and _suits(role, cells[name], name in texts)]
+        column = _column_named(free, _NAMES[role])
+        if column is not None:
+            roles[role] = column
+            added += [f"--{role}", column]
         elif role in wanted and not (role == "qid" and options.group is not None):
             added += [f"--{role}", "COLUMN"]
-    unread = [name for name in others if name not in roles.values()]
+    unread = [name for name in texts if name not in roles.values()]
     if unread and not options.given("columns", "features", "ignore"):
         # an encoder needs all rows in memory, which a data set may exceed
         added += ["--ignore", option_text(unread)] if is_dataset(options.train) else ["--columns", "auto"]
     return added
 
 
-def _columns_of_votes(cells: Mapping[str, list[Any]], texts: Mapping[str, list[Any]]) -> dict[str, str]:
+def _suits(role: str, cells: list[Any], is_text: bool) -> bool:
+    """Whether cells can have a role: labels are numbers, query ids repeat, and most ids of items do not."""
+    different = len(set(cells))
+    return {"label": not is_text, "qid": different < len(cells), "id": 2 * different > len(cells)}[role]
+
+
+def _columns_of_votes(cells: Cells, texts: Collection[str]) -> dict[str, str]:
     """The columns of two sides, whose names differ in a word, of the choice and of groups; empty if there are none."""
     pairs = [
         (left, right)
-        for left in texts
+        for left in cells
         for first, second in _SIDES
-        if (right := re.sub(rf"(?<![^\W_]){first}(?![^\W_])", second, left)) != left and right in texts
+        if (right := re.sub(rf"(?<![^\W_]){first}(?![^\W_])", second, left)) != left and {left, right} <= {*texts}
     ]
-    choice = _column_named([*texts], _CHOICES)
+    choice = _column_named(texts, _CHOICES)
     if not pairs or choice is None or choice in pairs[0]:
         return {}
     found = {"left": pairs[0][0], "right": pairs[0][1], "preferred": choice}
@@ -130,35 +115,40 @@ def _columns_of_votes(cells: Mapping[str, list[Any]], texts: Mapping[str, list[A
     return found if group is None else found | {"group": group}
 
 
-def _first_cells(path: str) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:
-    """The first rows of a table by column: columns of numbers, and the others."""
-    numbers: dict[str, list[float]] = {}
-    others: dict[str, list[Any]] = {}
+def _columns_of_times(cells: Cells, texts: Collection[str]) -> dict[str, str]:
+    """The columns of censored times and of events; empty if there are none, or if there are labels or queries."""
+    time = _column_named([name for name in cells if name not in texts], _TIMES)
+    event = _column_named([name for name in cells if len(set(cells[name])) <= 2], _EVENTS + _CENSORED)
+    if time is None or event is None or any(_column_named(cells, _NAMES[role]) for role in ("label", "qid")):
+        return {}
+    if _column_named([event], _CENSORED) or not {str(cell).lower() for cell in cells[event]} <= _TRUTHS:
+        problem = f"Column {event!r} seems to tell censored times from events in another way than --event, which needs"
+        raise InputError(f"{problem} 1 for an event and 0 for a censored time. Add such a column.", column=event)
+    return {"label": time, "event": event}
+
+
+def _first_cells(train: Path) -> tuple[Cells, list[str]]:
+    """The first rows of a table by column, and the names of the columns that are not numbers; no columns of text."""
+    cells: dict[str, list[Any]] = {}
+    texts: list[str] = []
+    path = expanded_paths(train)[0]
+    if format_of(path) not in TABLES:
+        return cells, texts
     with open_table(path) as table:
         batch = table.first_cells()
     for name, column in zip(table.columns, batch.columns, strict=True):
-        cells = column.slice(0, 10_000).to_pylist()
-        values = [cell_number(str(cell)) for cell in cells]
-        if (is_number(column.type) or table.textual) and all(map(math.isfinite, values)):
-            numbers[name] = values
-        else:
-            others[name] = cells
-    return numbers, others
+        found = column.slice(0, 10_000).to_pylist()
+        values = [cell_number(str(cell)) for cell in found]
+        is_text = not ((is_number(column.type) or table.textual) and all(map(math.isfinite, values)))
+        cells[name] = found if is_text else values
+        if is_text:
+            texts.append(name)
+    return cells, texts
 
 
-def _column_named(columns: Sequence[str], names: Sequence[str]) -> str | None:
+def _column_named(columns: Collection[str], names: Collection[str]) -> str | None:
     """The column that has the first of some names, or else has it as one of its words."""
     words = {column: re.split("[^a-z0-9]+", column.lower()) for column in columns}
     whole = [column for name in names for column in columns if column.lower() == name]
     part = [column for name in names for column in columns if name in words[column]]
     return next(iter([*whole, *part]), None)
-
-
-def _only_grades(columns: dict[str, list[float]]) -> str | None:
-    """The only column of few different whole numbers, if there is one."""
-    grades = [
-        name
-        for name, values in columns.items()
-        if 1 < len(set(values)) <= _MOST_GRADES and all(value >= 0 and value.is_integer() for value in values)
-    ]
-    return grades[0] if len(grades) == 1 else None

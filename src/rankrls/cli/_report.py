@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import re
@@ -10,14 +9,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from threading import Event, Thread
 from time import perf_counter
-from typing import Any, TextIO
+from typing import Any
 
 from rankrls._shown import table_text
 
 _UNUSUAL = re.compile(r"[^ -~]")
-_RULE = "─"
 
 
 @dataclass(frozen=True)
@@ -53,39 +50,17 @@ class Report:
     notes: list[str] = field(default_factory=list)
     doing: str = "working"
     spinner: Any = None
-    display: Any = None
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Show that the command goes on: a spinner on a terminal, else a line after three seconds and every five."""
-        if self.quiet or sys.stderr is None:
+        """Show on a terminal that the command goes on."""
+        if self.quiet or not sys.stderr.isatty():
             yield
-        elif sys.stderr.isatty():
-            from rich.console import Console
-            from rich.live import Live
-            from rich.spinner import Spinner
-
-            self.spinner = Spinner("dots", self.doing)
-            how: Any = {"transient": True, "redirect_stdout": False}
-            with Live(self.spinner, console=Console(stderr=True), **how) as self.display:
-                yield
         else:
-            ended = Event()
-            start = perf_counter()
+            from rich.console import Console
 
-            def tell() -> None:
-                pause = 3.0
-                while not ended.wait(pause):
-                    print_line(f"{self.doing}: {perf_counter() - start:.0f} s")
-                    pause = 5.0
-
-            thread = Thread(target=tell, daemon=True)
-            thread.start()
-            try:
+            with Console(stderr=True).status(self.doing) as self.spinner:
                 yield
-            finally:
-                ended.set()
-                thread.join()
 
     @contextmanager
     def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
@@ -101,9 +76,9 @@ class Report:
 
     def _set_task(self, what: str, *, spins: bool = True) -> None:
         self.doing = what
-        if self.display is not None:
-            self.spinner.update(text=printable(what))
-            (self.display.start if spins else self.display.stop)()
+        if self.spinner is not None:
+            self.spinner.update(printable(what))
+            (self.spinner.start if spins else self.spinner.stop)()
 
     def note(self, text: str) -> None:
         """Print a note once; it is not an error."""
@@ -114,9 +89,9 @@ class Report:
 
     def show(self, result: Result) -> None:
         """Print a result."""
-        if self.display is not None and sys.stdout.isatty():
-            self.display.stop()
-            self.display = None
+        if self.spinner is not None:
+            self.spinner.stop()
+            self.spinner = None
         try:
             self._print(result)
             sys.stdout.flush()
@@ -125,8 +100,7 @@ class Report:
                 raise
             flush_output()
             if not isinstance(error, BrokenPipeError):  # the reader of the output, such as head, has closed it
-                reason = "it is closed" if error.errno == errno.EBADF else error.strerror
-                problem = f"{reason}; results are lost, but files are written"
+                problem = f"{error.strerror}; results are lost, but files are written"
                 raise OSError(error.errno, problem, "standard output") from error
 
     def _print(self, result: Result) -> None:
@@ -134,41 +108,14 @@ class Report:
             print(json.dumps(plain_json(result.found), indent=2, allow_nan=False))
         elif not (result.optional and self.quiet):
             for table in result.tables:
-                self._print_table(table)
+                columns, *rows = [[printable(str(cell)) for cell in row] for row in (table.columns, *table.rows)]
+                print(printable(table.title), table_text(columns, rows, left=table.left), sep="\n", end="\n\n")
             for text in result.text:
                 if isinstance(text, str):
-                    sys.stdout.write(self._encodable(printable(text, "\n\t")))
+                    sys.stdout.write(printable(text, "\n\t"))
                 else:
                     sys.stdout.flush()
                     sys.stdout.buffer.write(text)
-
-    def _print_table(self, table: Table) -> None:
-        """Print a table, or one block per row if the terminal is too narrow."""
-        cells = [[self._encodable(printable(str(cell))) for cell in row] for row in (table.columns, *table.rows)]
-        columns, *rows = cells
-        text = table_text(columns, rows, left=table.left, rule=self._encodable(_RULE))
-        print(self._encodable(printable(table.title)), text, sep="\n", end="\n\n")
-
-    def _encodable(self, text: str) -> str:
-        """Text with ASCII in place of characters that standard output cannot encode."""
-        encoding = sys.stdout.encoding or "utf-8"
-        with suppress(UnicodeEncodeError):
-            text.encode(encoding)
-            return text
-        plain = "-" if text == _RULE else text.replace(" ± ", " +- ")
-        found = plain.encode(encoding, "backslashreplace").decode(encoding)
-        if found != plain:
-            problem = f"standard output has the encoding {encoding}; characters that it lacks are written as \\uXXXX"
-            self.note(f"{problem}. Name a file to write to, or set PYTHONIOENCODING=utf-8.")
-        return found
-
-
-def closed_output() -> TextIO:
-    """A standard output that cannot be written to, in place of a closed one, which Python represents by None."""
-    descriptor = os.open(os.devnull, os.O_RDONLY)
-    while descriptor < 1:  # no other file may become standard output
-        descriptor = os.dup(descriptor)
-    return open(descriptor, "w")
 
 
 def flush_output() -> None:
@@ -180,10 +127,9 @@ def flush_output() -> None:
 
 
 def print_line(text: str) -> None:
-    """Print a line on standard error, if it is open."""
-    if sys.stderr is not None:
-        with suppress(OSError, ValueError):
-            print(f"rankrls: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
+    """Print a line on standard error, if its reader has not left."""
+    with suppress(OSError):
+        print(f"rankrls: {printable(' '.join(text.split()))}", file=sys.stderr, flush=True)
 
 
 def printable(text: str, kept: str = "") -> str:

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 from scipy.special import expit, stdtrit
-from sklearn.linear_model import LogisticRegression
 
 from rankrls._checks import check_finite, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
@@ -358,6 +357,8 @@ def _warn_of_components(graph: PreferenceGraph, voted: Mask) -> None:
 
 def _bradley_terry(Z: Matrix, graph: PreferenceGraph, alpha: float) -> PreferenceGraph:
     """Weighted least squares of the last Newton step for the Bradley-Terry model with penalty ``alpha ||v||^2 / 2``."""
+    from sklearn.linear_model import LogisticRegression  # imported here because it imports scipy.stats
+
     shares = 0.5 + 0.5 * graph.strength
     D = graph.incidence @ Z
     twice = sparse.vstack([D, D], format="csr") if sparse.issparse(D) else np.vstack([D, D])
