@@ -160,9 +160,9 @@ def test_what_cannot_travel_is_named_at_once():
         to_solr(fitted(), feature_names=["a"])
     table = {"the price (€)": [1.0, 2.0, 3.0], "x": [1.0, 5.0, 2.0], "kind": ["${a}", "{{b}}", "c"]}
     odd = make_pipeline(TableEncoder(categorical="kind", min_frequency=1), RankRLS()).fit(table, [1, 2, 3])
-    with Refusal("kind=$", "the price (€)", "Rename"):
+    with Refusal("'kind' (${", "the price (€)", "Rename"):
         to_solr(odd)
-    with Refusal("'kind=", parameter="model"):
+    with Refusal("'kind' ({{", parameter="model"):
         to_elasticsearch(odd)
 
 

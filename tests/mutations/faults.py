@@ -468,7 +468,6 @@ FAULTS = [
         ("weight=-term.weight, centre=0.0)", "weight=-term.weight)"),
         ("always_one, offset + linear.constant)", "always_one, offset)"),
         ("taken.append(next(name for name in chain([plain], numbered) if name not in taken))", "taken.append(plain)"),
-        ("or values[2] == 0.0", ""),
     ),
     *_planted(
         "export/_function.py",

@@ -10,10 +10,7 @@ from datetime import datetime, timedelta
 from itertools import chain, count
 from typing import Any
 
-import numpy as np
-
-from rankrls._errors import InputError
-from rankrls.export._linear import Exported, Term, check_arguments, json_text, linear_model, refuse
+from rankrls.export._linear import Exported, Term, json_text, linear_model, refuse
 from rankrls.preprocessing import EncodedFeature, TableEncoder
 from rankrls.preprocessing._encodings import Categories, Encoding, Numbers
 
@@ -82,13 +79,11 @@ class EngineModel:
 def engine_model(
     model: Any,
     engine: Engine,
-    name: str,
     feature_names: Sequence[str] | None,
     offset: float | None,
     target: int | None,
 ) -> EngineModel:
     """A linear model over an engine's features, with an offset as the weight of a feature that is always 1."""
-    check_arguments(name, offset)
     linear = linear_model(model, feature_names, target)
     notes = linear.notes(offset)
     terms = linear.terms
@@ -100,9 +95,6 @@ def engine_model(
         notes += conditions(linear.terms, engine.conditions)
         fields = engine.fields(uses(linear.encoder, (term.feature for term in linear.terms)))
     if offset is not None:
-        if any(term.name == OFFSET_FEATURE for term in terms):
-            problem = f"A feature is called {OFFSET_FEATURE!r}, which is the name of the offset."
-            raise InputError(problem, parameter="feature_names", column=OFFSET_FEATURE)
         always_one = EncodedFeature(OFFSET_FEATURE, "number")
         terms = [*terms, Term(OFFSET_FEATURE, always_one, offset + linear.constant)]
         one = {"name": OFFSET_FEATURE, **engine.one}
@@ -113,21 +105,7 @@ def engine_model(
     elif linear.constant != 0.0:
         problem = f"{engine.name}'s linear model has no intercept: its scores are lower by {linear.constant:.6g}"
         notes.append(f"{problem}. The ranking is the same.")
-    check_float32(terms)
     return EngineModel(terms, linear.factor, definitions, fields, notes)
-
-
-def check_float32(terms: Sequence[Term]) -> None:
-    """Refuse numbers that are infinite, or spreads that are 0, in float32."""
-    with np.errstate(over="ignore", under="ignore"):
-        numbers = np.array([(term.weight, term.centre, term.spread) for term in terms]).astype(np.float32)
-    for term, values in zip(terms, numbers, strict=True):
-        if not np.isfinite(values).all() or values[2] == 0.0:
-            problem = (
-                f"The feature {term.name!r} has the weight {term.weight:.3g}, centre {term.centre:.3g} and spread "
-            )
-            remedy = "which the engine's float32 cannot represent. Scale the column before the fit, or leave it out."
-            raise InputError(f"{problem}{term.spread:.3g}, {remedy}", parameter="model", column=term.name)
 
 
 def uses(encoder: TableEncoder | None, features: Iterable[EncodedFeature]) -> dict[str, str]:

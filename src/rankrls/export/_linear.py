@@ -26,7 +26,6 @@ from rankrls.models._pipelines import (
     names_of_features,
     table_encoder,
 )
-from rankrls.models.parameters import number
 from rankrls.models.ranker import Ranker
 from rankrls.preprocessing import EncodedFeature, LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
@@ -118,18 +117,15 @@ class LinearModel:
         A power of ten, see :func:`score_factor`.
     encoder : TableEncoder or None
         First step of the pipeline, if it is one. Without it, the columns are the features.
-    left_out : int
-        Number of features of weight 0.
     """
 
     terms: list[Term]
     constant: float
     factor: float
     encoder: TableEncoder | None
-    left_out: int
 
     def notes(self, offset: float | None) -> list[str]:
-        """Notes on the effect of float32 and the factor on scores, and on features that are left out."""
+        """Notes on the effect of float32 and the factor on scores."""
         reach = abs(offset or 0.0) + abs(self.constant) + 10.0 * sum(abs(term.weight) for term in self.terms)
         exact = reach * (len(self.terms) + 4) * 2.0**-24
         notes = [
@@ -139,9 +135,6 @@ class LinearModel:
         if self.factor != 1.0:
             times = f"Scores are those of predict times {self.factor:g}"
             notes.append(f"{times}, so that float32 tells them apart. The ranking is the same.")
-        if self.left_out:
-            named = f"{self.left_out} features have weight 0 and are left out"
-            notes.append(f"{named}: the engine does not need to compute them.")
         return notes
 
 
@@ -162,8 +155,7 @@ def linear_model(model: Any, feature_names: Sequence[str] | None, target: int | 
     names = [feature.name for feature in features]
     parts = zip(names, features, weights.tolist(), centres.tolist(), spreads.tolist(), strict=True)
     terms = [Term(*part) for part in compress(parts, used)]
-    left_out = int((~used).sum()) - sum(feature.kind == "other" for feature in features)
-    return LinearModel(terms, constant, factor, encoder, left_out)
+    return LinearModel(terms, constant, factor, encoder)
 
 
 def score_factor(final: Ranker, target: int | None) -> float:
@@ -198,16 +190,13 @@ def refuse(system: str, reasons: Iterable[tuple[EncodedFeature, str]], matches: 
 
     ``matches`` is whether the system can compare words with those of a query.
     """
-    refused = [(feature, why) for feature, why in reasons if why]
-    if not refused:
-        return
-    named = ((f.column if f.kind in ("word", *TEXT_WEIGHTS) else f.name, why) for f, why in refused)
-    listed = "; ".join(dict.fromkeys(f"{name!r} ({why})" for name, why in named))
-    settings = {"text_features": "matches"} if matches else {}
-    instead = ", or fit with text_features='matches'" if matches else ""
-    remedy = f"Rename the columns or leave them out (ignore){instead}."
-    problem = f"{system} cannot compute what the model needs: {listed}. {remedy}"
-    raise InputError(problem, parameter="model", column=refused[0][0].column, settings=settings)
+    refused = dict.fromkeys((feature.column, why) for feature, why in reasons if why)
+    if refused:
+        listed = "; ".join(f"{column!r} ({why})" for column, why in refused)
+        instead = ", or fit with text_features='matches'" if matches else ""
+        problem = f"{system} cannot compute what the model needs: {listed}. Rename or leave out the columns (ignore)"
+        settings = {"text_features": "matches"} if matches else {}
+        raise InputError(f"{problem}{instead}.", parameter="model", column=next(iter(refused))[0], settings=settings)
 
 
 def _without_others(features: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
@@ -284,18 +273,10 @@ def _check_names(model: Any, given: Sequence[str] | None, n: int) -> tuple[str, 
         remedy = "Pass feature_names, one per column in their order, or fit to a data frame."
         raise InputError(f"{problem} {remedy}", parameter="feature_names")
     names = names_of_features(model, given, n)
-    for j, name in enumerate(names):
-        if not name.strip() or name in names[:j]:
-            problem = f"{name!r} cannot name column {j}: names must differ and not be empty."
-            raise InputError(problem, parameter="feature_names", column=j)
+    twice = [name for j, name in enumerate(names) if name in names[:j]]
+    if twice:
+        raise InputError(f"Two features are called {twice[0]!r}: names must differ.", parameter="feature_names")
     return names
-
-
-def check_arguments(name: object, offset: object) -> None:
-    """Refuse a model name that is empty or not a text, and an offset that is not a number."""
-    if not isinstance(name, str) or not name.strip():
-        raise InputError(f"name must be a text that is not empty; got {name!r}.", parameter="name")
-    number(none=True)("offset", offset)
 
 
 def positive_offset(model: Any, X: Any, target: int | None = None) -> float:

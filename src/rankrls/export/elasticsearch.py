@@ -15,12 +15,11 @@ from rankrls.export._definitions import (
     QUERY_TEXT,
     WORDS,
     Engine,
-    check_float32,
     conditions,
     engine_model,
     uses,
 )
-from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, check_arguments, json_text, linear_model, refuse
+from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, json_text, linear_model, refuse
 from rankrls.preprocessing import EncodedFeature
 
 _ALL: dict[str, Any] = {"match_all": {}}
@@ -105,7 +104,7 @@ def to_elasticsearch(
     >>> to_elasticsearch(model, "toy", feature_names=["bm25_title", "is_new"]).json()
     {'model': {'name': 'toy', 'model': {'type': 'model/linear', 'definition': '{"bm25_title": 1.0}'}}}
     """
-    made = engine_model(model, ELASTICSEARCH, name, feature_names, offset, target)
+    made = engine_model(model, ELASTICSEARCH, feature_names, offset, target)
     notes = ["A feature of the feature set that the model does not name silently has weight 0.", *made.notes]
     if offset is None:
         notes.append("An offset that makes scores positive is recommended: parts of the engine refuse negative ones.")
@@ -178,11 +177,9 @@ def to_elasticsearch_query(
     >>> query["score_mode"], query["functions"][0]["script_score"]["script"]["params"]
     ('sum', {'constant': 10.0, 'features': [{'kind': 'number', 'field': 'clicks', 'weight': 1.0, 'fill': 0.0}]})
     """
-    check_arguments(name, offset)
     linear = linear_model(model, feature_names, target)
     refuse("A query", ((term.feature, _query_refuses(term)) for term in linear.terms))
     terms = [replace(term, weight=term.weight / term.spread, spread=1.0) for term in linear.terms]
-    check_float32(terms)
     score, margin = _rescoring(terms, linear.constant + (offset or 0.0), name)
     query = {"rescore_query": score, "query_weight": 0.0, "rescore_query_weight": 1.0}
     notes = [_NOT_NEGATIVE, *linear.notes(offset)]

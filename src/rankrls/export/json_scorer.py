@@ -8,7 +8,7 @@ from typing import Any
 
 from rankrls._errors import InputError
 from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, check_arguments, json_text, scaling_steps
+from rankrls.export._linear import Exported, json_text, scaling_steps
 from rankrls.models._pipelines import check_target, fitted_names, fitted_ranker, names_of_features, table_encoder
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._encodings import PERIODS, Categories, Encoding, Numbers
@@ -85,7 +85,6 @@ def to_json(
     >>> space["score"](exported.json(), [[0.0, 1.0], [2.0, 1.0]])
     [0.0, 2.0]
     """
-    check_arguments(name, offset)
     final = fitted_ranker(model)
     function = fitted_function(final, "JSON")
     encoder = table_encoder(model)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from rankrls._checks import check_word
 from rankrls._errors import InputError, require_extra
 from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, check_arguments, scaling_steps
+from rankrls.export._linear import Exported, scaling_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 
@@ -74,7 +74,6 @@ def to_onnx(
     """
     onnx = require_extra("Export to ONNX", "onnx", "onnx", "onnx.checker", "onnx.helper", "onnx.numpy_helper")
     final = fitted_ranker(model)
-    check_arguments(name, offset)
     check_word("input_dtype", input_dtype, ("float64", "float32"))
     n = int(final.n_features_in_)
     graph = _Graph(onnx)

@@ -80,7 +80,7 @@ def to_solr(
     >>> to_solr(model, "toy", feature_names=["bm25_title", "is_new"]).json()["params"]
     {'weights': {'bm25_title': 1.0}}
     """
-    made = engine_model(model, SOLR, name, feature_names, offset, target)
+    made = engine_model(model, SOLR, feature_names, offset, target)
     if store is None and made.definitions is not None:
         store = name
     place = {} if store is None else {"store": store}

@@ -11,7 +11,7 @@ from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls.export._definitions import uses
 from rankrls.export._function import Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, check_arguments, refuse, scaling_steps, table_features
+from rankrls.export._linear import Exported, refuse, scaling_steps, table_features
 from rankrls.models._pipelines import check_target, fitted_ranker, table_encoder
 from rankrls.preprocessing import EncodedFeature, TableEncoder
 from rankrls.preprocessing._encodings import TEXT_FEATURES
@@ -73,7 +73,6 @@ def to_sql(
     >>> print(to_sql(model, "score", feature_names=["clicks", "is_new"]).content)
     CAST(1.0e0 * CAST("clicks" AS DOUBLE PRECISION) AS DOUBLE PRECISION) AS "score"
     """
-    check_arguments(name, offset)
     check_word("dialect", dialect, tuple(_DAYS))
     final = fitted_ranker(model)
     function = fitted_function(final, "SQL")
