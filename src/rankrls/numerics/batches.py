@@ -1,8 +1,7 @@
 r"""Scores of held-out units, computed for units of about the same length at once, in batches the size of a chunk.
 
 Used in the dual, and in the primal on a device, in the precision of its arrays. The small systems are those of
-:mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`. Systems that converge slowly, or that are singular up
-to rounding, are solved directly.
+:mod:`rankrls.numerics.units` and :mod:`rankrls.numerics.holdout`, solved directly.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from rankrls._arrays import chunk_values, device_of, joined, namespace, on_devic
 from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.eigen import unit_of_rounding
 from rankrls.numerics.ties import ROUNDED
-from rankrls.numerics.units import GOAL, LARGE, ROUNDS, solve, without_own
+from rankrls.numerics.units import LARGE, OFF, solve, without_own
 
 
 def predictions(
@@ -30,37 +29,23 @@ def predictions(
     out = np.empty((D.shape[1], len(t)))
     off = np.empty((D.shape[1], len(t)))
     levels = None if means is None else np.empty_like(out)
-    inner = (to_device_of(D.T, Z), to_device_of((D * right[:, None]).T, Z), to_device_of(right, Z))
+    unit = max(OFF, 16.0 * unit_of_rounding(Z))
     for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
         own = _rows(Z, at, real)
         labels = np.where(real, t[at], 0.0)
         here = to_device_of(labels, Z)[:, None, :]
-        if at.shape[1] > max(8 * n, 512):
-            P = np.empty((len(at), D.shape[1], at.shape[1]))
-            still = np.ones((len(at), D.shape[1]), dtype=bool)
-            terms = np.zeros(still.shape)
-        else:
-            found, still, terms = _iterate(own, here, *inner)
-            P = np.array(to_host(found))
-        for k in np.flatnonzero(still.any(axis=0)):
-            late = np.flatnonzero(still[:, k])
-            P[late, k] = _direct(taken(own, late), taken(here, late), np.sqrt(D[:, k]), right)
+        P = np.stack([_direct(own, here, root, right) for root in np.sqrt(D.T)], axis=1)
         bound = to_host(namespace(Z).sum(own * own, axis=1)) @ D.max(axis=1)
         large = np.flatnonzero(bound > LARGE)
         P[large] = without_own(P[large], to_host(taken(own, large)), labels[large], D, right, inverse)
         out[:, at[real]] = P.transpose(1, 0, 2)[:, real]
-        uncertain = 4.0 * least_residual(Z) * (terms + np.linalg.norm(P, axis=2))
+        uncertain = unit * np.linalg.norm(P, axis=2)
         off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
         if means is not None and levels is not None:
-            w = ((to_device_of(P, Z) - here) @ own + inner[2]) * inner[0]
+            w = ((to_device_of(P, Z) - here) @ own + to_device_of(right, Z)) * to_device_of(D.T, Z)
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
     return out, off, levels
-
-
-def least_residual(Z: Matrix) -> float:
-    """Residual at which conjugate gradients stop, relative to the scores, in the precision of Z."""
-    return max(GOAL, 4.0 * unit_of_rounding(Z))
 
 
 def dual_predictions(
@@ -134,56 +119,6 @@ def _rows(Z: Matrix, at: Index, real: Matrix) -> Matrix:
     """Rows of a batch of units, (units, length, n); padding rows are zero."""
     own = namespace(Z).reshape(taken(Z, at.ravel()), (*at.shape, Z.shape[1]))
     return own if real.all() else own * to_device_of(real.astype(np.float64)[..., None], Z)
-
-
-def _iterate(Z: Matrix, t: Matrix, Dt: Matrix, full: Matrix, right: Matrix) -> tuple[Matrix, Matrix, Array]:
-    """Predictions by conjugate gradients, (units, alphas, rows), a mask of those not converged, and sizes of terms.
-
-    Alphas descend, and larger ones converge first: these are dropped from the front.
-    """
-    xp = namespace(Z)
-    P = full @ xp.matrix_transpose(Z)
-    R = _smoothed(P - t, Z, Dt)
-    P = P + R
-    trace = xp.sum(Z * Z, axis=1) @ xp.matrix_transpose(Dt)
-    terms = _inner(P, P) + _inner(R, R)
-    # for an influence close to 1 the error exceeds the residual
-    goal = (least_residual(Z) * (0.01 + 0.99 * xp.astype(trace < 0.5, Z.dtype))) ** 2 * terms
-    R = _smoothed(R, Z, Dt)
-    p = R
-    x = xp.zeros_like(R)
-    rr = _inner(R, R)
-    settled = []
-    for _ in range(ROUNDS):
-        live = np.flatnonzero(to_host(xp.any(rr > goal, axis=0)))
-        if not len(live):
-            break
-        if first := int(live[0]):
-            settled.append(x[:, :first, :])
-            x, p, R = (v[:, first:, :] for v in (x, p, R))
-            rr = rr[:, first:]
-            goal = goal[:, first:]
-            Dt = Dt[first:, :]
-        q = p - _smoothed(p, Z, Dt)
-        pq = _inner(p, q)
-        step = xp.where((rr > goal) & (pq > 0.0), rr / xp.where(pq > 0.0, pq, 1.0), 0.0)[..., None]
-        x = x + step * p
-        R = R - step * q
-        new = _inner(R, R)
-        p = R + xp.where(rr > 0.0, new / xp.where(rr > 0.0, rr, 1.0), 0.0)[..., None] * p
-        rr = new
-    still = to_host(rr > goal)
-    still = np.pad(still, ((0, 0), (P.shape[1] - still.shape[1], 0)))
-    return P + xp.concat([*settled, x], axis=1), still, np.sqrt(to_host(terms))
-
-
-def _smoothed(v: Matrix, Z: Matrix, Dt: Matrix) -> Matrix:
-    """``S v`` of each unit and alpha, (units, alphas, rows)."""
-    return ((v @ Z) * Dt) @ namespace(Z).matrix_transpose(Z)
-
-
-def _inner(a: Matrix, b: Matrix) -> Matrix:
-    return namespace(a).sum(a * b, axis=-1)
 
 
 def _direct(Z: Matrix, t: Matrix, root: Array, right: Array) -> Array:

@@ -153,7 +153,8 @@ def held_out_margins(
         lead = gap * det - (other * rest[a, 0] - cross * rest[b, 0]) * plan.scale[a]
         lead += (own * rest[b, 0] - cross * rest[a, 0]) * plan.scale[b]
         edge = plan.tie[0] * np.abs(own * other) + plan.tie[1] * (np.abs(own) + np.abs(other))
-        return np.divide(lead, det, out=np.zeros(len(a)), where=np.abs(lead) > edge)
+        found: Array = np.divide(lead, det, out=np.zeros(len(a)), where=np.abs(lead) > edge)
+        return found
 
     return np.stack(list(map_chunks(margins, pair_alphas(graph, alphas, balance).tolist())), axis=1)
 
