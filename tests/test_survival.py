@@ -136,7 +136,7 @@ def test_a_pair_that_is_all_there_is():
 
 
 def test_items_without_a_time_are_refused():
-    with pytest.raises(ValueError, match="inconsistent numbers"):
+    with pytest.raises(InputError, match="inconsistent numbers"):
         leave_pair_out(RankRLS(), np.eye(4), [1, 2, 3], event=[1, 1, 0])
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from functools import wraps
 from inspect import signature
 from numbers import Integral
@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from rankrls._arrays import to_host
 from rankrls._errors import InputError, did_you_mean
-from rankrls._missing import unmasked
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -66,12 +66,33 @@ def refuse_foreign_arguments(fit: Callable[P, T]) -> Callable[P, T]:
     return fit_or_refuse
 
 
-def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
-    """Array of float64; InputError about the parameter ``name`` if values are not numbers."""
+@contextmanager
+def refusing(parameter: str) -> Iterator[None]:
+    """Replace a ValueError of another library's check by an InputError about a parameter."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(str(error), parameter=parameter) from error
+
+
+def array_of(name: str, values: Any) -> NDArray[Any]:
+    """Array in host memory; InputError about the parameter ``name`` if it is sparse or ragged."""
     if sparse.issparse(values):
         raise InputError(f"{name} must be dense, but is sparse. Pass {name}.toarray().", parameter=name)
+    with refusing(name):
+        return to_host(values)
+
+
+def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
+    """Array of float64; InputError about the parameter ``name`` if values are not numbers."""
+    given = array_of(name, values)
+    if given.dtype.kind in "cmM":
+        what = "Complex" if given.dtype.kind == "c" else str(given.dtype)
+        raise InputError(f"{what} data not supported: {name} must contain real numbers.", parameter=name)
     try:
-        return np.asarray(unmasked(values), dtype=np.float64)
+        return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
         problem = str(error).rstrip(".")
         raise InputError(f"{name} must contain numbers: {problem}.", parameter=name) from None

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import numbers_of, refuse_where
+from rankrls._checks import array_of, numbers_of, refuse_where
 from rankrls._errors import InputError
-from rankrls._missing import unmasked
 from rankrls._typing import Array, Index
 
 
@@ -86,7 +85,7 @@ def check_preferences(winners: Any, losers: Any, n_items: int, strength: Any, we
 
 
 def _row_numbers(name: str, values: Any, m: int) -> Index:
-    given = np.asarray(unmasked(values))
+    given = array_of(name, values)
     if given.ndim != 1 or (len(given) and given.dtype.kind not in "iu"):
         problem = f"{name} must contain whole row numbers of X, one per preference; got {given.dtype}, {given.shape}."
         raise InputError(problem, parameter=name)

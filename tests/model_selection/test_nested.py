@@ -115,9 +115,9 @@ def test_refusals():
     with pytest.raises(InputError, match="CoRankRLS cannot be fitted to censored times"):
         nested_estimate(CoRankRLS(), X, y, event=np.ones(60))
     for rows in (50, 61):
-        with pytest.raises(ValueError, match="inconsistent numbers"):
+        with pytest.raises(InputError, match="inconsistent numbers"):
             nested_estimate(RankRLSCV(), np.zeros((rows, 2)), y)
-        with pytest.raises(ValueError, match="inconsistent numbers"):
+        with pytest.raises(InputError, match="inconsistent numbers"):
             nested_estimate(RankRLSCV(), X, y, event=np.ones(rows))
 
 

@@ -119,7 +119,7 @@ def test_refusals():
         permutation_test(RankRLSCV(), X, y, n_permutations=0)
     with pytest.raises(InputError, match="random_state"):
         permutation_test(RankRLSCV(), X, y, random_state="a")
-    with pytest.raises(ValueError, match="inconsistent numbers"):
+    with pytest.raises(InputError, match="inconsistent numbers"):
         permutation_test(RankRLSCV(), X, y[:30], event=np.ones(30))
     for model in (RankRLS(), Ridge()):
         with pytest.raises(InputError, match="repeats the selection"):

@@ -73,6 +73,13 @@ BAD_DATA = [
         for form in (pd.DataFrame, pl.DataFrame)
     ),
     ({"X": np.full(X.shape, "red", dtype=object)}, Refusal("'red'", parameter="X", row=0, column=0)),
+    ({"X": X[:, 0]}, Refusal("2D array", parameter="X")),
+    ({"X": X[:, :, None]}, Refusal("dim 3", parameter="X")),
+    ({"X": X[:, :0]}, Refusal("0 feature", parameter="X")),
+    ({"X": X[:0], "y": Y[:0], "qid": QID[:0]}, Refusal("0 sample", parameter="X")),
+    ({"X": [[1.0, 2.0]] * (M - 1) + [[1.0]]}, Refusal("inhomogeneous", parameter="X")),
+    ({"X": X + 0j}, Refusal("Complex", parameter="X")),
+    ({"X": np.full(X.shape, "2024-05-01", dtype="M8[D]")}, Refusal("datetime64", parameter="X", remedy="TableEncoder")),
     ({"y": Y[:-1]}, Refusal(f"{M} rows", f"y has {M - 1}", parameter="y")),
     ({"y": None}, Refusal("requires", parameter="y")),
     ({"y": with_entry(Y, 2, np.nan)}, Refusal("contains NaN", parameter="y", row=2)),
@@ -80,6 +87,8 @@ BAD_DATA = [
     ({"y": with_entry(np.column_stack((Y, Y)), (5, 1), np.nan)}, Refusal("contains", "target 1", parameter="y", row=5)),
     ({"y": ["good"] * M}, Refusal("numbers", "'good'", parameter="y")),
     ({"y": Y[:, None, None]}, Refusal(parameter="y")),
+    ({"y": [[1.0, 2.0]] * (M - 1) + [[1.0]]}, Refusal("inhomogeneous", parameter="y")),
+    ({"y": np.array(DAYS, dtype="M8[D]")}, Refusal("datetime64", parameter="y")),
     ({"y": np.zeros((M, 0))}, Refusal(parameter="y")),
     ({"y": np.zeros(M)}, Refusal("7 queries", "compare", parameter="y")),
     ({"y": np.zeros(M), "qid": None}, Refusal("different labels", parameter="y")),
@@ -96,6 +105,8 @@ BAD_DATA = [
     ({"sample_weight": with_entry(np.ones(M), 7, -0.5)}, Refusal("-0.5", "negative", parameter="sample_weight", row=7)),
     ({"sample_weight": with_entry(np.ones(M), 7, np.nan)}, Refusal("finite", parameter="sample_weight", row=7)),
     ({"sample_weight": ["heavy"] * M}, Refusal("numbers", parameter="sample_weight")),
+    ({"sample_weight": np.ones(M) + 0j}, Refusal("Complex", parameter="sample_weight")),
+    ({"sample_weight": [[1.0, 2.0]] * (M - 1) + [[1.0]]}, Refusal("inhomogeneous", parameter="sample_weight")),
     ({"sample_weight": np.zeros(M)}, Refusal("zero", parameter="sample_weight")),
     ({"sample_weight": np.arange(M) == 3}, Refusal("Nothing to compare", parameter="y")),
 ]
@@ -106,6 +117,21 @@ BAD_DATA = [
 def test_bad_data(model, change, refusal):
     with refusal:
         model.fit(**{**GOOD, **change})
+
+
+ONE_TARGET = (RankSVM(), RankBoost(), CoRankingPursuit())
+
+
+@pytest.mark.parametrize("model", ONE_TARGET, ids=str)
+def test_several_targets_are_refused(model):
+    with Refusal("1d array", parameter="y"):
+        model.fit(X, np.column_stack((Y, Y)), qid=QID)
+
+
+def test_labels_of_a_score():
+    model = RankRLS().fit(X, Y, qid=QID)
+    with Refusal("inhomogeneous", parameter="y"):
+        model.score(X, [[1.0, 2.0]] * (M - 1) + [[1.0]], qid=QID)
 
 
 BAD_PARAMETERS = [
@@ -196,7 +222,7 @@ VALIDATION = {"X_val": X[:6], "y_val": [0, 1, 2, 0, 1, 2], "qid_val": [1, 1, 1, 
         ({"cv": 3}, {}, Refusal("either cv", "validation data", parameter="cv")),
         ({}, {"qid_val": None}, Refusal("Pass qid_val", "validation data need", parameter="qid_val")),
         ({}, {"qid_val": [1, 2]}, Refusal("6 rows", "entries", parameter="qid_val")),
-        ({}, {"X_val": X[:6, :3]}, Refusal("RankRLSCV", "expecting 4", kind=ValueError)),
+        ({}, {"X_val": X[:6, :3]}, Refusal("RankRLSCV", "expecting 4", parameter="X_val")),
         ({}, {"X_val": with_entry(X[:6], (2, 0), np.nan)}, Refusal("NaN", parameter="X_val", row=2, column=0)),
         ({}, {"y_val": [0, 1]}, Refusal("6 rows", "label", parameter="y_val")),
         ({}, {"y_val": [0, 1, 2, 0, 1, np.nan]}, Refusal("contains NaN", parameter="y_val", row=5)),

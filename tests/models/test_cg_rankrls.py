@@ -260,7 +260,7 @@ def test_kernels_by_matrix_and_by_their_products():
         CGRankRLS(kernel="precomputed").fit(aslinearoperator(K_val), Y_VAL)
     with Refusal("one label", parameter="y"):
         CGRankRLS(kernel="precomputed").fit(product, Y[:-1])
-    with Refusal("is expecting", kind=ValueError):
+    with Refusal("is expecting", parameter="X"):
         model.predict(aslinearoperator(K_val[:, :-1]))
 
 

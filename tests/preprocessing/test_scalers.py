@@ -168,6 +168,16 @@ def test_sparse_is_refused_since_it_would_become_dense():
             clone(scaler).fit(np.eye(3)).transform(X)
 
 
+@pytest.mark.parametrize("scaler", [*SCALERS, LogScaler()], ids=str)
+def test_features_of_another_shape_are_refused(scaler):
+    fitted = clone(scaler).fit(np.eye(3))
+    for call in (fitted.fit, fitted.transform):
+        with Refusal("2D array", parameter="X"):
+            call(np.ones(3))
+    with Refusal("expecting 3", parameter="X"):
+        fitted.transform(np.eye(4))
+
+
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
 def test_logarithms_are_standardised_over_all_rows(container):
     X = np.array([[0.0, -3.0], [1.0, 0.0], [1e9, 5.0], [0.0, 2e4]])

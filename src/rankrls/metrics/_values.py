@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_finite, numbers_of, refuse_where
+from rankrls._checks import array_of, check_finite, numbers_of, refuse_where
 from rankrls._errors import InputError
-from rankrls._missing import unmasked
 from rankrls._queries import query_layout
 from rankrls._typing import Array
 
 
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
     """Labels, scores, query ids and weights of the labelled rows; the label NaN marks an unlabelled row."""
-    labels = np.asarray(unmasked(y))
+    labels = array_of("y", y)
     if labels.dtype.kind != "f" or labels.ndim not in (1, 2):
         return y, scores, qid, weights
-    known = ~np.isnan(labels.reshape(len(labels), -1)).all(axis=1)
+    known = ~np.isnan(np.atleast_2d(labels.T).T).all(axis=1)
     if known.all():
         return y, scores, qid, weights
     if not known.any():

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import check_consistent_length
 
-from rankrls._checks import check_finite, vector_of
+from rankrls._checks import check_finite, refusing, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
@@ -136,7 +136,8 @@ def nested_estimate(
     number(least=0, whole=True)("random_state", random_state)
     y = vector_of("y", y, "one label per row")
     check_finite("y", y, "label")
-    check_consistent_length(X, y, event)
+    with refusing("X"):
+        check_consistent_length(X, y, event)
     event = None if event is None else np.asarray(event)
     layout = query_layout(qid, len(y))
     ids = None if qid is None else layout.ids[layout.codes]

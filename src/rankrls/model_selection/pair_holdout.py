@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
+from rankrls._checks import refusing
 from rankrls._comparisons import LabelledItems, PreferredItems
 from rankrls._errors import InputError, warn_user
 from rankrls._shown import Shown, table_text
@@ -286,7 +287,8 @@ def _comparable_items(
         raise InputError("To hold out pairs of censored times, use RankRLS without positive.", parameter="estimator")
     if sample_weight is not None:
         raise InputError("event cannot be used with sample_weight. Leave one of them out.", parameter="event")
-    check_consistent_length(X, time, event)
+    with refusing("X"):
+        check_consistent_length(X, time, event)
     winners, losers = survival_pairs(time, event, qid=qid)
     return preferred_items(spec, X, winners, losers, None, None)
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_consistent_length
 
+from rankrls._checks import refusing
 from rankrls._comparisons import LabelledItems
 from rankrls._curves import QueryEvaluator
 from rankrls._errors import InputError, warn_of_cost
@@ -140,7 +141,8 @@ def permutation_test(
     """
     number(least=1, whole=True)("n_permutations", n_permutations)
     number(least=0, whole=True)("random_state", random_state)
-    check_consistent_length(X, y, event)
+    with refusing("X"):
+        check_consistent_length(X, y, event)
     model, measure = choosing(estimator, event, "permutation_test")
     permuted = np.empty(n_permutations)
     labels: NDArray[Any] = np.asarray(y)

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
-from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of
+from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of, refusing
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
 from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning, warn_user
@@ -249,7 +249,8 @@ def check_items(
             raise InputError(f"X must be a sequence of objects for a callable kernel; got {X!r}.", parameter="X")
         return list(X)
     if isinstance(X, LinearOperator) and kind == "kernel" and accepts.operators:
-        validate_data(holder, X, reset=reset, skip_check_array=True)
+        with refusing("X"):
+            validate_data(holder, X, reset=reset, skip_check_array=True)
         return X
     if hasattr(X, "__dask_graph__"):
         problem = "X is a Dask collection, which would be loaded into memory. Use the estimators of rankrls.dask."
@@ -266,20 +267,21 @@ def check_items(
     X = records
     _refuse_dates(X)
     X = unmasked(X)
-    try:  # finiteness is checked below, with the row and the column in the message
-        checked = validate_data(
-            holder,
-            X,
-            reset=reset,
-            accept_sparse="csr",
-            dtype=[np.float64, np.float32],
-            order="C",
-            ensure_all_finite=False,
-            estimator=type(holder).__name__,
-        )
-    except ValueError as error:
-        _refuse_text(X, error)
-        raise
+    with refusing("X"):
+        try:  # finiteness is checked below, with the row and the column in the message
+            checked = validate_data(
+                holder,
+                X,
+                reset=reset,
+                accept_sparse="csr",
+                dtype=[np.float64, np.float32],
+                order="C",
+                ensure_all_finite=False,
+                estimator=type(holder).__name__,
+            )
+        except ValueError as error:
+            _refuse_text(X, error)
+            raise
     checked = sparse.csr_array(checked) if sparse.issparse(checked) else checked
     if not accepts.missing_features:
         products = fits and not accepts.overflowing_products
@@ -319,9 +321,10 @@ def _check_on_device(
     if kind != "features":
         host_only(X, "A kernel that is not a formula of features")
     xp = namespace(X)
-    checked = validate_data(
-        holder, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False, estimator=name
-    )
+    with refusing("X"):
+        checked = validate_data(
+            holder, X, reset=reset, dtype=[xp.float64, xp.float32], ensure_all_finite=False, estimator=name
+        )
     with np.errstate(over="ignore"):
         size = float(xp.linalg.vector_norm(checked))  # the norm squares values, as products do
     if not LEAST <= size <= LARGEST:
@@ -330,8 +333,11 @@ def _check_on_device(
 
 
 def _refuse_dates(X: ItemsLike) -> None:
-    """Refuse the first column of dates or times of a data frame."""
+    """Refuse an array of dates or times, or the first column of them of a data frame."""
     frame: Matrix = X
+    if isinstance(X, np.ndarray) and X.dtype.kind in "mM":
+        problem = f"X contains {X.dtype}, not numbers. Encode it (rankrls.preprocessing.TableEncoder)."
+        raise InputError(problem, parameter="X")
     known = hasattr(X, "columns") and hasattr(X, "dtypes")
     columns = zip(frame.columns, frame.dtypes, strict=True) if known else ()
     for name, kind in columns:
@@ -360,13 +366,10 @@ def check_labels(name: str, accepts: Accepts, y: LabelsLike) -> tuple[Array, boo
     """Labels as (m, targets) float64, with NaN if the model accepts unlabelled rows; and whether they were (m,)."""
     if y is None:
         raise InputError(f"{name} requires y to be passed, but the target y is None.", parameter="y")
-    if sparse.issparse(y):
-        numbers_of("y", y)  # raises an error
-    y = to_host(y) if on_device(y) else unmasked(y)
-    given = np.asarray(y) if accepts.several_targets else column_or_1d(y, warn=True)
-    if given.dtype.kind == "c":
-        raise InputError("Complex data not supported: y must contain real numbers.", parameter="y")
-    Y = numbers_of("y", given)
+    Y = numbers_of("y", y)
+    if not accepts.several_targets:
+        with refusing("y"):
+            Y = column_or_1d(Y, warn=True)
     if Y.ndim not in (1, 2) or 0 in Y.shape[1:]:
         raise InputError(f"y must have shape (m,) or (m, targets); got {Y.shape}.", parameter="y")
     good = np.isfinite(Y)
@@ -383,10 +386,9 @@ def check_labels(name: str, accepts: Accepts, y: LabelsLike) -> tuple[Array, boo
 
 def check_weights(sample_weight: VectorLike | None, m: int) -> Array | None:
     """Row weights, not all zero; None if none were given. A single number is the weight of every row."""
-    given: Matrix = sample_weight
-    if given is not None and not sparse.issparse(given):
-        given = to_host(given)
-        given = np.full(m, given) if given.ndim == 0 else given
+    given = None if sample_weight is None else numbers_of("sample_weight", sample_weight)
+    if given is not None and given.ndim == 0:
+        given = np.full(m, given)
     weights = check_row_weights(given, m)
     if weights is not None and not weights.any():
         problem = "All values of sample_weight are zero: at least one must be positive."

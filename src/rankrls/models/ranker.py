@@ -11,7 +11,7 @@ from sklearn.utils import Tags, estimator_html_repr
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
-from rankrls._checks import refuse_foreign_arguments
+from rankrls._checks import array_of, refuse_foreign_arguments
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
@@ -175,7 +175,7 @@ class Ranker(RegressorMixin, FittedAttributes):
         scores = to_host(predict_by_query(self, X, qid))
         if self._accepts.missing_labels:
             y, scores, qid, sample_weight = labelled_rows(y, scores, qid, sample_weight)
-        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (to_host(y), scores))
+        labels, scores = (values[:, None] if values.ndim == 1 else values for values in (array_of("y", y), scores))
         if labels.shape[1:] != scores.shape[1:]:
             problem = f"y has shape {labels.shape}, but the model has targets for shape {scores.shape}."
             raise InputError(problem, parameter="y")

@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankrls._checks import unchanged_on_error
+from rankrls._checks import refusing, unchanged_on_error
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
@@ -80,15 +80,19 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Scaled features; float32 if ``X`` is, else float64.
         """
         check_is_fitted(self, "fitted_with_qid_")
-        return self._transform(validate_data(self, unmasked(X), reset=False, dtype=_FLOATS), qid)
+        return self._transform(self._checked(X, reset=False), qid)
 
     @unchanged_on_error
     def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
         return self._transform(self._fit(X, qid), qid)
 
+    def _checked(self, X: ArrayLike, *, reset: bool = True) -> Any:
+        with refusing("X"):
+            return validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS)
+
     def _fit(self, X: ArrayLike, qid: ArrayLike | None) -> Any:
-        values = validate_data(self, unmasked(X), dtype=_FLOATS)
+        values = self._checked(X)
         query_layout(qid, values.shape[0])
         self.fitted_with_qid_ = qid is not None
         self.scaler_ = None
@@ -332,7 +336,8 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def _logarithms(self, X: Any, *, reset: bool) -> Any:
         how: dict[str, Any] = {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
-        values: Any = validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS, **how)
+        with refusing("X"):
+            values: Any = validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS, **how)
         if not sparse.issparse(values):
             return np.arcsinh(values)
         if not values.has_canonical_format:
