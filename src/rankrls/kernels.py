@@ -288,13 +288,15 @@ class KernelColumns:
 
     def fill(self, X: Any, right: tuple[Any, Any], out: Array) -> None:
         """Write the kernel values of rows X, as returned by :meth:`moved`, to ``out``, strip by strip."""
+        if not out.shape[1]:
+            return
         formula, (factor, norms) = self.kernel.formula, right
         assert formula is not None
         xp = namespace(out)
         device = on_device(out)
         values = chunk_values(out) if device else _CACHED
         eps = float(xp.finfo(out.dtype).eps)
-        for rows in row_slices(0, X.shape[0], max(16, values // max(out.shape[1], 1))):
+        for rows in row_slices(0, X.shape[0], max(16, values // out.shape[1])):
             block = self._tile(take_items(X, rows))
             part = take_items(out, rows)
             if device:

@@ -246,6 +246,12 @@ def test_onnx_of_co_rankrls_is_the_sum_of_its_views(views, is_sparse):
     np.testing.assert_allclose(scores, wanted, rtol=1e-5, atol=1e-5 * np.abs(wanted).max())
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
+def test_onnx_of_no_items_is_the_zero_function(kernel):
+    model = RankingPursuit(kernel=kernel).fit(np.ones((6, 2)), np.arange(6.0))
+    assert onnx_scores(model, np.ones((3, 2)), offset=1.5).tolist() == [1.5, 1.5, 1.5]
+
+
 @pytest.mark.parametrize("estimator", [RankRLS(), RankRLS(kernel="rbf"), RankRLS(kernel="laplacian"), RankBoost()])
 def test_onnx_scores_any_number_of_rows_of_either_type(estimator):
     X, y, qid = data()

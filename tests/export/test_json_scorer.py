@@ -11,7 +11,7 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankrls import CGRankRLS, CoRankingPursuit, CoRankRLS, RankBoost, RankRLS, SparseRankRLS
+from rankrls import CGRankRLS, CoRankingPursuit, CoRankRLS, RankBoost, RankingPursuit, RankRLS, SparseRankRLS
 from rankrls.export import to_json
 from rankrls.kernels import FORMULAS
 from rankrls.preprocessing import LogScaler, QueryStandardScaler, TableEncoder
@@ -101,6 +101,12 @@ def test_functions(scored, name):
     Z = StandardScaler().fit_transform(X)
     model = ESTIMATORS[name].fit(Z, y, qid=qid)
     close(scored(to_json(model), Z.tolist()), model.predict(Z))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "polynomial"])
+def test_no_items_are_the_zero_function(scored, kernel):
+    model = RankingPursuit(kernel=kernel).fit(np.ones((6, 2)), np.arange(6.0))
+    assert scored(to_json(model, offset=2.5), [[1.0, 1.0], [0.0, 3.0]]).tolist() == [2.5, 2.5]
 
 
 def test_views_that_agree_on_unlabelled_rows(scored):

@@ -79,7 +79,8 @@ def test_preferences_of_all_pairs_are_the_scored_graph(dictionary):
 
 def test_nothing_to_take_is_the_zero_function():
     y = np.arange(6.0)
-    for model in (RankingPursuit(), RankingPursuit(kernel="linear"), RankingPursuit(dictionary="features")):
+    kernels = ("linear", "rbf", "laplacian", "polynomial", "sigmoid")
+    for model in (*(RankingPursuit(kernel=name) for name in kernels), RankingPursuit(dictionary="features")):
         model.fit(np.ones((6, 2)), y)
         assert model.n_basis_ == 0
         assert model.path_.losses.shape == (1,)

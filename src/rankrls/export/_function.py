@@ -73,4 +73,4 @@ def _expansion(kernel: Any, features: Any, items: Any, coefficients: Any) -> Exp
         raise InputError(problem, parameter="model")
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
     coefficients = np.asarray(coefficients, dtype=np.float64)
-    return Expansion(kernel, features, items, coefficients.reshape(len(coefficients), -1))
+    return Expansion(kernel, features, items, np.atleast_2d(coefficients.T).T)
