@@ -36,7 +36,6 @@ UNDER_WHAT_IT_HOLDS = {
     "metrics/_evaluate": "metrics/test_preferences",
     "metrics/_scorer": "models/test_routing",
     # steps of reading, under the formats that are read
-    "io/_letor_loop": "io/test_letor",
     "io/_text": "io/test_letor",
     "io/_letor_lines": "io/test_letor",
     "io/rows": "io/test_tables",

@@ -6,8 +6,6 @@ import contextlib
 import gzip
 import hashlib
 import io
-import mmap
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ from tests.refusals import Refusal
 
 from rankrls import InputError
 from rankrls.cli import main
-from rankrls.io import _letor, load_letor, load_table, open_dataset, save_letor, write_shards
+from rankrls.io import load_letor, load_table, open_dataset, save_letor, write_shards
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.formats import open_rows
 
@@ -299,17 +297,6 @@ def test_the_line_of_each_row_is_known():
             table = read("".join(rows).encode())
         assert [table.line_of(row) for row in range(table.n_rows)] == lines
     assert table.line_of(table.n_rows) is None
-
-
-@pytest.mark.parametrize("size", [1 << 12, 1 << 23])
-def test_blocks_of_text_share_maps_of_memory(size):
-    """A process may have 65,530 maps, which text of 32 GiB would need if each block of a megabyte had two."""
-    text, made, anonymous = some_rows(3000), [], mmap.mmap
-    with blocks_of(1000), mock.patch.multiple(_letor, _MAP_BYTES=size), mock.patch.object(mmap, "mmap") as maps:
-        maps.side_effect = lambda *given: made.append(given) or anonymous(*given)
-        X = read(text, n_features=6).X
-    assert 0 < len(made) < max(len(text) / 1000 / 2, 20)
-    np.testing.assert_array_equal(X, read(text, n_features=6).X)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import mmap
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,7 +16,7 @@ from scipy.sparse import csr_array
 
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
-from rankrls.io._letor_lines import NO_ID, beyond, described, ids_taken, value_limit
+from rankrls.io._letor_lines import NO_ID, beyond, described, ids_taken, number_of, value_limit
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._text import Source, Text, ids_of, is_utf8, joined_ids
 from rankrls.io.columns import ColumnRoles
@@ -29,7 +28,6 @@ _DENSE_FROM = 0.1
 _MOST_COLUMNS = 1 << 27
 """Number of features above which confirmation is needed: computations on so many columns need gigabytes."""
 _BLANKS = b" \t\r\v\f"
-_MAP_BYTES = 1 << 23
 _COLUMNS = {"label": "label", "qid": "qid", "id": "docid"}
 _OF_TABLES = ("label", "qid", "id", "ignore", "event", "position", "impressions")
 _NEEDS_TABLE = "needs a table, but by its ending this file is LETOR text"
@@ -198,18 +196,22 @@ class LetorText(Reader):
         )
 
 
-def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
+def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
     """Rows of a block up to its first bad line."""
-    limit = value_limit(schema)
-    found: Found = parse_block(np.frombuffer(text, np.uint8), *ids_taken(schema), limit, room)
+    found: Found = parse_block(np.frombuffer(text, np.uint8), *ids_taken(schema), room)
     rows = found.rows
     bad = [found.bad] if found.bad >= 0 else []
-    labels, ends, notes, stops, numbers, ids, values, runs, hard = room
-    for first, last, at in hard[: found.hard].tolist():
-        value = float(text[first:last])
-        target, place, most = (labels, -1 - at, math.inf) if at < 0 else (values, at, limit)
-        target[place] = value
-        bad += [first] if abs(value) >= most else []
+    labels, ends, notes, stops, numbers, ids, values, runs, words = room
+    if found.words:
+        spans = words[: found.words, :2]
+        owners = words[: found.words, 2]
+        read = _numbers_at(text, spans)
+        of_rows = owners < 0
+        good = np.abs(read) < np.where(of_rows, np.inf, value_limit(schema))
+        bad += spans[~good, 0][:1].tolist()
+        read[~good] = 0.0  # the cast to float32 would warn
+        labels[-1 - owners[of_rows]] = read[of_rows]
+        values[owners[~of_rows]] = read[~of_rows]
     ids = ids[: found.entries]
     values = values[: found.entries]
     ends = ends[:rows].copy()
@@ -225,15 +227,15 @@ def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
         qid = np.repeat(ids_of([name.decode(errors="replace") for name in names]), np.diff(starts, append=rows))
     comments = None
     if found.comments:
-        spans = zip(notes[:rows].tolist(), stops[:rows].tolist(), strict=True)
-        comments = [text[a:b].strip(_BLANKS).decode("utf-8", "surrogateescape") for a, b in spans]
+        places = zip(notes[:rows].tolist(), stops[:rows].tolist(), strict=True)
+        comments = [text[a:b].strip(_BLANKS).decode("utf-8", "surrogateescape") for a, b in places]
     return _Block(
         lines=found.lines,
         numbers=None if found.lines == rows else numbers[:rows].copy(),
         y=labels[:rows].copy(),
         ends=ends,
-        ids=maps.copy(ids, np.min_scalar_type(max(found.largest, 0))),
-        values=maps.copy(values, schema.dtype),
+        ids=_mapped(ids, np.min_scalar_type(max(found.largest, 0))),
+        values=_mapped(values, schema.dtype),
         qid=qid,
         comments=comments if comments and any(comments) else None,
         least=found.least,
@@ -243,42 +245,38 @@ def _parse(text: bytes, room: Room, schema: Schema, maps: _Maps) -> _Block:
     )
 
 
+def _numbers_at(text: bytes, spans: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Numbers of words, given their first and last bytes, as Python's ``float`` reads them; NaN for other words."""
+    import pyarrow as pa
+
+    ends = pa.py_buffer(np.ascontiguousarray(spans))
+    words = pa.LargeStringArray.from_buffers(spans.size - 1, ends, pa.py_buffer(text))  # and the texts between them
+    try:
+        return np.array(words.take(np.arange(0, spans.size, 2)).cast(pa.float64()))
+    except pa.ArrowInvalid:
+        return np.array([number_of(text[first:last]) for first, last in spans.tolist()])
+
+
 class _Memory(threading.local):
     """Memory of each thread, for reuse."""
 
-    def __init__(self) -> None:
-        self.size = 0
-        self.room = room_for(0)
-        self.maps = _Maps()
+    room = room_for(0)
+    size = 0
 
     def parse(self, schema: Schema, text: bytes) -> tuple[bytes, _Block]:
         """A block of text and its rows."""
         if self.size < len(text):
             self.size = len(text)
             self.room = room_for(len(text))
-        return text, _parse(text, self.room, schema, self.maps)
+        return text, _parse(text, self.room, schema)
 
 
-class _Maps:
-    """Memory that is returned to the system when all arrays in it are dropped; the allocator would keep most of it.
-
-    Several arrays share a map, because a process can have at most 65,530.
-    """
-
-    def __init__(self) -> None:
-        self._map = mmap.mmap(-1, _MAP_BYTES)
-        self._used = 0
-
-    def copy(self, values: NDArray[Any], dtype: Any) -> NDArray[Any]:
-        """Copy of values, cast to a type."""
-        size = len(values) * np.dtype(dtype).itemsize
-        if self._used + size > len(self._map):
-            self._map = mmap.mmap(-1, max(size, _MAP_BYTES))
-            self._used = 0
-        out = np.frombuffer(self._map, np.uint8, size, self._used).view(dtype) if size else np.empty(0, dtype)
-        out[:] = values
-        self._used += -(-size // 16) * 16  # arrays begin at multiples of 16 bytes
-        return out
+def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+    """Copy in memory that returns to the system when it is dropped; the allocator would keep most of it."""
+    size = len(values) * np.dtype(dtype).itemsize
+    out = np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype) if size else np.empty(0, dtype)
+    out[:] = values
+    return out
 
 
 def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:

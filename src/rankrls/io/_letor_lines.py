@@ -67,14 +67,21 @@ def described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
     return InputError("the line has no qid, but the lines before it have one.", column="qid")
 
 
-def _not_a_value(text: bytes, limit: float) -> str:
-    """Reason why a word is not an accepted number; "" if it is one."""
+def number_of(word: bytes) -> float:
+    """The number that Python reads, but without underscores; NaN for other words."""
     try:
-        value = float(text.replace(b"_", b"x"))  # Python accepts underscores
+        return math.nan if b"_" in word else float(word)
     except ValueError:
-        return "is not a number"
-    if math.isnan(value) or b"n" in text.lower():
+        return math.nan
+
+
+def _not_a_value(word: bytes, limit: float) -> str:
+    """Reason why a word is not an accepted number; "" if it is one."""
+    value = number_of(word)
+    if b"n" in word.lower():
         return "is not finite"
+    if math.isnan(value):
+        return "is not a number"
     return f"is too large for {'a float64' if math.isinf(value) else 'float32'}" if abs(value) >= limit else ""
 
 
