@@ -33,6 +33,7 @@ FIT = "fit train.txt -m m.rankrls"
         ("cv train.txt --method rankboost", Refusal("validation data", parameter="vali")),
         ("cv train.txt --cv leave_pair_out --method ranksvm", Refusal(parameter="cv")),
         ("predict train.txt train.txt", Refusal("train.txt")),
+        ("info .", Refusal("is a folder", "Name a file", kind=OSError)),
         ("evaluate --scores short.txt test.txt", Refusal("1 scores", "96 rows")),
         ("evaluate test.txt", Refusal("MODEL and DATA", parameter="scores")),
         ("compare test.txt short.txt", Refusal("two or more", parameter="models")),
@@ -119,7 +120,6 @@ def test_models_that_do_not_fit_the_data(files, rows, letor, works, refused):
     refused("rank", "m.rankrls", "flat.txt", Refusal("every line needs a qid"))
     refused("rank", "m.rankrls", "test.txt", "--global", Refusal("different queries"))
     letor(files / "rows.txt", X, y, qid)
-    refused("explain", "m.rankrls", "rows.txt", "0", "0", Refusal("itself"))
     refused("explain", "m.rankrls", "test.txt", "d900", Refusal("no row has the id 'd900'", "'d0'"))
     refused("explain", "m.rankrls", "rows.txt", "96", Refusal("from 0 to 95", "(--id)"))
     twice = (files / "test.txt").read_text().replace("d9\n", "d0\n")

@@ -59,8 +59,8 @@ def test_predictions_rankings_and_measures_are_those_of_one_file(shards, works, 
     assert json.dumps(other["measures"]["map"]["values"]) == json.dumps(one["measures"]["map"]["values"])
 
 
-def test_rows_in_any_order_are_predicted_and_evaluated_and_sorted_to_be_ranked(shards, works, refused):
-    """The scores and measures are those of one file; a ranking and a fit need the rows of a query together."""
+def test_rows_in_any_order_are_predicted_ranked_and_evaluated_and_sorted_to_be_fitted(shards, works, refused):
+    """Scores, rankings and measures are those of one file; a fit needs the rows of a query together."""
     works("fit", "train_shards", "-m", "m.rankrls")
     works("convert", "test.txt", "test.parquet")
     rows = pd.read_parquet("test.parquet").sample(frac=1, random_state=0)
@@ -72,15 +72,16 @@ def test_rows_in_any_order_are_predicted_and_evaluated_and_sorted_to_be_ranked(s
     np.testing.assert_allclose([*map(float, other.split())], [*map(float, one.split())])
     one, other = (works("evaluate", "m.rankrls", data, "--json").json for data in ("all.parquet", "mixed"))
     assert other["measures"]["map"]["value"] == pytest.approx(one["measures"]["map"]["value"])
-    for command in (("rank", "m.rankrls", "mixed"), ("fit", "mixed", "-m", "n.rankrls")):
-        refused(*command, Refusal("--sort", parameter="qid"))
+    one, other = (works("rank", "m.rankrls", data).out.splitlines() for data in ("all.parquet", "mixed"))
+    for line, words in zip(one[1:], other[1:], strict=True):
+        *about, score, row = line.split("\t")
+        assert words.split("\t")[:3] + words.split("\t")[4:] == [*about, row]
+        assert float(words.split("\t")[3]) == pytest.approx(float(score))
+    refused("fit", "mixed", "-m", "n.rankrls", Refusal("--sort", parameter="qid"))
     refused("convert", "all.parquet", "b.parquet", "--sort", Refusal("--rows-per-file", parameter="sort"))
     refused("split", "mixed", "mixed", "--force", Refusal("read from it", parameter="folder"))
     works("convert", "mixed", "sorted", "--rows-per-file", "30", "--sort")
-    one, other = (works("rank", "m.rankrls", data, "--top", "3").out for data in ("all.parquet", "sorted"))
-    assert {tuple(line.split("\t")[:2]) for line in one.splitlines()[1:]} == {
-        tuple(line.split("\t")[:2]) for line in other.splitlines()[1:]
-    }
+    works("fit", "sorted", "-m", "n.rankrls")
 
 
 def test_an_evaluation_keeps_no_features(shards, works, monkeypatch):
@@ -169,4 +170,9 @@ def test_models_that_encode_tables_read_the_files_of_a_folder_one_by_one(tmp_pat
     assert measures[0]["map"]["queries"] == 12
     for name, found in measures[1].items():
         assert measures[0][name]["value"] == pytest.approx(found["value"])
-    refused("rank", "m.rankrls", "parts", Refusal("whole queries", file="m.rankrls"))
+    ranked = [works("rank", "m.rankrls", data).out for data in ("parts", "all.csv")]
+    for one, other in zip(*(text.splitlines()[1:] for text in ranked), strict=True):
+        assert one.split("\t")[:3] == other.split("\t")[:3]
+    scaled = ("--columns", "auto", "--scale", "standard", "-m", "scaled.rankrls")
+    works("fit", "all.csv", "--label", "grade", "--qid", "query", *scaled)
+    refused("rank", "scaled.rankrls", "parts", Refusal("whole queries", file="scaled.rankrls"))

@@ -173,10 +173,8 @@ def test_what_is_refused():
             call()
     for call, parameter, refusal in (
         (lambda: found.pair(0, 11), "b", Refusal("query u", "query v", parameter="b", row=11)),
-        (lambda: found.pair(3, 3), "b", Refusal("itself", parameter="b", row=3)),
         (lambda: found.pair(0, 40), "b", Refusal("0 to 39", "got 40")),
         (lambda: found.pair(-1, 2), "a", Refusal("got -1")),
-        (lambda: found.item(0).table(-1), "top", Refusal("at least 0", "got -1", parameter="top")),
     ):
         with refusal as error:
             call()

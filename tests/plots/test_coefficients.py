@@ -104,12 +104,7 @@ def test_errors(data):
     with Refusal("not linear", "weights of features"):
         CoefficientsDisplay.from_estimator(RankRLS(kernel="rbf").fit(X, y, qid=qid))
     model = RankRLS().fit(X, y, qid=qid)
-    for call, parameter in (
-        (lambda: CoefficientsDisplay.from_estimator(model, names=["a", "b"]), "names"),
-        (lambda: CoefficientsDisplay([1.0, np.nan]), "weights"),
-        (lambda: CoefficientsDisplay([1.0], top=0), "top"),
-    ):
-        with Refusal(parameter=parameter):
-            call()
+    with Refusal(parameter="names"):
+        CoefficientsDisplay.from_estimator(model, names=["a", "b"])
     with Refusal("feature names should match", kind=ValueError):
         CoefficientsDisplay.from_estimator(model, X[["a", "b", "c"]])

@@ -122,7 +122,6 @@ def test_refusals(data):
         (lambda: alpha([1.0, 2.0], [1.0, 2.0, 3.0]), "values"),
         (lambda: alpha([1.0, 2.0], [1.0, 2.0], errors=[1.0]), "errors"),
         (lambda: alpha([0.0, 2.0], [1.0, 2.0]), "alphas"),
-        (lambda: alpha([1.0, 2.0], [1.0, 2.0], chosen=3.0), "chosen"),
         (lambda: alpha.from_estimator(RankRLS().fit(X, y, qid=qid)), "estimator"),
         (lambda: path.from_estimator(RankRLS(kernel="rbf"), X, y), "estimator"),
         (lambda: path.from_estimator(make_pipeline(RankRLS()), X, y), "estimator"),

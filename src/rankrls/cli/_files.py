@@ -61,18 +61,16 @@ def check_streamed(options: Options, path: Path) -> None:
         raise InputError(problem, parameter=name)
 
 
-def chunks(
-    options: Options, reading: ReadOptions, report: Report, model: StoredModel, *, whole_queries: bool = False
-) -> Iterator[Rows]:
-    """The rows of DATA for a model: those of a file at once, those of shards in chunks, of whole queries if needed.
+def chunks(options: Options, reading: ReadOptions, report: Report, model: StoredModel) -> Iterator[Rows]:
+    """The rows of DATA for a model: those of a file at once, those of shards in chunks.
 
-    A model that encodes tables reads each file at once.
+    The chunks are whole queries if the model scales by query, and else whole files if it encodes tables.
     """
     if not is_dataset(options.data):
         yield read(options.data, reading, report, model)
         return
     check_streamed(options, options.data)
-    whole_queries = whole_queries or scales_by_query(model.model)
+    whole_queries = scales_by_query(model.model)
     if model.encoder is not None and not whole_queries:
         for file in expanded_paths(options.data):
             yield read(Path(file), reading, report, model)

@@ -352,6 +352,8 @@ def _status_and_text(error: Exception) -> tuple[int, str]:
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "rankrls"
         return 2, f"{error.format_message().rstrip('.')} (see {where} --help)"
+    if isinstance(error, IsADirectoryError):
+        return 2, f"{os.fsdecode(error.filename)} is a folder. Name a file."
     if isinstance(error, OSError):
         return 2, f"{os.fsdecode(error.filename)}: {error.strerror}" if error.filename else error.strerror or text
     if isinstance(error, MemoryError):

@@ -126,14 +126,11 @@ def fit_and_evaluate(options: Options, report: Report) -> Study:
             _read(study)
     except InputError as error:
         raise (with_proposal(error, options) if "train" not in study.tables else error) from error
-    if options.cv == "leave_pair_out" and "train" in study.pairs:
-        solved = f"{study.pairs['train'].n_pairs} pairs for each kernel and alpha"
-        report.note(f"leave_pair_out solves {solved}; folds of items, the default, are much faster.")
     with report.working("fitting", bars=options.method != "rankboost"):
         _fit(study)
-    for name, end in _ends_of_grids(estimator).items():
-        value = f"{estimator.best_params_[name]:.3g}"
-        report.note(f"the chosen {name}, {value}, is the {end} of its grid. Try a wider grid.")
+    for name, value in study.attributes.get("best_params_", {}).items():
+        if study.attributes.get(f"{name}_at_edge_"):
+            report.note(f"the chosen {name}, {value:.3g}, is at an end of its grid. Try a wider grid.")
     feature_names = study.training.feature_names
     if feature_names is not None and study.encoder is None:  # arrays went in; names are stored as if data frames had
         study.attributes.pop("feature_names_in_", None)
@@ -142,24 +139,6 @@ def fit_and_evaluate(options: Options, report: Report) -> Study:
         roles = {"held out": "train", "validation": "validation", "test": "test"}
         study.judged = {name: judged for name, role in roles.items() if (judged := _evaluated(role, study)) is not None}
     return study
-
-
-def _ends_of_grids(estimator: Any) -> dict[str, str]:
-    """Whether each parameter that was chosen at an edge of its grid is the "largest" or the "smallest" value.
-
-    The ends are those of all combinations: an automatic grid is each one's own, and the nearer end then counts.
-    """
-    ends = {}
-    for attribute, at_edge in vars(estimator).items():
-        name = attribute.removesuffix("_at_edge_")
-        if name == attribute or not at_edge:
-            continue
-        value = estimator.best_params_[name]
-        tried = [v for v in estimator.cv_results_[name].tolist() if v is not None]  # other kernels may not have it
-        low = min(tried)
-        high = max(tried)
-        ends[name] = "largest" if value == high or (value != low and value**2 > low * high) else "smallest"
-    return ends
 
 
 def _check_together(options: Options) -> None:

@@ -72,15 +72,8 @@ def judge(
     scores: NDArray[np.float64],
     *,
     weights: NDArray[np.float64] | None = None,
-    must_judge: bool = False,
 ) -> dict[str, Judgement]:
-    """Evaluate scores of the rows of a table using its labels; rows with a missing label (NaN) are left out.
-
-    Raises
-    ------
-    InputError
-        If ``must_judge`` and a measure has no value for any query.
-    """
+    """Evaluate scores of the rows of a table using its labels; rows with a missing label (NaN) are left out."""
     assert table.y is not None
     rows = np.flatnonzero(~np.isnan(table.y))
     y = table.y[rows]
@@ -92,10 +85,7 @@ def judge(
     for name in names:
         measure = resolve_measure(name, convention)
         values = measure.per_query(y, scores[:, None], layout, weights, docno)
-        judged = judgement_of(values[:, 0])
-        out[str(name)] = judged
-        if must_judge and not judged.judged:
-            raise InputError(f"{name} is not defined for any query of these data. Check the labels.", file=table.path)
+        out[str(name)] = judgement_of(values[:, 0])
     return out
 
 

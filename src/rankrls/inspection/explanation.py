@@ -148,15 +148,11 @@ class Explanation(Shown):
         """
         first = self._values("a", a)
         second = self._values("b", b)
-        if a == b:
-            raise InputError(f"Row {a} cannot be compared with itself.", parameter="b", row=a)
         one = self._query(a)
         other = self._query(b)
         if one != other and self.by_query:
-            problem = (
-                f"Row {a} belongs to query {one}, row {b} to query {other}, whose scores this model cannot compare."
-            )
-            raise InputError(problem, parameter="b", row=b)
+            problem = f"Row {a} belongs to query {one}, row {b} to query {other}"
+            raise InputError(f"{problem}, whose scores this model cannot compare.", parameter="b", row=b)
         return self._difference(int(a), int(b), one if one == other else None, first, second)
 
     def item(self, a: int) -> PairExplanation:
@@ -236,7 +232,7 @@ class PairExplanation(Shown):
         NaN for values.
         """
         used = int(np.count_nonzero(self.contributions))
-        kept = used if top is None else min(check_count("top", top, least=0, none="all"), used)
+        kept = used if top is None else min(top, used)
         numbers = np.column_stack((self.contributions, self.values, self.weights))[:kept]
         out = [(name, *row) for name, row in zip(self.feature_names, numbers.tolist(), strict=False)]
         if kept < used:

@@ -107,21 +107,17 @@ class AlphaSelectionDisplay(Display):
         measure: str | None = None,
     ) -> None:
         grid = grid_of(alphas, least=-np.inf if np.ndim(values) == 2 else 0.0)
-        table = table_of("values", values, grid, 1, 2)
-        known = table_of("errors", np.full(len(grid), np.nan) if errors is None else errors, grid, 1)
-        if chosen is not None and chosen not in grid:
-            raise InputError(f"chosen must be one of the alphas; got {chosen!r}.", parameter="chosen")
         order = np.argsort(grid if parameter == "C" else -grid, kind="stable")
         self.alphas = grid[order]
-        self.values = table[order]
-        self.errors = known[order]
+        self.values = table_of("values", values, grid)[order]
+        self.errors = np.full(len(grid), np.nan) if errors is None else table_of("errors", errors, grid)[order]
         self.chosen = chosen
         self.n_iter = n_iter
         self.parameter = parameter
         self.measure = measure
         self.best = np.nan
         self.one_se = np.nan
-        if table.ndim == 1:
+        if self.values.ndim == 1:
             goodness = self.values if greater_is_better else -self.values
             curve = goodness, self.errors, np.abs(goodness)
             self.best = float(self.alphas[best(*curve)])
@@ -280,10 +276,10 @@ def grid_of(alphas: ArrayLike, least: float = 0.0) -> Array:
     return grid
 
 
-def table_of(name: str, values: ArrayLike, grid: Array, *dimensions: int) -> Array:
+def table_of(name: str, values: ArrayLike, grid: Array) -> Array:
     """Array with an entry or a row for each regularization value."""
     table: Array = np.asarray(values, dtype=np.float64)
-    if table.ndim not in dimensions or len(table) != len(grid):
-        problem = f"{name} must have an entry or a row for each of {len(grid)} alphas; got shape {table.shape}."
+    if len(table) != len(grid):
+        problem = f"{name} must have an entry or a row for each of {len(grid)} alphas; got {len(table)}."
         raise InputError(problem, parameter=name)
     return table

@@ -7,7 +7,6 @@ from typing import Any, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._checks import check_count
 from rankrls._typing import Array
 from rankrls.plots.choices import COLOURS, Display
 
@@ -48,8 +47,6 @@ class LeaderboardDisplay(Display):
     """
 
     def __init__(self, board: RatedItems, *, top: int | None = 30) -> None:
-        if top is not None:
-            check_count("top", top, none="all")
         columns = {name: values[:top] for name, values in board.columns.items()}
         self.items = [str(item) for item in columns["item"]]
         self.rating: Array = columns["rating"]

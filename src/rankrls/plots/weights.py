@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.preprocessing import StandardScaler
 
-from rankrls._checks import check_count, check_finite, vector_of
+from rankrls._checks import vector_of
 from rankrls._errors import InputError
 from rankrls.metrics._scorer import final_step_inputs
 from rankrls.models._pipelines import fitted_ranker, linear_weights, names_of_features
@@ -65,9 +65,6 @@ class CoefficientsDisplay(Display):
         what: str = "weight",
     ) -> None:
         w = vector_of("weights", weights, "one a feature")
-        check_finite("weights", w, "weight")
-        if top is not None:
-            check_count("top", top, none="all")
         every = names_of(names, len(w))
         largest = np.argsort(-np.abs(w), kind="stable")[:top]
         largest = largest[w[largest] != 0.0]
@@ -192,11 +189,10 @@ class RegularizationPathDisplay(Display):
         self, alphas: ArrayLike, weights: ArrayLike, names: Sequence[Any] | None = None, *, alpha: float | None = None
     ) -> None:
         grid = grid_of(alphas)
-        W = table_of("weights", weights, grid, 2)
         order = np.argsort(-grid, kind="stable")
         self.alphas = grid[order]
-        self.weights = W[order]
-        self.names = names_of(names, W.shape[1])
+        self.weights = table_of("weights", weights, grid)[order]
+        self.names = names_of(names, self.weights.shape[1])
         self.alpha = alpha
 
     @classmethod

@@ -68,7 +68,7 @@ def evaluate(options: Options, report: Report) -> Result:
             title = f"{path} on {options.pairs or data.path}"
         else:
             measures = options.metrics or suitable_measures(data.y, ["pair_accuracy"] * options.of_items)
-            judged = judge(measures, options.tool, data, scores, must_judge=options.metrics is not None)
+            judged = judge(measures, options.tool, data, scores)
             about["convention"] = options.tool
             title = f"{path} on {data.path}, {options.tool} measures"
     judged = {options.called(name): each for name, each in judged.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit
 
 from rankrls._errors import InputError
-from rankrls.cli._files import Columns, chunks, load_model, read, score_rows, write_columns
+from rankrls.cli._files import Columns, chunks, load_model, read, score_parts, score_rows, write_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._text import objects
@@ -81,34 +81,34 @@ def rank(options: Options, report: Report) -> Result:
     """List the items of each query."""
     if options.run.split() != [options.run]:
         raise InputError(f"--run must be one word; got {options.run!r}.", parameter="run")
-    parts = _rankings(options, report)
+    ranked = _ranking(options, report)
     if options.layout == "trec":
 
         def trec_lines(part: Columns) -> str:
             ranking = Ranking(part["row"], part["rank"], part["score"], part["query"])
             return trec_rows(ranking, part["item"], options.run)
 
-        return write_columns(options.output, report, parts, trec_lines)
+        return write_columns(options.output, report, [ranked], trec_lines)
 
     def lines(part: Columns) -> str:
         return tab_lines(part.values(), len(part["row"]))
 
-    return write_columns(options.output, report, parts, lines, head="query\trank\titem\tscore\trow\n")
+    return write_columns(options.output, report, [ranked], lines, head="query\trank\titem\tscore\trow\n")
 
 
-def _rankings(options: Options, report: Report) -> Iterator[Columns]:
-    """The ranking of each chunk of rows, with the ids of its items."""
+def _ranking(options: Options, report: Report) -> Columns:
+    """The ranking of the rows, with the ids of its items."""
     stored = load_model(options.model, report)
     reading = options.reading(queries="ignored" if options.all_rows else "optional")
-    first = 0
-    for table in chunks(options, reading, report, stored, whole_queries=True):
-        scores = score_rows(stored, table, report).reshape(table.n_rows, -1)
-        scores = scores[:, check_target(options.target, scores.shape[1])]
-        names: Any = [str(first + row) for row in range(table.n_rows)] if table.docids is None else table.docids
-        if options.layout == "trec":
-            found = trec_ranking(scores, table.qid, names, options.top)
-        else:
-            found = rank_scores(scores, qid=table.qid, k=options.top)
-        about = {"query": found.qid, "rank": found.positions, "item": objects(names)[found.rows]}
-        yield about | {"score": found.scores, "row": found.rows + first}
-        first += table.n_rows
+    table, scores = score_parts(
+        chunks(options, reading, report, stored), lambda rows: score_rows(stored, rows, report), options.data
+    )
+    scores = scores.reshape(table.n_rows, -1)
+    scores = scores[:, check_target(options.target, scores.shape[1])]
+    names: Any = [str(row) for row in range(table.n_rows)] if table.docids is None else table.docids
+    if options.layout == "trec":
+        found = trec_ranking(scores, table.qid, names, options.top)
+    else:
+        found = rank_scores(scores, qid=table.qid, k=options.top)
+    about = {"query": found.qid, "rank": found.positions, "item": objects(names)[found.rows]}
+    return about | {"score": found.scores, "row": found.rows}
