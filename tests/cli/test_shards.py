@@ -79,7 +79,7 @@ def test_rows_in_any_order_are_predicted_ranked_and_evaluated_and_sorted_to_be_f
         assert float(words.split("\t")[3]) == pytest.approx(float(score))
     refused("fit", "mixed", "-m", "n.rankrls", Refusal("--sort", parameter="qid"))
     refused("convert", "all.parquet", "b.parquet", "--sort", Refusal("--rows-per-file", parameter="sort"))
-    refused("split", "mixed", "mixed", "--force", Refusal("read from it", parameter="folder"))
+    refused("split", "mixed", "mixed", "--force", Refusal("replace files", parameter="folder"))
     works("convert", "mixed", "sorted", "--rows-per-file", "30", "--sort")
     works("fit", "sorted", "-m", "n.rankrls")
 

@@ -470,7 +470,7 @@ class TestShards:
         (out / "mine.txt").write_text("keep")
         with Refusal("mine.txt", parameter="force"):
             write_shards(tmp_path / "t.csv", out, force=True)
-        with Refusal("read from it", parameter="folder"):
+        with Refusal("replace files", parameter="folder"):
             write_shards(out / "part-00000.parquet", out, force=True)
         with Refusal("become part of", parameter="folder"):
             write_shards(out, out / "new")

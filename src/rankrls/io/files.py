@@ -10,7 +10,6 @@ import re
 import shutil
 import stat
 import sys
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -29,7 +28,7 @@ _ENDS = (".query", ".group")
 """Endings of files with the number of rows of each query, as used by LightGBM and XGBoost."""
 _POSITION = ".position"
 _MOST_ROWS = 1e12
-_LONGEST_NAME = 50
+_LONGEST_NAME = 50  # names are limited to 255 bytes, and a letter has up to four
 
 
 def path_list(paths: Paths) -> list[str]:
@@ -234,16 +233,10 @@ def check_targets(targets: Iterable[PathLike | None], inputs: Iterable[PathLike 
 def _is_member(target: str, name: str) -> bool:
     """Whether a file is an input, or would become one when written."""
     real = os.path.realpath(target)
-    for file in data_files(name):
-        for each in (file, *companion_paths(file)):
-            if os.path.realpath(each) == real or (
-                os.path.exists(each) and os.path.exists(real) and os.path.samefile(each, real)
-            ):
-                return True
     above = os.path.realpath(name)
-    if os.path.isdir(above):
-        return real.startswith(os.path.join(above, "")) and _is_data(real, above)
-    return not os.path.exists(above) and any(fnmatch.fnmatchcase(real, p) for p in (above, above.replace("**/", "")))
+    read = {os.path.realpath(each) for file in data_files(name) for each in (file, *companion_paths(file))}
+    inside = Path(above) in Path(real).parents and _is_data(real, above)
+    return real in read or inside or fnmatch.fnmatchcase(real, above.replace("**/", ""))
 
 
 @contextlib.contextmanager
@@ -252,8 +245,7 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
 
     The content is written to a temporary file ``.NAME.tmp*`` in the target's directory. At the end of the block, it is
     flushed to the disk and renamed. If the block raises, or the disk is full, the temporary file is removed and the
-    target keeps its old content. If the process is killed, the temporary file remains until the same target is written
-    again; on Windows, until somebody deletes it.
+    target keeps its old content. If the process is killed, the temporary file remains.
 
     Devices, pipes and standard output (``/dev/null``, ``/dev/stdout``) are not replaced: they are written to
     immediately.
@@ -296,12 +288,10 @@ def atomic_write(path: str | os.PathLike[str], mode: Literal["wb", "w"] = "wb") 
             yield file
         return
     target = os.path.realpath(name)
-    if os.path.isdir(target):
-        raise IsADirectoryError(21, "Is a directory, but a file is to be written here", name)
-    with _temporary(target, _make_file) as temporary:
-        if os.path.exists(target):  # the copy of a private file is private before it has content
-            os.chmod(temporary, os.stat(target).st_mode & 0o777)
+    with _temporary(target) as temporary:
         with open(temporary, mode, encoding=encoding) as file:
+            if os.path.exists(target):  # the copy of a private file is private before it has content
+                os.chmod(temporary, os.stat(target).st_mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
@@ -312,13 +302,9 @@ def check_outside(inputs: Iterable[PathLike], folder: PathLike) -> None:
     """Refuse to replace a folder from which files are read, and a new one whose files would be read with an input."""
     target = Path(os.path.realpath(folder))
     for name in path_list([*inputs]):
-        for file in data_files(name):
-            if target in Path(os.path.realpath(file)).parents:
-                message = f"the folder would be replaced, and {file} is read from it. Name another folder."
-                raise InputError(message, file=str(folder), parameter="folder")
-        above = os.path.realpath(name)
-        if Path(above) in target.parents and _is_data(str(target / "part.parquet"), above):
-            message = f"its files would become part of {name}, which is read. Name another folder."
+        replaced = any(target in Path(os.path.realpath(file)).parents for file in data_files(name))
+        if replaced or _is_member(str(target / "part.parquet"), name):
+            message = f"its files would replace files of {name}, or become part of it. Name another folder."
             raise InputError(message, file=str(folder), parameter="folder")
 
 
@@ -344,14 +330,12 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
 
     Notes
     -----
-    When the new folder is complete, the old one is renamed to ``.NAME.old*``, the new one gets its name, and the old
-    one is removed. If the process is killed between the two renames, the next call renames the old one back.
+    When the new folder is complete, the old one is renamed to ``.NAME.rankrls-old``, the new one gets its name, and the
+    old one is removed. If the process is killed between the two renames, the next call renames the old one back.
     """
     place = Path(os.path.realpath(folder))
-    for aside in _beside(str(place), "old"):
-        with _locked(aside) as unused:
-            if unused:
-                _restore_or_remove(aside, str(place))
+    aside = place.parent / f".{place.name}.rankrls-old"
+    _restore_or_remove(aside, place)
     if place.exists() and not place.is_dir():
         raise NotADirectoryError(20, "Is not a folder, but files are to be written into it", str(folder))
     held = sorted(path.relative_to(place).as_posix() for path in place.rglob("*") if not path.is_dir())
@@ -368,12 +352,19 @@ def new_folder(folder: Path, ours: re.Pattern[str], *, force: bool) -> Iterator[
         message = f"the folder cannot be replaced: {refused}. Name another one, or one inside it."
         raise InputError(message, file=str(folder), parameter="force")
     os.makedirs(place.parent, exist_ok=True)
-    with _temporary(str(place), os.mkdir) as new:
+    with _temporary(str(place)) as new:
+        os.mkdir(new)
         yield Path(new)
         for path in Path(new).rglob("*"):
             if path.is_file():
                 _flush(path)
-        _replace_folder(str(place), new)
+        try:
+            if place.exists():
+                os.chmod(new, place.stat().st_mode & 0o777)
+                os.rename(place, aside)
+            os.rename(new, place)
+        finally:
+            _restore_or_remove(aside, place)
 
 
 def _flush(path: Path) -> None:
@@ -382,29 +373,11 @@ def _flush(path: Path) -> None:
         os.fsync(file.fileno())
 
 
-def _replace_folder(place: str, new: str) -> None:
-    """Give a new folder its name; at every step, either the old one or the new one exists as a whole."""
-    aside = _new_name(place, "old")
-    with _locked(place):
-        try:
-            if os.path.exists(place):
-                os.chmod(new, os.stat(place).st_mode & 0o777)
-                os.rename(place, aside)
-            os.rename(new, place)
-        finally:
-            _restore_or_remove(aside, place)
-
-
-def _restore_or_remove(aside: str, place: str) -> None:
+def _restore_or_remove(aside: Path, place: Path) -> None:
     """Rename a folder back that was set aside, if any; remove it if another one has its name."""
-    if not os.path.exists(aside):
-        return
-    if not os.path.exists(place):
+    if aside.exists() and not place.exists():
         os.rename(aside, place)
-        return
-    incomplete = _new_name(place, "tmp")  # a partly removed folder is never renamed back
-    os.rename(aside, incomplete)
-    _remove(incomplete)
+    shutil.rmtree(aside, ignore_errors=True)
 
 
 def is_written_in_place(path: str | os.PathLike[str]) -> bool:
@@ -421,75 +394,18 @@ def _is_standard_output(path: str | os.PathLike[str]) -> bool:
     return False
 
 
-def _make_file(path: str) -> None:
-    open(path, "x").close()
-
-
-def _prefix(target: str, kind: str) -> str:
-    """Prefix of temporary paths next to a target: ``.NAME.tmp`` or ``.NAME.old``."""
-    folder, name = os.path.split(target)
-    if len(name) > _LONGEST_NAME:  # names are limited to 255 bytes
-        name = f"{name[:_LONGEST_NAME]}{zlib.crc32(os.fsencode(name)):08x}"
-    return os.path.join(folder, f".{name}.{kind}")
-
-
-def _new_name(target: str, kind: str) -> str:
-    return _prefix(target, kind) + os.urandom(6).hex()
-
-
-def _beside(target: str, kind: str) -> list[str]:
-    """Paths next to a target that belong to its writers, or that killed ones have left."""
-    return glob.glob(glob.escape(_prefix(target, kind)) + 12 * "[0-9a-f]")
-
-
 @contextlib.contextmanager
-def _temporary(target: str, make: Callable[[str], object]) -> Iterator[str]:
-    """Create and lock a file or folder next to the target, to be renamed to it; removed if that fails.
-
-    Unlocked ones were left by killed writers, and are removed.
-    """
-    for left in _beside(target, "tmp"):
-        with _locked(left) as unused:
-            if unused:
-                _remove(left)
-    temporary = _new_name(target, "tmp")
+def _temporary(target: str) -> Iterator[str]:
+    """Path next to a target, of a file or folder to be renamed to it; what is there is removed if that fails."""
+    folder, name = os.path.split(target)
+    temporary = os.path.join(folder, f".{name[:_LONGEST_NAME]}.tmp{os.urandom(6).hex()}")
     with _naming(target, temporary):
         try:
-            make(temporary)
-            with _locked(temporary, wait=True):
-                if not os.path.exists(temporary):  # another writer removed it before it was locked
-                    make(temporary)
-                yield temporary
+            yield temporary
         except BaseException:
-            _remove(temporary)
+            with contextlib.suppress(OSError):
+                shutil.rmtree(temporary) if os.path.isdir(temporary) else os.unlink(temporary)
             raise
-
-
-@contextlib.contextmanager
-def _locked(path: str, *, wait: bool = False) -> Iterator[bool]:
-    """Lock a file or folder while the block runs; yields whether it is locked and still has its name.
-
-    A process number would not suffice, because that of a writer in another container means nothing here.
-    """
-    if sys.platform == "win32":
-        yield False
-        return
-    import fcntl
-
-    with contextlib.ExitStack() as opened:
-        try:
-            descriptor = os.open(path, os.O_RDONLY)
-            opened.callback(os.close, descriptor)
-            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-            locked = os.path.samestat(os.fstat(descriptor), os.stat(path))
-        except OSError:  # another writer has locked it, or the file system does not support locks
-            locked = False
-        yield locked
-
-
-def _remove(path: str) -> None:
-    with contextlib.suppress(OSError):
-        shutil.rmtree(path) if os.path.isdir(path) else os.unlink(path)
 
 
 @contextlib.contextmanager
