@@ -11,12 +11,14 @@ FIT = "fit train.txt -m m.rankrls"
     [
         (f"{FIT} --kernel gaussian", Refusal("'rbf'", parameter="kernel")),
         (f"{FIT} --alphas -1", Refusal("at least 0; got -1.0", parameter="alpha")),
-        (f"{FIT} --set foo=1", Refusal("RankRLSCV has no parameter 'foo'; it has alphas", parameter="foo")),
-        (f"{FIT} --set balnce=pairs", Refusal("Did you mean 'balance'?", parameter="balnce")),
+        (
+            f"{FIT} --set foo=1",
+            Refusal("'foo' for estimator RankRLSCV", "Valid parameters are: ['alphas'", kind=ValueError),
+        ),
         (f"{FIT} --set scoring=map", Refusal("--metric", parameter="scoring")),
         (f"{FIT} --group short.txt", Refusal("--group", file="train.txt", parameter="group")),
         (f"{FIT} --set ties=maybe", Refusal("'maybe'", parameter="ties")),
-        (f"{FIT} --method ranksvm --alphas 1", Refusal("RankSVMCV has no parameter 'alphas'", parameter="alphas")),
+        (f"{FIT} --method ranksvm --alphas 1", Refusal("'alphas' for estimator RankSVMCV", "'Cs'", kind=ValueError)),
         (f"{FIT} --metric ndgc@10", Refusal("Did you mean 'ndcg@10'?")),
         (f"{FIT} --convention treck", Refusal("trec", parameter="convention")),
         (f"{FIT} --cv 99", Refusal("99", parameter="cv")),

@@ -265,13 +265,6 @@ def _boolean(body, documents):
     return out
 
 
-def _range(body, documents):
-    ((field, bounds),) = body.items()
-    assert documents.types[field] == "double"
-    assert set(bounds) == {"lt"}
-    return _flags(value is not None and value < bounds["lt"] for value in documents.of(field))
-
-
 def _term(body, documents):
     ((field, word),) = body.items()
     return _flags(documents.having(field, word))
@@ -288,8 +281,8 @@ def _match(body, documents):
 
 
 def _constant_score(body, documents):
-    assert body.get("boost", 1.0) >= 0.0
-    return [None if score is None else body.get("boost", 1.0) for score in _scores(body["filter"], documents)]
+    assert set(body) == {"filter"}
+    return [None if score is None else 1.0 for score in _scores(body["filter"], documents)]
 
 
 def _function_score(body, documents):
@@ -312,10 +305,6 @@ def _function_score(body, documents):
 
 def _values(function, documents):
     """What a function gives for each document; negative values are an error where the function applies."""
-    if "field_value_factor" in function:
-        inner = function["field_value_factor"]
-        values = [inner.get("missing") if value is None else value for value in documents.of(inner["field"])]
-        return [None if value is None else inner.get("factor", 1.0) * value for value in values]
     if "script_score" not in function:
         return [1.0] * len(documents)
     script = function["script_score"]["script"]
@@ -360,7 +349,7 @@ def _script(params, source, documents):
         no += ")"
     assert test == "!doc.containsKey(params.field) || doc[params.field].size() == 0"
     value = "doc[params.field].value"
-    no = no.replace(f"{value}.toInstant().toEpochMilli()", "value")
+    no = no.replace(f"{value}.toInstant().toEpochMilli()", "value").replace(value, "value")
     out = []
     for value in documents.of(params["field"]):
         expression = (yes if value is None else no).replace("Math.", "math.")
@@ -374,7 +363,6 @@ _QUERIES = {
     "match_all": lambda body, documents: [1.0] * len(documents),
     "exists": lambda body, documents: _flags(value is not None for value in documents.of(body["field"])),
     "bool": _boolean,
-    "range": _range,
     "term": _term,
     "match": _match,
     "constant_score": _constant_score,

@@ -502,7 +502,7 @@ FAULTS = [
         "export/test_engines.py export/test_tables.py",
         ("constant -= term.weight * term.centre", "constant += term.weight * term.centre"),
         ("                constant += term.weight\n", ""),
-        ('"boost": -feature.fill}', '"boost": feature.fill}'),
+        ("? params.fill : {age", "? 0.0 : {age"),
         ('"missing": 1.0}.get(kind', '"missing": 0.0}.get(kind'),
     ),
     *_planted(

@@ -138,13 +138,11 @@ def _one_score_each(stored: StoredModel, report: Report, rows: Rows) -> NDArray[
 
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:
     """Refuse models that were fitted with other columns of a table, if no option says which ones are meant here."""
-    first: dict[str, tuple[Path, str]] = {}
-    for stored in models if format_of(data) in TABLES else ():
-        for role, name in stored.schema.columns.items():
-            path, other = first.setdefault(role, (stored.path, name))
-            if name != other and vars(reading).get(role) is None:
-                problem = f"{path} was fitted with {role}={other!r} and {stored.path} with {role}={name!r}"
-                raise InputError(f"{problem}. Name the column of {data} ({role}).", parameter=role)
+    for role in ("label", "qid", "id") if format_of(data) in TABLES else ():
+        names = {stored.schema.columns[role]: str(stored.path) for stored in models if role in stored.schema.columns}
+        if len(names) > 1 and vars(reading)[role] is None:
+            fitted = " and ".join(f"{path} with {role}={name!r}" for name, path in names.items())
+            raise InputError(f"These were fitted: {fitted}. Name the column of {data} ({role}).", parameter=role)
 
 
 def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tuple[Rows, PairTable, Any]:

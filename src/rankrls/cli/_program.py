@@ -77,18 +77,13 @@ class Command(click.Command):
         super().__init__(params=params, context_settings=settings, **attributes)
         self.module = module
 
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Store the words of the call, which errors may complete."""
-        ctx.meta["words"] = [str(self.name), *args]
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx: click.Context) -> None:
         """Run the command and show its result."""
         from rankrls._compiled import limited_threads
         from rankrls.io.files import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
-        found = Options(**every | ctx.params, words=ctx.meta["words"])
+        found = Options(**every | ctx.params, words=ctx.obj)  # errors may complete the words of the call
         report = Report(bool(found.as_json), found.quiet)
         given = dict(ctx.params)
         outputs = [path for key in _OUTPUTS if (path := given.pop(key, None)) is not None]
@@ -311,7 +306,7 @@ def run(argv: list[str]) -> int:
                 warnings.simplefilter("ignore", category)
             warnings.filterwarnings("ignore", message=".* does not have valid feature names")
             warnings.showwarning = lambda message, *_, **__: print_line(f"note: {_with_options(message)}")
-            root(argv, prog_name="rankrls", standalone_mode=False)
+            root(argv, prog_name="rankrls", standalone_mode=False, obj=argv)
         return 0
     except SystemExit:  # raised by click when the reader of the help, such as head, has closed the pipe
         return 0

@@ -18,7 +18,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 import rankrls
 from rankrls._arrays import on_device, to_host
-from rankrls._errors import InputError, did_you_mean
+from rankrls._errors import InputError
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import with_proposal
@@ -157,24 +157,19 @@ def _check_together(options: Options) -> None:
 def _estimator(options: Options, given_parameters: dict[str, Any]) -> Any:
     """The estimator, with the parameters that were given."""
     cls = getattr(rankrls, METHODS[options.method])
-    known = inspect.signature(cls).parameters
+    estimator = cls()
     if "scoring" in given_parameters:
         raise InputError("Name the measure by its own option (metric).", parameter="scoring")
     scoring, *_ = [resolve_measure(name, options.tool) for name in options.measures]
     kernel = options.kernel[0] if options.kernel and len(options.kernel) == 1 else options.kernel
     parameters = given({"kernel": kernel}) | options.given("alphas", "cv") | given_parameters
-    for name in parameters:
-        if name not in known:
-            near = did_you_mean(name, [*known, *TableEncoder().get_params()])
-            problem = f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}."
-            raise InputError(problem + near, parameter=name)
     if options.method in ("pursuit", "co-pursuit") and "kernel" not in parameters:
         parameters.setdefault("dictionary", "features")  # a command selects features, unless a kernel is given
     if options.method == "auto" and parameters.get("families") == "all" and not options.by_pairs:
         parameters.setdefault("scales", "all")  # predict has the queries
-    if "scoring" in known:
+    if "scoring" in estimator.get_params():
         parameters["scoring"] = scoring
-    estimator = cls(**parameters)
+    estimator.set_params(**parameters)
     if options.by_pairs and not hasattr(estimator, "fit_pairs"):
         raise InputError(f"{cls.__name__} is fitted to labels, not to preferences.", parameter="method")
     if options.vali is not None and (options.by_pairs or "X_val" not in inspect.signature(estimator.fit).parameters):

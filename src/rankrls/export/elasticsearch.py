@@ -269,33 +269,20 @@ def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
     return {"kind": kind, "field": feature.column, "weight": weight, "fill": fill, **date, **wave}
 
 
-def _scored(condition: dict[str, Any], **value: Any) -> dict[str, Any]:
-    """A query whose scores are a value of the documents that meet a condition."""
-    return {"function_score": {"query": condition, **value, "boost_mode": "replace"}}
-
-
 def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
-    column = feature.column
     unknown = "!doc.containsKey(params.field) || doc[params.field].size() == 0"
-    age = f"(params.origin - doc[params.field].value.toInstant().toEpochMilli()) / {MS_PER_DAY}.0"
+    value = "doc[params.field].value"
+    age = f"(params.origin - {value}.toInstant().toEpochMilli()) / {MS_PER_DAY}.0"
 
     def script(source: str) -> dict[str, Any]:
-        params = {"field": column, "fill": feature.fill, "origin": round(feature.origin * MS_PER_DAY)}
-        return _scored(_ALL, script_score={"script": {"lang": "painless", "source": source, "params": params}})
+        params = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * MS_PER_DAY)}
+        scored = {"lang": "painless", "source": source, "params": params}
+        return {"function_score": {"query": _ALL, "script_score": {"script": scored}, "boost_mode": "replace"}}
 
     match feature.kind:
-        case "number":
-            negative = {"range": {column: {"lt": 0}}}
-            value = {"field": column, "missing": max(feature.fill, 0.0)}
-            above = _scored({"bool": {"must_not": [negative]}}, field_value_factor=value)
-            below = _scored(negative, field_value_factor={"field": column, "factor": -1.0})
-            if feature.fill < 0.0:
-                missing = {"bool": {"must_not": [{"exists": {"field": column}}]}}
-                below = {"bool": {"should": [below, {"constant_score": {"filter": missing, "boost": -feature.fill}}]}}
-            return [above, below]
-        case "age":
-            known = f"{unknown} ? params.fill : {age}"
+        case "number" | "age":
+            known = f"{unknown} ? params.fill : {age if feature.kind == 'age' else value}"
             return [script(f"Math.max(0.0, {known})"), script(f"Math.max(0.0, -({known}))")]
         case "sine" | "cosine":
             wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({age}))"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -13,7 +12,7 @@ from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls.cli._files import comparable_pairs, load_model, read_and_score
 from rankrls.cli._options import Options, flag
-from rankrls.cli._report import Report, Result, Table, measure_text, printable
+from rankrls.cli._report import Report, Result, Table, measure_text
 from rankrls.comparison import compare_rankings, compare_runs
 from rankrls.comparison.judgement import Judgement, judge, judge_pairs, judgement_of, suitable_measures
 from rankrls.io import load_qrels, load_run
@@ -142,14 +141,13 @@ def compare(options: Options, report: Report) -> Result:
     paths = [*dict.fromkeys([*runs, *options.models, *([] if options.baseline is None else [options.baseline])])]
     if len(paths) < 2:
         raise InputError("compare needs DATA and two or more different models or files of scores.", parameter="models")
-    names = {path: printable(path.stem) for path in paths}
+    names = {path: path.stem for path in paths}
     if len(set(names.values())) < len(paths):
-        names = {path: printable(str(path)) for path in paths}
+        names = {path: str(path) for path in paths}
     found: dict[str, Any] = {"command": "compare"}
     if options.qrels is not None:
         _check_only_runs(options)
         source = options.qrels
-        digest = _digest(source)
         qrels, of_path = _read_runs(options, paths, report)
         found["qrels"] = str(source)
         rankings = {names[path]: run for path, run in of_path.items()}
@@ -163,7 +161,6 @@ def compare(options: Options, report: Report) -> Result:
         if data.qid is None:
             problem = "compare needs query ids. Name their column (qid), or evaluate each model."
             raise InputError(problem, parameter="qid", file=data.path)
-        digest = data.sha256
         found["data"] = data.summary()
         comparison = partial(
             compare_rankings,
@@ -176,11 +173,8 @@ def compare(options: Options, report: Report) -> Result:
     with report.working("comparing", bars=True):
         compared = comparison(convention=options.tool, baseline=names.get(options.baseline))
     if options.html is not None:
-        origins = {"data": f"{source}, SHA-256 {digest}"}
-        origins |= {names[path]: f"{path}, SHA-256 {_digest(path)}" for path in paths}
-        title = printable(f"Rankings of {source.name}")
-        about = {name: printable(text) for name, text in origins.items()}
-        compared.save_html(options.html, title=title, top=max(options.top, 10), about=about)
+        about = {"data": str(source)} | {names[path]: str(path) for path in paths}
+        compared.save_html(options.html, title=f"Rankings of {source.name}", top=max(options.top, 10), about=about)
         report.note(f"the page is {options.html}")
     tables = [Table(*table) for table in compared.tables(str(source), top=options.top)]
     return Result(found | compared.as_dict(top=options.top), tables)
@@ -190,8 +184,3 @@ def _is_model(path: Path) -> bool:
     """Whether a file is an archive, as model files are; text is a file of scores."""
     with path.open("rb") as file:
         return file.read(2) == b"PK" or path.suffix == ".rankrls"
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
