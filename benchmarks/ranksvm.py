@@ -17,7 +17,7 @@ from benchmarks._data import problem
 from benchmarks._harness import alternate, at_most, context, faster, one_thread
 from rankrls import RankSVM
 from rankrls._queries import query_layout
-from rankrls.learners.ranksvm import LabelPairs
+from rankrls.learners.ranksvm import HingePairs
 from rankrls.numerics.graph import LabelledGraph
 
 SIZE = (723_000, 136, 6000)
@@ -28,7 +28,7 @@ C = 0.01
 
 def evaluation(X: Any, y: np.ndarray, qid: np.ndarray | None) -> Callable[[], None]:
     """One value and gradient at weights that order the pairs somewhat."""
-    pairs = LabelPairs(LabelledGraph.build(y, query_layout(qid, len(y)).codes, ties="exclude"))
+    pairs = HingePairs(LabelledGraph.build(y, query_layout(qid, len(y)).codes, ties="exclude"))
     w = np.random.default_rng(0).standard_normal(X.shape[1])
     w /= np.std(X @ w)
 

@@ -50,3 +50,14 @@ def test_a_job_runs_apart_and_its_lines_are_kept(tmp_path):
     unknown = subprocess.run([sys.executable, "-m", "benchmarks", "nothing"], cwd=ROOT, capture_output=True, text=True)
     assert unknown.returncode == 2
     assert "unknown job nothing" in unknown.stderr
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "comparisons", "fuzzing", "papers"])
+def test_every_module_beside_the_library_imports_names_that_it_has(folder):
+    """A renamed function is noticed here, and not when somebody measures again."""
+    names = sorted(path.stem for path in (ROOT / folder).glob("*.py") if not path.stem.startswith("__"))
+    assert names
+    program = f"import importlib\nfor name in {names!r}:\n    importlib.import_module('{folder}.' + name)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

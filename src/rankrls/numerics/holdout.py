@@ -123,14 +123,17 @@ def hold_out(
     def one_target(target: Array, right: Array) -> tuple[Array, Array, Array | None]:
         P, uncertain, level = predict(Z, target, bounds, D, right, inverse, asked)
         scores = graph.unfactor(P)
-        _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
+        if len(deviations):
+            _add_unseen(scores, graph, bounds, deviations, Z, target - P, D, right)
         uncertain *= _unscaled(graph)
         return scores, uncertain, level
 
     targets = zip(graph.target.T, smoother.right.T, strict=True)
     out, off, levels = zip(*(one_target(*target) for target in targets), strict=True)
     scores = np.stack(out)
-    graph.tie(scores, np.stack(off) + rounding.off(unit_of_rounding(Z)), np.stack(levels) if asked else None)
+    bound = np.stack(off)
+    bound += rounding.off(unit_of_rounding(Z))
+    graph.tie(scores, bound, np.stack(levels) if asked else None)
     return scores
 
 

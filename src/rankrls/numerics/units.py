@@ -158,29 +158,28 @@ def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ig
     squares = np.empty(Z.shape[1])
     for k in some:
         own = Z[bounds[k] : bounds[k + 1]]
+        columns = own.T.copy()  # BLAS multiplies small matrices faster by a stored transpose
         labels = t[bounds[k] : bounds[k + 1]]
         squares[:] = 0.0
         for r in range(len(own)):
             for c in range(len(squares)):
                 squares[c] += own[r, c] ** 2
-        P = np.dot(full, own.T)
+        influence = np.dot(Dt, squares)
+        P = np.dot(full, columns)
         R = P.copy()
         for a in range(len(P)):
             for r in range(len(own)):
                 R[a, r] -= labels[r]
-        R = _smoothed(R, own, Dt)
+        R = _smoothed(R, own, columns, Dt)
+        traces[k] = influence.max()
         for a in range(len(P)):
             size[a] = 0.0
-            trace = 0.0
             for r in range(len(own)):
                 P[a, r] += R[a, r]
                 size[a] += P[a, r] ** 2 + R[a, r] ** 2
-            for c in range(len(squares)):
-                trace += squares[c] * Dt[a, c]
-            traces[k] = max(traces[k], trace)
             # for an influence close to 1 the error exceeds the residual
-            goal[a] = ((1.0 if trace < 0.5 else 0.01) * GOAL) ** 2 * size[a]
-        _conjugate_gradients(_smoothed(R, own, Dt), own, Dt, goal, P, still[k])
+            goal[a] = ((1.0 if influence[a] < 0.5 else 0.01) * GOAL) ** 2 * size[a]
+        _conjugate_gradients(_smoothed(R, own, columns, Dt), own, columns, Dt, goal, P, still[k])
         for a in range(len(P)):
             total = 0.0
             for r in range(len(own)):
@@ -190,17 +189,17 @@ def _iterate(Z, t, bounds, some, Dt, full, out, off, traces, still):  # type: ig
 
 
 @compiled
-def _smoothed(V, Z, Dt):  # type: ignore[no-untyped-def]
-    """``S v`` of a unit for each alpha, (alphas, rows)."""
+def _smoothed(V, Z, columns, Dt):  # type: ignore[no-untyped-def]
+    """``S v`` of a unit for each alpha, (alphas, rows); ``columns`` is Z'."""
     W = np.dot(V, Z)
     for a in range(len(W)):
         for c in range(W.shape[1]):
             W[a, c] *= Dt[a, c]
-    return np.dot(W, Z.T)
+    return np.dot(W, columns)
 
 
 @compiled
-def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-def]
+def _conjugate_gradients(R, Z, columns, Dt, goal, x, still):  # type: ignore[no-untyped-def]
     """Solve ``(I - S) v = R`` for each alpha, and add v to x. Converged alphas at both ends are left out."""
     p = R.copy()
     rr = np.zeros(len(R))
@@ -216,7 +215,7 @@ def _conjugate_gradients(R, Z, Dt, goal, x, still):  # type: ignore[no-untyped-d
             last -= 1
         if first == last:
             break
-        S = _smoothed(p[first:last], Z, Dt[first:last])
+        S = _smoothed(p[first:last], Z, columns, Dt[first:last])
         for a in range(first, last):
             pa = p[a]
             sa = S[a - first]
