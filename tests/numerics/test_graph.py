@@ -10,6 +10,7 @@ from scipy import sparse
 from rankrls.numerics.chunks import chunks, left_fold, map_chunks
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 from tests.numerics.cases import cases
+from tests.oracles import explicit_laplacian
 
 CLOSE = {"rtol": 1e-9, "atol": 1e-9}
 
@@ -111,6 +112,31 @@ def test_operators_of_preferences_are_those_of_the_incidence_matrix(grouped):
     order = np.arange(len(graph.starts) - 1)[::-1]
     pieces = [graph.part(k, k + 1).rows for k in order]
     assert (graph.take(order).rows == np.concatenate(pieces)).all()
+
+
+@pytest.mark.parametrize("ties", ["include", "exclude"])
+def test_the_equations_of_a_long_query_are_those_of_its_pieces_and_their_means(ties):
+    rng = np.random.default_rng(2)
+    X, w = rng.normal(size=(60, 3)) + 10.0, rng.uniform(0.1, 1.0, 60)
+    y = np.repeat([0.0, 1.0, 2.0, 3.0, 4.0], [7, 30, 4, 3, 16])  # whole classes, and classes that are cut
+    graph = LabelledGraph.build(y, weights=w, ties=ties, regression_weight=0.2)
+    pieces, between = graph.pieces(7)
+    assert max(piece.n_rows for piece in pieces) == 7
+    blocks = [(piece, piece.factor_rows(X)) for piece in pieces]
+    blocks.append((between, between.factor_rows(np.concatenate([piece.read(X)[1] for piece in pieces]))))
+    L = explicit_laplacian(y, np.zeros(60), w, ties=ties, balance="examples", beta=0.2)
+    np.testing.assert_allclose(sum(Z.T @ Z for _, Z in blocks), X.T @ L @ X, **CLOSE)
+    np.testing.assert_allclose(sum(Z.T @ part.target[:, 0] for part, Z in blocks), X.T @ L @ y, **CLOSE)
+
+
+def test_a_long_group_of_preferences_is_read_in_pieces():
+    rng = np.random.default_rng(3)
+    i, j = rng.permutation(40)[:20], rng.permutation(40)[:20]
+    graph = PreferenceGraph.build(i, j, 40, weights=rng.random(20), groups=np.zeros(20))
+    pieces, means = graph.pieces(6)
+    assert [piece.n_rows for piece in pieces] == [6, 6, 6, 2]
+    assert means is None
+    np.testing.assert_allclose(sum(piece.laplacian(np.eye(40)) for piece in pieces), graph.laplacian(np.eye(40)))
 
 
 def test_results_are_added_in_order():

@@ -7,14 +7,12 @@ chunks. On identical hardware, the sum therefore has the same bits on any number
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from rankrls._compiled import n_threads, one_blas_thread, stream_threads
 from rankrls._typing import Index
-from rankrls.numerics.runs import edges, group_means
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,39 +40,6 @@ def chunks(starts: Index, rows: int) -> list[tuple[int, int]]:
     ends = np.searchsorted(starts, np.arange(max(1, rows), starts[-1], max(1, rows)))
     cuts = np.unique(np.concatenate(([0], ends, [len(starts) - 1]))).tolist()
     return list(zip(cuts[:-1], cuts[1:], strict=True))
-
-
-def pieces(graph: Any, n_rows: int) -> tuple[list[Any], Any]:
-    """Pieces of about ``n_rows`` rows of a long query, and the graph of their means; their ``L`` add up to the query's.
-
-    A piece is a run of whole classes, or part of a long class.
-    """
-    found = []
-    numbers = []
-    runs = chunks(graph.class_starts, n_rows)
-    for number, (a, b) in enumerate(runs):
-        first = int(graph.class_starts[a])
-        end = int(graph.class_starts[b])
-        whole = b - a > 1
-        for start in range(first, end, end - first if whole else n_rows):
-            stop = end if whole else min(start + n_rows, end)
-            starts = np.array([0, stop - start], dtype=np.intp)
-            piece = graph.subset(slice(start, stop), slice(a, b), slice(0, 1))
-            piece = replace(piece, starts=starts, query_classes=np.array([0, b - a], dtype=np.intp), e3=0.0)
-            piece = piece if whole else replace(piece, class_starts=starts)
-            found.append(piece)
-            numbers.append(number)
-    class_starts = edges(np.diff(numbers, prepend=-1) != 0)
-    return found, replace(
-        graph,
-        rows=np.arange(len(found)),
-        y=np.concatenate([group_means(p.y.T, p.weights, p.starts).T for p in found]),
-        weights=np.array([p.weights.sum() for p in found]),
-        starts=np.array([0, len(found)], dtype=np.intp),
-        class_starts=class_starts,
-        query_classes=np.array([0, len(runs)], dtype=np.intp),
-        e1=graph.e1[[a for a, _ in runs]],
-    )
 
 
 def chunk_rows(n_features: int, values: int = CHUNK_VALUES) -> int:

@@ -6,18 +6,22 @@ The loss of a graph at scores f is ``||F f - t||^2``. A graph acts on blocks of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import ClassVar, TypeAlias
+from typing import ClassVar, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
 from scipy.sparse import csgraph
 
-from rankrls._arrays import column, on_device, repeated
+from rankrls._arrays import chunk_values, column, joined, on_device, repeated, taken, to_device_of, to_host
 from rankrls._cached import cached_property
+from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls.numerics.chunks import chunk_rows, chunks
 from rankrls.numerics.runs import (
     SortedRows,
+    averaging,
     dense_rows,
     deviations,
     device_deviations,
@@ -29,6 +33,8 @@ from rankrls.numerics.runs import (
     runs_of,
 )
 from rankrls.numerics.ties import tie
+
+T = TypeVar("T")
 
 _FAINT = 1e-6
 """Rows of F whose squared length is at most this share of the largest lose three digits when F is inverted."""
@@ -195,6 +201,50 @@ class LabelledGraph(SortedRows):
             e2=self.e2[queries],
         )
 
+    def compact(self) -> tuple[Index, LabelledGraph]:
+        """Rows of X, ascending, and the graph when X contains no other rows."""
+        order = np.argsort(self.rows)
+        return self.rows[order], replace(self, rows=np.argsort(order))
+
+    def inside(self, rows: Index, n_rows: int) -> LabelledGraph:
+        """The graph when its items are some rows of an X of ``n_rows`` rows."""
+        return replace(self, rows=rows[self.rows])
+
+    def pieces(self, n_rows: int) -> tuple[list[LabelledGraph], LabelledGraph]:
+        """Pieces of about ``n_rows`` rows of a single query, and the graph of their means, whose ``L`` add up to its L.
+
+        A piece is a run of whole classes, or part of a long class.
+        """
+        found = []
+        numbers = []
+        runs = chunks(self.class_starts, n_rows)
+        for number, (a, b) in enumerate(runs):
+            first = int(self.class_starts[a])
+            end = int(self.class_starts[b])
+            whole = b - a > 1
+            for start in range(first, end, end - first if whole else n_rows):
+                stop = end if whole else min(start + n_rows, end)
+                starts = np.array([0, stop - start], dtype=np.intp)
+                piece = self.subset(slice(start, stop), slice(a, b), slice(0, 1))
+                piece = replace(piece, starts=starts, query_classes=np.array([0, b - a], dtype=np.intp), e3=0.0)
+                piece = piece if whole else replace(piece, class_starts=starts)
+                found.append(piece)
+                numbers.append(number)
+        return found, replace(
+            self,
+            rows=np.arange(len(found)),
+            y=np.concatenate([group_means(p.y.T, p.weights, p.starts).T for p in found]),
+            weights=np.array([p.weights.sum() for p in found]),
+            starts=np.array([0, len(found)], dtype=np.intp),
+            class_starts=edges(np.diff(numbers, prepend=-1) != 0),
+            query_classes=np.array([0, len(runs)], dtype=np.intp),
+            e1=self.e1[[a for a, _ in runs]],
+        )
+
+    def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: Callable[[PreferenceGraph], T]) -> T:
+        """``labelled(self)``, where there is one algorithm for labels and another for preferences."""
+        return labelled(self)
+
     @property
     def over_items(self) -> PreferenceGraph | None:
         """None: F has one row for each item."""
@@ -258,6 +308,47 @@ class LabelledGraph(SortedRows):
             return self.factor(*self.read(X))
         return self.read(X, self.scale)[0]
 
+    def factor_both_sides(self, K: Matrix) -> tuple[Matrix, Matrix, Matrix]:
+        """``F K F'`` for a kernel matrix of the items in the order of X, which is destroyed; O(m^2).
+
+        Also returns the deviations of :attr:`unseen` items and the means of the queries in the rows of ``K F'``.
+        """
+        rows = self.rows
+        m = self.n_rows
+        if m != K.shape[0] or (np.diff(rows) != 1).any():
+            K = taken(taken(K, rows), rows, axis=1) if on_device(K) else K[np.ix_(rows, rows)]
+        here = replace(self, rows=np.arange(m, dtype=np.intp))
+        parts = [here.part(a, b) for a, b in chunks(self.starts, 512)]
+        for part in parts:
+            K[int(part.rows[0]) : int(part.rows[-1]) + 1, :] = part.factor_rows(K)
+        unseen = []
+        means = []
+        for part in parts:
+            inside = slice(int(part.rows[0]), int(part.rows[-1]) + 1)
+            across = K[:, inside].T if on_device(K) else np.ascontiguousarray(K[:, inside].T)
+            D, M = replace(part, rows=part.rows - inside.start).read(across)
+            unseen.append(taken(D, np.flatnonzero(part.unseen)))
+            means.append(M)
+            K[:, inside] = part.factor(D, M).T
+        return K, joined(unseen), joined(means)
+
+    def sparse_equations(self, X: Matrix) -> tuple[Array, Array]:
+        """``X'LX`` and ``X'F't`` for sparse X, from sparse products with the diagonal and the means of L."""
+        x = X[self.rows].astype(np.float64)
+        if not self.e3:
+            x = shift_columns(x, *offset_columns(x))
+        diagonal, levels = self.levels
+        gram = x.T @ sparse.diags_array(diagonal) @ x
+        for starts, weights in levels:
+            M = averaging(self.weights, starts) @ x
+            gram = gram + M.T @ sparse.diags_array(weights) @ M
+        return gram.toarray(), np.asarray(x.T @ self.transposed(self.target))
+
+    def combine_centred(self, X: Matrix, a: Array) -> Array:
+        """``X'a`` for coefficients of items that sum to 0 over queries, with X measured from the queries' means."""
+        parts = (self.part(*chunk) for chunk in chunks(self.starts, chunk_rows(X.shape[1], chunk_values(X))))
+        return to_host(sum(part.read(X)[0].T @ to_device_of(a[part.rows], X) for part in parts))
+
     @property
     def scale(self) -> Array:
         """Smallest factor by which F scales deviations, (m,)."""
@@ -274,6 +365,12 @@ class LabelledGraph(SortedRows):
     def laplacian(self, f: Array) -> Array:
         """``L f`` for f of shape (m,) or (m, columns)."""
         return np.asarray((self.weights * self._levels(f.T, self.e1, self.e2, self.e3)).T)
+
+    def item_laplacian(self, f: Array) -> Array:
+        """``L f`` for a graph of all rows of X, in their order, (m,)."""
+        out = np.empty(self.n_rows)
+        out[self.rows] = self.laplacian(f[self.rows])
+        return out
 
     def transposed(self, u: Array) -> Array:
         """``F'u`` for u of shape (m,) or (m, columns): F is symmetric in the coordinates ``sqrt(w) z``."""
@@ -424,6 +521,27 @@ class PreferenceGraph(SortedRows):
         names = ("rows", "winners", "losers", "strength", "weights")
         return replace(self, **{name: vars(self)[name][rows] for name in names})
 
+    def compact(self) -> tuple[Index, PreferenceGraph]:
+        """Rows of X with preferences, ascending, and the graph when X contains no other rows."""
+        compared = np.zeros(self.n_items, dtype=bool)
+        compared[self.winners] = True
+        compared[self.losers] = True
+        items = np.flatnonzero(compared)
+        return items, self.inside(np.cumsum(compared) - 1, len(items))
+
+    def inside(self, rows: Index, n_rows: int) -> PreferenceGraph:
+        """The graph when its items are some rows of an X of ``n_rows`` rows."""
+        return replace(self, winners=rows[self.winners], losers=rows[self.losers], n_items=n_rows)
+
+    def pieces(self, n_rows: int) -> tuple[list[PreferenceGraph], None]:
+        """Pieces of about ``n_rows`` preferences, whose ``L`` add up; nothing else does."""
+        alone = replace(self, starts=np.arange(self.n_rows + 1))
+        return [alone.part(a, b) for a, b in chunks(alone.starts, n_rows)], None
+
+    def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: Callable[[PreferenceGraph], T]) -> T:
+        """``preferred(self)``, where there is one algorithm for labels and another for preferences."""
+        return preferred(self)
+
     @property
     def over_items(self) -> PreferenceGraph | None:
         """The graph itself if it has more preferences than items, whose equations are then formed item by item."""
@@ -448,6 +566,20 @@ class PreferenceGraph(SortedRows):
         """``F X``, (p, n)."""
         return self.factor(*self.read(X))
 
+    def factor_both_sides(self, K: Array) -> tuple[Array, Array, None]:
+        """``F K F'`` for a kernel matrix of the items; no item is :attr:`unseen`, and there are no means."""
+        half = self.factor_rows(K)
+        return self.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, self.n_rows)), None
+
+    def sparse_equations(self, X: Matrix) -> tuple[Array, Array]:
+        """``X'LX`` and ``X'F't`` for sparse X, from sparse products with L."""
+        X = shift_columns(X, *offset_columns(X))
+        return (X.T @ (self.matrix @ X)).toarray(), np.asarray(X.T @ self.transposed(self.target))
+
+    def combine_centred(self, X: Matrix, a: Array) -> Array:
+        """``X'a`` for coefficients that sum to 0 over components, from :meth:`centred_items`."""
+        return np.asarray(self.centred_items(X).T @ a)
+
     def unfactor(self, P: Array) -> Array:
         """Margins ``f_i - f_j``, (..., p), given ``F f``."""
         return np.asarray(P / self.scale)
@@ -467,6 +599,10 @@ class PreferenceGraph(SortedRows):
     def laplacian(self, f: Array) -> Array:
         """``L f`` for f of shape (items,) or (items, columns)."""
         return np.asarray(self.incidence.T @ ((self.incidence @ f).T * self.weights).T)
+
+    def item_laplacian(self, f: Array) -> Array:
+        """``L f`` for f of shape (items,), without the offset of f."""
+        return np.asarray(self.matrix @ (f - f.mean()))
 
     def transposed(self, u: Array) -> Array:
         """``F'u`` for u of shape (p,) or (p, columns): (items,) or (items, columns)."""

@@ -10,8 +10,9 @@ contribution added while the row is in the cache. Otherwise there are two passes
 
 from __future__ import annotations
 
-from dataclasses import replace
+from functools import partial
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -103,43 +104,23 @@ class LaplacianProduct:
 
     def __init__(self, X: Matrix, graph: Graph) -> None:
         self.n_features = int(X.shape[1])
-        self._one_pass: _OnePass | None = None
-        self._graph: Graph = graph
-        if isinstance(graph, PreferenceGraph):
-            rows, self._graph = _compared(graph)
-            self._order = np.arange(len(rows))
-            self._rows = RowProducts(X, rows)
-            return
-        self._order = np.argsort(graph.rows)
-        self._rows = RowProducts(X, graph.rows[self._order])
-        self._place = np.argsort(self._order)
-        if self._rows.sparse:
-            one = _OnePass(X, graph)
-            self._one_pass = one if one.pays else None
+        self._graph: Graph
+        rows, self._graph = graph.compact()
+        self._rows = RowProducts(X, rows)
+        self._one_pass = graph.by_kind(partial(_OnePass.if_it_pays, X), _no_means) if self._rows.sparse else None
 
     def __matmul__(self, p: Array) -> Array:
         if self._one_pass is not None:
             return self._one_pass(p)
-        f = self._rows.scores(p)
-        if isinstance(self._graph, PreferenceGraph):
-            return self._rows.combine(self._graph.matrix @ (f - f.mean()))
-        return self._rows.combine(self._graph.laplacian(f[self._place])[self._order])
+        return self._rows.combine(self._graph.item_laplacian(self._rows.scores(p)))
 
     def right_side(self, target: Array) -> Array:
         """``X'F't`` for a target t, (n,)."""
-        return self._rows.combine(self._graph.transposed(target)[self._order])
+        return self._rows.combine(self._graph.item_coefficients(target))
 
 
-def _compared(graph: PreferenceGraph) -> tuple[Index, PreferenceGraph]:
-    """Items with preferences, and the graph over these items alone."""
-    compared = np.zeros(graph.n_items, dtype=bool)
-    compared[graph.winners] = True
-    compared[graph.losers] = True
-    items = np.flatnonzero(compared)
-    numbers = np.cumsum(compared) - 1
-    winners = numbers[graph.winners]
-    losers = numbers[graph.losers]
-    return items, replace(graph, winners=winners, losers=losers, n_items=len(items))
+def _no_means(graph: PreferenceGraph) -> None:
+    """No product in one pass: L of preferences is not a diagonal plus multiples of means."""
 
 
 class _OnePass:
@@ -173,6 +154,12 @@ class _OnePass:
             self.means.append((shift_columns(sparse.csr_array(M), self.columns, self.shift), change, starts))
         self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
 
+    @classmethod
+    def if_it_pays(cls, X: Matrix, graph: LabelledGraph) -> Self | None:
+        """The product, unless its mean rows have too many entries."""
+        product = cls(X, graph)
+        return product if product.pays else None
+
     def __call__(self, p: Array) -> Array:
         rows = self.rows
         f = np.empty(len(rows.rows))
@@ -189,22 +176,6 @@ class _OnePass:
         for M, change, starts in self.means:
             out += M.T @ (change * group_means(f, self.weights, starts))
         return out
-
-
-def sparse_equations(graph: Graph, X: Matrix) -> tuple[Array, Array]:
-    """``X'LX`` and ``X'F't`` for sparse rows, from sparse products with the diagonal and the means of L."""
-    if isinstance(graph, PreferenceGraph):
-        X = shift_columns(X, *offset_columns(X))
-        return (X.T @ (graph.matrix @ X)).toarray(), np.asarray(X.T @ graph.transposed(graph.target))
-    x = X[graph.rows].astype(np.float64)
-    if not graph.e3:
-        x = shift_columns(x, *offset_columns(x))
-    diagonal, levels = graph.levels
-    gram = x.T @ sparse.diags_array(diagonal) @ x
-    for starts, weights in levels:
-        M = averaging(graph.weights, starts) @ x
-        gram = gram + M.T @ sparse.diags_array(weights) @ M
-    return gram.toarray(), np.asarray(x.T @ graph.transposed(graph.target))
 
 
 @compiled

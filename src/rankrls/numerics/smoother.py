@@ -33,7 +33,7 @@ from rankrls._arrays import (
 from rankrls._errors import InputError
 from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Matrix
-from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks, pieces
+from rankrls.numerics.chunks import chunk_rows, chunks, left_fold, map_chunks
 from rankrls.numerics.eigen import (
     EPS,
     SPAN,
@@ -43,8 +43,7 @@ from rankrls.numerics.eigen import (
     lost_feature,
     symmetric_eigen,
 )
-from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
-from rankrls.numerics.products import sparse_equations
+from rankrls.numerics.graph import Graph, PreferenceGraph
 
 JACOBI = 300
 """Largest number of features for which Jacobi rotations are used even if no feature would be lost (85 ms)."""
@@ -81,7 +80,7 @@ class Equations:
     def of(cls, graph: Graph, X: Matrix) -> Equations:
         """Equations of one block. O(m n^2); O(items n^2 + preferences n) for more preferences than items."""
         if sparse.issparse(X) and X.nnz < _SPARSE * X.shape[0] * X.shape[1]:
-            gram, right = sparse_equations(graph, X)
+            gram, right = graph.sparse_equations(X)
         elif (of_preferences := graph.over_items) is not None:
             items = of_preferences.centred_items(X)
             gram = items.T @ (of_preferences.matrix @ items)
@@ -159,26 +158,26 @@ def normal_equations(graph: Graph, X: Matrix) -> Equations:
     parts = [graph.part(a, b) for a, b in chunks(graph.starts, rows)]
     # a product on a device uses all of its threads
     several = map if on_device(items_behind(X)) else map_chunks
-    splits = isinstance(graph, LabelledGraph) and not sparse.issparse(X)
-    limit = 2 * rows if splits else graph.n_rows
+    limit = graph.n_rows if sparse.issparse(X) else 2 * rows
     short = several(partial(Equations.of, X=X), (part for part in parts if part.n_rows <= limit))
     long = (_in_pieces(part, X, rows, several) for part in parts if part.n_rows > limit)
     return left_fold(chain(short, chain.from_iterable(long)))
 
 
 def _in_pieces(graph: Graph, X: Matrix, rows: int, several: Any) -> Iterator[Equations]:
-    """Equations of the pieces of a long query, and of the pieces' means."""
+    """Equations of the pieces of a long query, and of the pieces' means if there are any."""
 
-    def equations(piece: LabelledGraph) -> tuple[Equations, Matrix]:
+    def equations(piece: Graph) -> tuple[Equations, Matrix]:
         D, mean = piece.read(X)
         return Equations.of_factored(piece, piece.factor(D, mean)), mean
 
     means = []
-    parts, between = pieces(graph, rows)
+    parts, between = graph.pieces(rows)
     for of_piece, mean in several(equations, parts):
         means.append(mean)
         yield of_piece
-    yield Equations.of(between, joined(means))
+    if between is not None:
+        yield Equations.of(between, joined(means))
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,27 +313,7 @@ class DualEquations:
     @classmethod
     def of_kernel(cls, K: Array, graph: Graph) -> DualEquations:
         """Equations from the kernel matrix of the items in the order of X, which is destroyed. O(m^2)."""
-        if isinstance(graph, PreferenceGraph):
-            half = graph.factor_rows(K)
-            return cls(graph, graph.factor_rows(np.ascontiguousarray(half.T)), np.zeros((0, graph.n_rows)), None)
-        rows = graph.rows
-        m = graph.n_rows
-        if m != K.shape[0] or (np.diff(rows) != 1).any():
-            K = taken(taken(K, rows), rows, axis=1) if on_device(K) else K[np.ix_(rows, rows)]
-        graph_here = replace(graph, rows=np.arange(m, dtype=np.intp))
-        parts = [graph_here.part(a, b) for a, b in chunks(graph.starts, 512)]
-        for part in parts:
-            K[int(part.rows[0]) : int(part.rows[-1]) + 1, :] = part.factor_rows(K)
-        unseen = []
-        means = []
-        for part in parts:
-            inside = slice(int(part.rows[0]), int(part.rows[-1]) + 1)
-            across = K[:, inside].T if on_device(K) else np.ascontiguousarray(K[:, inside].T)
-            D, M = replace(part, rows=part.rows - inside.start).read(across)
-            unseen.append(taken(D, np.flatnonzero(part.unseen)))
-            means.append(M)
-            K[:, inside] = part.factor(D, M).T
-        return cls(graph, K, joined(unseen), joined(means))
+        return cls(graph, *graph.factor_both_sides(K))
 
     @classmethod
     def of_features(cls, X: Matrix, graph: Graph) -> DualEquations:
@@ -435,7 +414,4 @@ def feature_weights(graph: Graph, X: Matrix, a: Array) -> Array:
     """
     if sparse.issparse(X) or graph.sees_constants:
         return to_host(as_floats(X).T @ to_device_of(a, X))
-    if isinstance(graph, PreferenceGraph):
-        return graph.centred_items(X).T @ a
-    parts = (graph.part(*chunk) for chunk in chunks(graph.starts, chunk_rows(X.shape[1], chunk_values(X))))
-    return to_host(sum(part.read(X)[0].T @ to_device_of(a[part.rows], X) for part in parts))
+    return graph.combine_centred(X, a)

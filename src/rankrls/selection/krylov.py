@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from rankrls._curves import Curve, scale_of
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.metrics._values import mean_and_error
-from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
 from rankrls.numerics.products import LaplacianProduct, RowProducts
 from rankrls.selection.optimism import bias_of_choice, runs_of_blocks
@@ -58,7 +57,7 @@ class KrylovSystems:
             scores = (RowProducts(data.X, watched) if by_number else RowProducts(watched, np.arange(count))).scores
         out: list[tuple[System, Array]] = []
         for graph in part.numeric_graphs(self.setting):
-            here = replace(graph, rows=rows[graph.rows]) if isinstance(graph, LabelledGraph) else graph
+            here = graph.inside(rows, data.X.shape[0])
             columns = [np.ascontiguousarray(t) for t in here.target.T]
             if self.kernel.is_linear:
                 product = LaplacianProduct(data.X, here)
