@@ -72,7 +72,7 @@ def test_blocks_of_any_size_over_many_stages(sizes):
     starts = np.concatenate(([0], np.cumsum(sizes))).astype(np.intp)
     m, n, alpha = starts[-1], 12, 0.2
     Z, t = rng.normal(size=(m, n)), rng.normal(size=m)
-    path = take_forward(BlockRows(Z, starts), t, alpha, 10)
+    path = take_forward(BlockRows(Z, starts), t, alpha, 10, np.ones(m), alpha)
     for k in range(11):
         S, error = path.indices[:k], 0.0
         for lo, hi in zip(starts[:-1], starts[1:], strict=True):

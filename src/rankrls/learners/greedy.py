@@ -30,6 +30,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -42,7 +43,7 @@ from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.learners.paths import PathSolutions, PursuitPath
-from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.scorer import Scorer
 
 _EQUAL = 1e-10
@@ -111,7 +112,7 @@ class BlockRows:
 
 
 def take_forward(
-    rows: BlockRows, target: Array, alpha: float, most: int, slack: Array | None = None, held_alpha: float | None = None
+    rows: BlockRows, target: Array, alpha: float, most: int, slack: Array, held_alpha: float
 ) -> ForwardPath:
     """Select features one by one, each time the one with the lowest held-out squared error.
 
@@ -125,10 +126,10 @@ def take_forward(
         Positive regularization parameter.
     most : int
         Maximum number of features; fewer are selected if all others are in their span, as constants and duplicates are.
-    slack : ndarray of shape (rows of F,), optional
-        Initial ``M`` of the items of one ranking, each of which is a block; 1 by default.
-    held_alpha : float, optional
-        Alpha with which these items are held out; ``alpha`` by default.
+    slack : ndarray of shape (rows of F,)
+        Initial ``M`` of blocks that are single rows; less than 1 for items of one ranking.
+    held_alpha : float
+        Alpha with which single rows are held out.
 
     Notes
     -----
@@ -139,7 +140,7 @@ def take_forward(
     """
     state: _HeldOut
     if len(rows.starts) > len(target):
-        state = _HeldOutRows(rows, target, held_alpha or alpha, np.ones(len(target)) if slack is None else slack)
+        state = _HeldOutRows(rows, target, held_alpha, slack)
     else:
         state = _HeldOutBlocks(rows, target, alpha)
     energies = rows.energies
@@ -334,24 +335,27 @@ def _advance_blocks(  # type: ignore[no-untyped-def]
             errors[j] += energy[block] + tau * (2.0 * HG[block, j] + tau * HH[block, j])
 
 
-def block_rows(X: Matrix, graph: LabelledGraph | PreferenceGraph) -> BlockRows:
+def block_rows(X: Matrix, graph: Graph) -> BlockRows:
     """``F X`` in blocks of queries or of groups of preferences; blocks are single rows if there is only one."""
     starts = graph.starts if len(graph.starts) > 2 else np.arange(graph.n_rows + 1)
     blocks = len(starts) - 1
     products = 1 if blocks == graph.n_rows else blocks
-    if isinstance(graph, LabelledGraph) or products * graph.n_items >= _FEW_ITEMS * graph.n_rows:
+    preferences = graph.over_items
+    if preferences is None or products * preferences.n_items >= _FEW_ITEMS * graph.n_rows:
         return BlockRows(graph.factor_rows(X), starts)
-    items = graph.centred_items(X)  # features that are constant among compared items become 0
-    return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ graph.incidence))
+    items = preferences.centred_items(X)  # features that are constant among compared items become 0
+    return BlockRows(items, starts, sparse.csr_array(sparse.diags_array(graph.scale) @ preferences.incidence))
 
 
-def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
-    """Initial M of the items of one ranking held out one by one, and the factor of alpha for their hold-out.
+def _one_item_out(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
+    """Initial M of items held out one by one, and the factor of alpha for their hold-out.
 
-    Holding out an item changes the intercept of the others and the scale of the graph.
+    In a single ranking, holding out an item changes the intercept of the others and the scale of the graph.
     """
     w = graph.weights
     m = graph.n_rows
+    if len(graph.starts) > 2:
+        return np.ones(m), 1.0
     wrong = "ties" if graph.excludes_ties else "regression_weight" if graph.e3 else ""
     if balance != "examples" and np.ptp(w) > 0.0:
         wrong = wrong or "balance"
@@ -364,6 +368,11 @@ def _one_ranking(graph: LabelledGraph, balance: str) -> tuple[Array, float]:
         )
     growth = {"examples": 1.0, "pairs": m / (m - 1.0), "queries": max(m - 2.0, 1.0) / (m - 1.0)}
     return 1.0 - w / w.sum(), growth[balance]
+
+
+def _one_preference_out(graph: PreferenceGraph) -> tuple[Array, float]:
+    """The same for preferences, which have no intercept."""
+    return np.ones(graph.n_rows), 1.0
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -403,12 +412,8 @@ class GreedyProblem(Problem["PathSolutions[ForwardPath]"]):
         alpha = self.candidate.alpha
         (graph,) = self.data.numeric_graphs(setting)
         rows = block_rows(self.data.X, graph)
-        slack: Array | None = None
-        held: float | None = None
-        if isinstance(graph, LabelledGraph) and len(graph.starts) == 2:
-            slack, growth = _one_ranking(graph, setting.balance)
-            held = alpha * growth
-        return take_forward(rows, graph.target[:, 0], alpha, self.candidate.most, slack, held)
+        slack, growth = graph.by_kind(partial(_one_item_out, balance=setting.balance), _one_preference_out)
+        return take_forward(rows, graph.target[:, 0], alpha, self.candidate.most, slack, alpha * growth)
 
     def path(self, values: Array) -> PathSolutions[ForwardPath]:
         """Models with the given numbers of features; the details are the paths up to there."""

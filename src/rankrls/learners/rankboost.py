@@ -126,6 +126,9 @@ class PreferencePairs:
         return (B.T @ (sign * D), total) if np.isfinite(total) else (np.zeros(len(f)), 0.0)
 
 
+Pairs = ExpPairs | PreferencePairs
+
+
 class CodedColumns:
     """Nonzero values of every feature, coded as numbers of its distinct values.
 
@@ -226,7 +229,7 @@ class Stumps:
             yield scores
 
 
-def boost(pairs: ExpPairs | PreferencePairs, X: Matrix, rounds: int) -> tuple[Stumps, str]:
+def boost(pairs: Pairs, X: Matrix, rounds: int) -> tuple[Stumps, str]:
     """Run RankBoost, and return the reason why it stopped.
 
     Parameters
@@ -304,7 +307,7 @@ class RankBoostProblem(Problem["StagedScores"]):
 
     def __init__(self, candidate: RankBoostCandidate, data: Data) -> None:
         (graph,) = data.numeric_graphs(Setting("exclude", candidate.balance))
-        pairs = ExpPairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
+        pairs: Pairs = graph.by_kind(ExpPairs, PreferencePairs)
         self.stumps, self.stopped = boost(pairs, data.X, candidate.rounds)
 
     def axis(self) -> Array:

@@ -213,10 +213,8 @@ class Spectrum:
     @classmethod
     def of(cls, graph: Graph, X: Matrix) -> Spectrum:
         """From the pairs of a graph and features X, (m, n); O(m n^2 + n^3)."""
-        weight = float(graph.weights.sum())
-        if isinstance(graph, LabelledGraph):  # the pairs of each item weigh w e1, which counts every pair twice
-            weight = 0.5 * float(graph.weights @ np.repeat(graph.e1, np.diff(graph.class_starts)))
-        values, vectors = linalg.eigh(normal_equations(graph, X).gram / weight, driver="evd", check_finite=False)
+        mean = normal_equations(graph, X).gram / graph.pair_weight
+        values, vectors = linalg.eigh(mean, driver="evd", check_finite=False)
         return cls(np.maximum(values, 0.0), vectors)
 
     def solve(self, r: Array, curvature: float) -> Array:
@@ -377,8 +375,7 @@ class RankSVMProblem(Problem["PathSolutions[Minimum]"]):
             columns = basis.features(X)[:]
             X = columns if basis.whitening is None else columns @ basis.whitening
         self._X = centred(X)
-        graph = self.graph
-        self.pairs: Pairs = HingePairs(graph) if isinstance(graph, LabelledGraph) else PreferencePairs(graph)
+        self.pairs: Pairs = self.graph.by_kind(HingePairs, PreferencePairs)
 
     @cached_property
     def _spectrum(self) -> Spectrum | None:

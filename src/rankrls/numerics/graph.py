@@ -241,7 +241,7 @@ class LabelledGraph(SortedRows):
             e1=self.e1[[a for a, _ in runs]],
         )
 
-    def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: Callable[[PreferenceGraph], T]) -> T:
+    def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: object) -> T:
         """``labelled(self)``, where there is one algorithm for labels and another for preferences."""
         return labelled(self)
 
@@ -399,6 +399,11 @@ class LabelledGraph(SortedRows):
         return self.weights * np.repeat(self.e1, self.class_lengths) <= self.faint
 
     @property
+    def pair_weight(self) -> float:
+        """Total weight of the compared pairs; ``w e1`` is that of the pairs of an item."""
+        return 0.5 * float(self.weights @ np.repeat(self.e1, self.class_lengths))
+
+    @property
     def n_observations(self) -> int:
         """Rank of L: the number of independent observations."""
         count = (self.class_lengths - 1)[self.e1 > 0.0].sum() + (self.n_classes - 1)[self.e2 > 0.0].sum()
@@ -538,7 +543,7 @@ class PreferenceGraph(SortedRows):
         alone = replace(self, starts=np.arange(self.n_rows + 1))
         return [alone.part(a, b) for a, b in chunks(alone.starts, n_rows)], None
 
-    def by_kind(self, labelled: Callable[[LabelledGraph], T], preferred: Callable[[PreferenceGraph], T]) -> T:
+    def by_kind(self, labelled: object, preferred: Callable[[PreferenceGraph], T]) -> T:
         """``preferred(self)``, where there is one algorithm for labels and another for preferences."""
         return preferred(self)
 
@@ -629,6 +634,11 @@ class PreferenceGraph(SortedRows):
     def unseen(self) -> Mask:
         """False for every preference: all margins can be recovered from ``F f``."""
         return np.zeros(self.n_rows, dtype=bool)
+
+    @property
+    def pair_weight(self) -> float:
+        """Total weight of the preferences."""
+        return float(self.weights.sum())
 
     @property
     def n_observations(self) -> int:
