@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from rankrls._arrays import to_device_of
+from rankrls._cached import cached_property
 from rankrls._curves import (
+    AnyEvaluator,
     Curve,
-    Evaluator,
     PreferenceEvaluator,
     QueryEvaluator,
     curve_of_preferences,
@@ -66,7 +67,7 @@ class ComparedItems(ABC):
     def in_memory(self) -> ComparedInMemory | None:
         """All items with their graph; None if they are not in memory."""
 
-    def evaluator(self, measure: Measure) -> Evaluator[Any]:
+    def evaluator(self, measure: Measure) -> AnyEvaluator:
         """Evaluator of held-out scores of these items."""
         return self.whole().evaluator(measure)
 
@@ -115,29 +116,18 @@ class ComparedInMemory(ComparedItems):
 
     X: Any
     graph: Graph
+    evaluation: type[AnyEvaluator]
 
     @property
     def in_memory(self) -> ComparedInMemory:
         return self
 
-    def evaluator(self, measure: Measure) -> Evaluator[Any]:
-        return PreferenceEvaluator(measure) if isinstance(self.graph, PreferenceGraph) else QueryEvaluator(measure)
+    def evaluator(self, measure: Measure) -> AnyEvaluator:
+        return self.evaluation(measure)
 
     @property
     def primal(self) -> bool:
         return bool(self.X.shape[1] <= min(self.graph.n_rows, self.X.shape[0]))
-
-    @property
-    def labelled(self) -> LabelledGraph:
-        """The graph, for labelled items."""
-        assert isinstance(self.graph, LabelledGraph)
-        return self.graph
-
-    @property
-    def preferences(self) -> PreferenceGraph:
-        """The graph, for preferences."""
-        assert isinstance(self.graph, PreferenceGraph)
-        return self.graph
 
     def equations(self, basis: Basis | None) -> Equations:
         return normal_equations(self.graph, self.features(basis))
@@ -301,6 +291,17 @@ class DataInMemory(Data):
 
     observations_are_items: ClassVar[bool] = True
     """Whether held-out scores are those of items rather than margins of preferences."""
+    evaluation: ClassVar[type[AnyEvaluator]] = QueryEvaluator
+
+    @property
+    def item_weights(self) -> Array | None:
+        """Weights of the items, if they have any."""
+        return None
+
+    @property
+    def query_sizes(self) -> Index:
+        """Number of items of each query; without queries, that of all items."""
+        return np.array([self.n_rows])
 
     def whole(self) -> Self:
         return self
@@ -314,7 +315,7 @@ class DataInMemory(Data):
     def numeric_graphs(self, setting: Setting) -> Sequence[Graph]: ...
 
     def compared(self, setting: Setting, together: Sequence[Setting] = ()) -> Sequence[ComparedItems]:
-        return [ComparedInMemory(self.X, graph) for graph in self.numeric_graphs(setting)]
+        return [ComparedInMemory(self.X, graph, self.evaluation) for graph in self.numeric_graphs(setting)]
 
     @abstractmethod
     def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
@@ -368,6 +369,14 @@ class LabelledItems(DataInMemory):
     @property
     def n_targets(self) -> int:
         return int(self.Y.shape[1])
+
+    @property
+    def item_weights(self) -> Array | None:
+        return self.weights
+
+    @property
+    def query_sizes(self) -> Index:
+        return self.layout.counts
 
     def numeric_graphs(self, setting: Setting) -> list[LabelledGraph]:
         """One graph for all targets, or one per target."""
@@ -456,6 +465,7 @@ class PreferredItems(DataInMemory):
     new: str = "votes"
 
     observations_are_items: ClassVar[bool] = False
+    evaluation: ClassVar[type[AnyEvaluator]] = PreferenceEvaluator
 
     @property
     def n_queries(self) -> int:
@@ -474,10 +484,15 @@ class PreferredItems(DataInMemory):
         """A single graph: preferences have no ties or balance to choose."""
         return ((Setting(), {}),)
 
-    def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
+    @cached_property
+    def graph(self) -> PreferenceGraph:
+        """The graph of the preferences."""
         g = self.preferences
         sides = g.winners, g.losers, g.n_items
-        return [PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)]
+        return PreferenceGraph.build(*sides, strength=g.strength, weights=g.weight, groups=g.groups)
+
+    def numeric_graphs(self, setting: Setting) -> list[PreferenceGraph]:
+        return [self.graph]
 
     def take(self, observations: Index, *, items: bool = True, square: bool = False) -> Self:
         """A subset of the preferences. All items stay: their numbers are those that predictions are made for."""

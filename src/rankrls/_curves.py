@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,6 +150,9 @@ class Evaluator(ABC, Generic[J]):
 
         ``sizes`` are those of the queries (groups), which were held out one by one or in ``folds``.
         """
+
+
+AnyEvaluator: TypeAlias = Evaluator[Any]
 
 
 class QueryEvaluator(Evaluator[Array]):

@@ -15,6 +15,7 @@ from rankrls._typing import Array, Index, Mask
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
+from rankrls.numerics.graph import PreferenceGraph
 
 LINEAR = Kernel("linear")
 
@@ -66,7 +67,9 @@ class Problem(ABC, Generic[S]):
         """
         return None
 
-    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], values: Array) -> list[Array] | None:
+    def hold_out_items(
+        self, graph: PreferenceGraph, folds: Sequence[tuple[Index, Index]], values: Array
+    ) -> list[Array] | None:
         """Margins (preferences, values) of the second preferences of each fold, fitted to the first.
 
         None if they need refits.

@@ -245,8 +245,7 @@ def leaderboard(
     if items.shape != (m,):
         raise InputError(f"names has shape {items.shape}; it needs one name for each of {m} items.", parameter="names")
     solver = next(spec.candidates(data)).problem(data).solvers[0]
-    graph = solver.graph
-    assert isinstance(graph, PreferenceGraph)
+    graph = data.graph
     votes = np.bincount(np.concatenate((table.winners, table.losers)), minlength=m)
     if is_named:
         _warn_of_components(graph, votes > 0)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._checks import refusing
-from rankrls._comparisons import LabelledItems, PreferredItems
+from rankrls._comparisons import Data, LabelledItems, PreferredItems
 from rankrls._errors import InputError, warn_user
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array, HasShape, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
@@ -24,7 +25,12 @@ from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.concordance import CONFIDENCE
 from rankrls.numerics.pairs import held_out_labels
 from rankrls.selection.folds import check_folds_leave_something
-from rankrls.selection.leave_pair_out import check_query_pairs, pair_concordance, why_pairs_cannot_be_held_out
+from rankrls.selection.leave_pair_out import (
+    check_query_pairs,
+    preference_concordance,
+    query_concordance,
+    why_pairs_cannot_be_held_out,
+)
 from rankrls.survival import survival_pairs
 
 
@@ -170,21 +176,24 @@ def leave_pair_out(
     auto = isinstance(alphas, str) and alphas == "auto"
     spec, grid = checked_spec(estimator, None if auto else alphas, "leave_pair_out")
     number(above=0.0, below=1.0)("confidence", confidence)
-    data: LabelledItems | PreferredItems
+    data: Data
     if event is None:
-        data = labelled_data(spec, X, y, qid, sample_weight)
+        data = labelled = labelled_data(spec, X, y, qid, sample_weight)
         parameter = "positive" if spec.signed else "estimator"
         settings = [setting for setting, _ in spec.graphs]
-        check_query_pairs(data, settings, constrained=spec.signed, parameter=parameter)
+        check_query_pairs(labelled, settings, constrained=spec.signed, parameter=parameter)
+        chosen = None if pairs is None else _labelled_pairs(pairs, labelled)
+        concordance = partial(query_concordance, labelled)
     else:
-        data = _comparable_items(spec, X, y, event, qid, sample_weight)
-    chosen = None if pairs is None else _checked_pairs(pairs, data)
+        data = preferred = _comparable_items(spec, X, y, event, qid, sample_weight)
+        chosen = None if pairs is None else _comparable_pairs(pairs, preferred)
+        concordance = partial(preference_concordance, preferred)
     problem = next(spec.candidates(data)).problem(data)
     if problem.lost_feature is not None:
         warn_user(lost_feature_warning(data, problem.lost_feature))
     grid = problem.axis() if auto else grid
     try:
-        found = pair_concordance(data, problem, grid, chosen, float(confidence))
+        found = concordance(problem, grid, chosen, float(confidence))
     except InputError as refusal:
         raise refusal if event is None else refusal.replace(parameter="event") from None
     columns: list[Any] = [grid, found.score, found.error, *found.interval]
@@ -269,7 +278,7 @@ def leave_rows_out(
     check_folds_leave_something(data, large, spec.regression_weight, remedy=remedy, parameter="groups")
     problem = next(spec.candidates(data)).problem(data)
     (solver,) = problem.solvers
-    graph = solver.items.whole().labelled
+    (graph,) = data.numeric_graphs(problem.setting)
     found = held_out_labels(solver.smoother, graph, solver.features, grid, folds, problem.setting.balance)
     return scores_of_given_rows(found, data, alphas)
 
@@ -293,37 +302,49 @@ def _comparable_items(
     return preferred_items(spec, X, winners, losers, None, None)
 
 
-def _checked_pairs(pairs: object, data: LabelledItems | PreferredItems) -> tuple[Index, Index]:
+def _labelled_pairs(pairs: object, data: LabelledItems) -> tuple[Index, Index]:
     """Both items of each pair, as numbers of the remaining rows."""
+    given = _row_pairs(pairs, data.n_given)
+    out = given
+    if data.kept is not None:
+        _refuse_pairs(given, ~data.kept[given].all(axis=1), "a row has weight zero")
+        out = (np.cumsum(data.kept) - 1)[given]
+    codes = data.layout.codes[out]
+    y = data.Y[out, 0]
+    different = codes[:, 0] != codes[:, 1]
+    _refuse_pairs(given, different, "they belong to different queries, whose scores cannot be compared")
+    _refuse_pairs(given, y[:, 0] == y[:, 1], "their labels are equal, so neither order is correct")
+    return out[:, 0], out[:, 1]
+
+
+def _comparable_pairs(pairs: object, data: PreferredItems) -> tuple[Index, Index]:
+    """Both items of each pair."""
+    given = _row_pairs(pairs, data.n_given)
+    table = data.preferences
+    smaller = given.min(axis=1)
+    larger = given.max(axis=1)
+    both = np.sort([table.winners, table.losers], axis=0)
+    known = np.isin(smaller * table.n_items + larger, both[0] * table.n_items + both[1])
+    _refuse_pairs(given, ~known, "they are not comparable, because it is not known which time is longer")
+    return given[:, 0], given[:, 1]
+
+
+def _row_pairs(pairs: object, m: int) -> Index:
+    """Two different rows of each pair, (pairs, 2)."""
     given = np.asarray(pairs)
     if given.ndim != 2 or given.shape[1] != 2 or not len(given) or given.dtype.kind not in "iu":
         raise InputError(
             f"pairs must contain two row numbers each, shape (p, 2); got shape {given.shape} of dtype {given.dtype}.",
             parameter="pairs",
         )
+    _refuse_pairs(given, ((given < 0) | (given >= m)).any(axis=1), f"the rows are 0 to {m - 1}")
+    _refuse_pairs(given, given[:, 0] == given[:, 1], "a row cannot be paired with itself")
+    return given.astype(np.intp)
 
-    def refuse(bad: Matrix, what: str) -> None:
-        if bad.any():
-            k = int(np.argmax(bad))
-            a, b = given[k].tolist()
-            raise InputError(f"Pair {k}, rows {a} and {b}: {what}.", parameter="pairs", row=a)
 
-    refuse(((given < 0) | (given >= data.n_given)).any(axis=1), f"the rows are 0 to {data.n_given - 1}")
-    refuse(given[:, 0] == given[:, 1], "a row cannot be paired with itself")
-    out = given.astype(np.intp)
-    if isinstance(data, PreferredItems):
-        table = data.preferences
-        smaller = out.min(axis=1)
-        larger = out.max(axis=1)
-        both = np.sort([table.winners, table.losers], axis=0)
-        known = np.isin(smaller * table.n_items + larger, both[0] * table.n_items + both[1])
-        refuse(~known, "they are not comparable, because it is not known which time is longer")
-        return out[:, 0], out[:, 1]
-    if data.kept is not None:
-        refuse(~data.kept[out].all(axis=1), "a row has weight zero")
-        out = (np.cumsum(data.kept) - 1)[out]
-    codes = data.layout.codes[out]
-    y = data.Y[out, 0]
-    refuse(codes[:, 0] != codes[:, 1], "they belong to different queries, whose scores cannot be compared")
-    refuse(y[:, 0] == y[:, 1], "their labels are equal, so neither order is correct")
-    return out[:, 0], out[:, 1]
+def _refuse_pairs(given: Index, bad: Matrix, what: str) -> None:
+    """Refuse the first of the bad pairs."""
+    if bad.any():
+        k = int(np.argmax(bad))
+        a, b = given[k].tolist()
+        raise InputError(f"Pair {k}, rows {a} and {b}: {what}.", parameter="pairs", row=a)

@@ -26,6 +26,7 @@ from rankrls.models.parameters import number, options
 from rankrls.models.ranker import Ranker
 from rankrls.models.rankrls import RankRLSCV
 from rankrls.models.spec import LeastSquaresSpec
+from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.pairs import concordance_of_targets
 from rankrls.selection.least_squares import LeastSquaresProblem
 from rankrls.selection.plans import PairsPlan, Plan, UnitsPlan
@@ -170,7 +171,7 @@ def permutation_test(
     if event is None and isinstance(model, RankRLSCV) and labels.size == len(labels):
         spec = model._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
-        plan = spec.plan(data)
+        plan = spec.query_plan(data)
     shared = plan is not None and _is_shared(model, plan)
     if plan is None or not shared:
         job = f"A fit for each of {n_permutations} permutations"
@@ -212,7 +213,8 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     found = []
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
-        of_values: OfTargets = partial(_of_pairs, plan, problem)
+        (graph,) = data.numeric_graphs(candidate.setting)
+        of_values: OfTargets = partial(_of_pairs, plan, problem, graph)
         if isinstance(plan, UnitsPlan):
             of_values = partial(_of_queries, plan, problem)
         grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
@@ -238,10 +240,9 @@ def _best_of(of_values: OfTargets, grid: Array, goodness: Array, targets: Index,
     return out
 
 
-def _of_pairs(plan: Plan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
+def _of_pairs(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array, targets: Index) -> Array:
     """Goodness of each alpha for some targets, by held-out pairs, (alphas, targets); greater is better."""
     (solver,) = problem.solvers
-    graph = solver.items.whole().labelled
     graph = replace(graph, y=graph.y[:, targets])
     share = concordance_of_targets(solver.smoother, graph, solver.features, values, problem.setting.balance).T
     return share if plan.greater_is_better else share - 1.0

@@ -59,6 +59,7 @@ from rankrls.models.spec import Accepts, Spec
 from rankrls.preprocessing import LogScaler, QueryStandardScaler
 from rankrls.selection.folds import FEW_FOLDS, with_new
 from rankrls.selection.optimism import ALLOWED, Dropped, Entries
+from rankrls.selection.planning import Planner
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, progress
 
@@ -144,15 +145,9 @@ _OF_ROWS = ("raw", "standard", "log", "ranks")
 """Scales for which an item has the same score in every query."""
 
 
-def _weights(data: Data) -> Array | None:
-    """Weights of the items, if any."""
-    return data.weights if isinstance(data, LabelledItems) else None
-
-
-def _suits(scale: str, data: Data) -> bool:
+def _suits(scale: str, data: DataInMemory) -> bool:
     """Whether a scale suits the data: sparse features have no ranks, and z-scores in queries of two rows are +-1."""
-    queries = isinstance(data, LabelledItems) and data.has_qid and np.median(data.layout.counts) > 2
-    if scale == "query" and not queries:
+    if scale == "query" and not (data.has_qid and np.median(data.query_sizes) > 2):
         return False
     return scale in ("raw", "standard", "log") or not sparse.issparse(data.X)
 
@@ -180,10 +175,9 @@ class _Scaled:
         steps: list[tuple[str, BaseEstimator]] = []
         for scaler in _SCALES[scale](X):
             if isinstance(scaler, QueryStandardScaler):
-                assert isinstance(data, LabelledItems)
-                X = scaler.fit_transform(X, qid=data.layout.codes)
+                X = scaler.fit_transform(X, qid=data.of_kind(LabelledItems).layout.codes)
             else:
-                weights = {} if scale == "ranks" else {"sample_weight": _weights(data)}
+                weights = {} if scale == "ranks" else {"sample_weight": data.item_weights}
                 X = scaler.fit(X, **weights).transform(X)
             steps.append((f"scale{len(steps)}", scaler))
         X = sparse.csr_array(X) if sparse.issparse(X) else X
@@ -479,7 +473,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
             lightgbm()  # raises an error that names the extra if it is missing
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
-        return self._set_fitted(spec.fit(data, spec.plan(data)))
+        return self._set_fitted(spec.fit(data, spec.query_plan(data)))
 
     @refuse_foreign_arguments
     def fit_pairs(
@@ -510,7 +504,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         spec = self._spec().for_preferences()
         data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
         data = with_new(data, new)
-        return self._set_fitted(spec.fit(data, spec.plan(data)))
+        return self._set_fitted(spec.fit(data, spec.preference_plan(data)))
 
     def predict(self, X: ItemsLike, *, qid: IdsLike | None = None) -> Array:
         """Score items by the selected model.
@@ -566,14 +560,13 @@ class AutoSpec(Spec):
             raise InputError("Trees and blends need labels. Use other families.", parameter="families")
         return replace(self, families=families, accepts=Accepts())
 
-    def plan(self, data: Data) -> Plan:
-        by_folds = self.cv is None and "trees" in self.families and data.n_queries >= LEAST_QUERIES
-        return self.planner(data).exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
+    def plan(self, planner: Planner[Data]) -> Plan:
+        by_folds = self.cv is None and "trees" in self.families and planner.data.n_queries >= LEAST_QUERIES
+        return planner.exact(FEW_FOLDS if by_folds else self.cv, [Setting()])
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        assert isinstance(data, DataInMemory)
         assert plan is not None
-        trials = self._try_all(data, plan)
+        trials = self._try_all(data.whole(), plan)
         n_tried = len(trials.fitted) + len(trials.dropped)
         selection = described(f"{plan.description}, the choice of {n_tried} models", data)
         skipped = trials.skipped
@@ -593,7 +586,7 @@ class AutoSpec(Spec):
         scaled = lru_cache(maxsize=_FINALISTS)(partial(_Scaled.of, data=data))
         for scale, family in progress(list(product(scales, functions)), self.verbose, "models"):
             with trials.skipping(family, scale):
-                gammas = _FAMILIES[family].gammas(scaled(scale).data.X, _weights(data))
+                gammas = _FAMILIES[family].gammas(scaled(scale).data.X, data.item_weights)
                 middle = gammas[len(gammas) // 2]
                 screened[family].append(self._try(family, middle, scaled(scale), plan, cheap=True))
         for family in progress(self.families, self.verbose, "families"):
@@ -601,11 +594,11 @@ class AutoSpec(Spec):
                 if family in functions:
                     self._finish(trials, screened[family], scaled, plan)
                     continue
-                assert isinstance(data, LabelledItems)
+                labelled = data.of_kind(LabelledItems)
                 if family == "trees":
-                    self._try_trees(trials, data, plan)
+                    self._try_trees(trials, labelled, plan)
                 else:
-                    self._try_blend(trials, data, plan)
+                    self._try_blend(trials, labelled, plan)
         if not trials.fitted:
             problem = f"None of the scales {', '.join(self.scales)} suits the data. Add others, such as 'raw'."
             raise trials.failure or InputError(problem, parameter="scales")
@@ -618,7 +611,7 @@ class AutoSpec(Spec):
             return
         for one in _best(screened):
             items = scaled(one.scale)
-            gammas = _FAMILIES[one.family].gammas(items.data.X, _weights(items.data))
+            gammas = _FAMILIES[one.family].gammas(items.data.X, items.data.item_weights)
             more = [gamma for gamma in gammas if gamma != one.gamma]
             screened += [self._try(one.family, gamma, items, plan, cheap=True) for gamma in more]
         best = _best(screened)

@@ -35,6 +35,7 @@ from rankrls.numerics.krylov import KernelSystem, KrylovRun, MultiShiftCG, Statu
 from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import random_numbers
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
+from rankrls.selection.planning import Planner
 from rankrls.selection.plans import NothingHeldOut, Plan
 from rankrls.selection.search import at_open_end
 
@@ -285,11 +286,11 @@ class CGSpec(Spec):
     patience: int
     random_state: RandomState
 
-    def plan(self, data: Data) -> Plan:
+    def plan(self, planner: Planner[Data]) -> Plan:
         chooses = self.selection != "tikhonov" or self.grid is None or len(self.grid) > 1
         if self.cv is None and not chooses:
             return NothingHeldOut(measure=self.required_measure, description="nothing held out")
-        return self.planner(data).one(self.cv, random_numbers(self.random_state))
+        return planner.one(self.cv, random_numbers(self.random_state))
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
         assert plan is not None

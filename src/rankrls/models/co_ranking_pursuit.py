@@ -40,7 +40,7 @@ from rankrls.models.parameters import (
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
 from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
-from rankrls.selection.planning import planner
+from rankrls.selection.planning import QueryPlanner
 
 AGGREGATIONS = ("mean", "weighted", "best")
 _CHECKS: dict[str, Check] = {
@@ -147,7 +147,7 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
 
     def _view_errors(self, known: KnownItems, candidate: CoPursuitCandidate, stages: int) -> Array:
         """Error of each view on held-out queries."""
-        plan = planner(Measure("disagreement"), known, self.regression_weight).few(self.cv)
+        plan = QueryPlanner(Measure("disagreement"), known, self.regression_weight).few(self.cv)
         values = np.array([float(stages)])
         errors = []
         for alone in np.eye(len(candidate.pursuit.views)):

@@ -41,6 +41,7 @@ from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_s
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import random_numbers
+from rankrls.selection.planning import Planner
 from rankrls.selection.plans import Plan
 
 _AGREEMENTS = (0.1, 1.0, 10.0, 100.0)
@@ -78,10 +79,10 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
             views = [np.sort(rng.permutation(n)[: (n + 1) // 2]) for _ in range(self.n_views)]
         return view_plans(views, features, self.kernel)
 
-    def plan(self, data: Data) -> Plan:
+    def plan(self, planner: Planner[Data]) -> Plan:
         settings = [setting for setting, _ in self.graphs]
         # a shortcut for pairs would evaluate the consensus rather than the prediction
-        return self.planner(data).exact(self.cv, settings, constrained=True)
+        return planner.exact(self.cv, settings, constrained=True)
 
     def candidates(self, data: Data) -> Iterator[ConsensusCandidate]:
         assert isinstance(data, KnownItems)

@@ -38,6 +38,7 @@ from rankrls.models.parameters import (
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, kind_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
+from rankrls.selection.planning import Planner
 from rankrls.selection.plans import Plan, UnitsPlan
 
 _CHECKS: dict[str, Check] = KERNEL | {
@@ -63,17 +64,15 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
     item_kernel: tuple[KernelLike, float | None, int, float]
     fit_intercept: bool
 
-    def plan(self, data: Data) -> Plan | None:
-        if self.measure is None:
-            return None
-        ranked = data.of_kind(RankedItems)
+    def plan(self, planner: Planner[Data]) -> Plan:
+        ranked = planner.data.of_kind(RankedItems)
         q = ranked.n_queries
         varies = int((ranked.Y[:, :1] != ranked.Y).any(axis=1).sum())
         if varies < 2:
             problem = "Leave-query-out needs two queries with items of different utilities;"
             raise InputError(f"{problem} {varies} of {q} sample{'' if q == 1 else 's'} has some.", parameter="y")
         description = f"leave-query-out over {q} queries"
-        return UnitsPlan(measure=self.measure, description=description, extends=False)
+        return UnitsPlan(measure=planner.measure, description=description, extends=False)
 
     def candidates(self, data: Data) -> Iterator[ConditionalCandidate]:
         ((kernel, _),) = self.kernels.resolved(data.X)
@@ -156,7 +155,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         """
         spec = self._spec()
         ranked = ranked_items(spec, X, y, items)
-        return self._set_fitted(spec.fit(ranked, spec.plan(ranked)))
+        return self._set_fitted(spec.fit(ranked, spec.query_plan(ranked)))
 
     def _spec(self) -> ConditionalSpec:
         """Specification from the checked parameters."""

@@ -30,6 +30,7 @@ from rankrls.models.parameters import (
 )
 from rankrls.models.ranker import Chooses
 from rankrls.models.spec import Accepts, SearchSpec, Solved, graph_settings
+from rankrls.selection.planning import Planner
 from rankrls.selection.plans import Plan
 
 _DECADES = 6
@@ -57,10 +58,10 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
             return self
         return replace(self, measure=Measure("disagreement"))
 
-    def plan(self, data: Data) -> Plan | None:
+    def plan(self, planner: Planner[Data]) -> Plan | None:
         alphas = 2 if self.alphas is None else len(self.alphas)
         chooses = self.n_features is None or alphas > 1 or len(self.graphs) > 1
-        return super().plan(data) if chooses or self.cv is not None else None
+        return super().plan(planner) if chooses or self.cv is not None else None
 
     def candidates(self, data: Data) -> Iterator[GreedyCandidate]:
         n = data.X.shape[1]

@@ -50,7 +50,7 @@ class PartlyLabelledRanker(Ranker):
         """
         spec = self._spec()
         known = partly_labelled(spec, X, y, qid, sample_weight)
-        return self._set_fitted(spec.fit(known, spec.plan(known)))
+        return self._set_fitted(spec.fit(known, spec.query_plan(known)))
 
 
 def partly_labelled(

@@ -19,6 +19,7 @@ from rankrls.models.intake import Validation, check_matrix, labelled_items, vali
 from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
 from rankrls.models.ranker import FitsPreferences
 from rankrls.models.spec import Accepts, SearchSpec, Solved
+from rankrls.selection.planning import Planner
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,7 +29,7 @@ class RankBoostSpec(SearchSpec[StagedScores]):
     balance: str
     n_estimators: int
 
-    def plan(self, data: Data) -> None:
+    def plan(self, planner: Planner[Data]) -> None:
         return None
 
     def candidates(self, data: Data) -> Iterator[RankBoostCandidate]:

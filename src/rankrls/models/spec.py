@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankrls._arrays import host_only, memory_of_device
-from rankrls._comparisons import Data, Features, Setting, Settings
+from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
 from rankrls._typing import Array, ExactFoldsLike, Matrix, Params, Values
@@ -22,7 +22,7 @@ from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import Feature, KernelLike, Positive, Scoring, Several, combinations, options
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 from rankrls.selection.least_squares import LeastSquares, LeastSquaresSolutions
-from rankrls.selection.planning import Planner, planner
+from rankrls.selection.planning import Planner, PreferencePlanner, QueryPlanner
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState, search
 
@@ -248,13 +248,19 @@ class Spec(ABC):
         """The specification for preferences instead of labels."""
         return self
 
-    def planner(self, data: Data) -> Planner:
-        """Planner for the given data."""
-        return planner(self.required_measure, data, self.regression_weight)
+    def query_plan(self, data: LabelledItems) -> Plan | None:
+        """Plan of the comparison of models without validation data; None if there is nothing to select."""
+        if self.measure is None:
+            return None
+        return self.plan(QueryPlanner(self.measure, data, self.regression_weight))
+
+    def preference_plan(self, data: PreferredItems) -> Plan | None:
+        """The same for preferences."""
+        return self.plan(PreferencePlanner(self.required_measure, data))
 
     @abstractmethod
-    def plan(self, data: Data) -> Plan | None:
-        """Plan of the comparison of models without validation data; None if there is nothing to select."""
+    def plan(self, planner: Planner[Data]) -> Plan | None:
+        """Plan for the data of a planner; None if there is nothing to select."""
 
     @abstractmethod
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
@@ -275,8 +281,8 @@ class SearchSpec(Spec, Generic[S]):
         """A copy for an estimator that selects from a grid, with its parameters of these names."""
         return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv, verbose=int(verbose))
 
-    def plan(self, data: Data) -> Plan | None:
-        return None if self.measure is None else self.planner(data).few(self.cv)
+    def plan(self, planner: Planner[Data]) -> Plan | None:
+        return planner.few(self.cv)
 
     @abstractmethod
     def candidates(self, data: Data) -> Iterator[Candidate[S]]:
@@ -338,10 +344,8 @@ class LeastSquaresSpec(SearchSpec[LeastSquaresSolutions]):
     positive: Positive = False
     basis: BasisSpec | None = None
 
-    def plan(self, data: Data) -> Plan | None:
-        if self.measure is None:
-            return None
-        return self.planner(data).exact(self.cv, [setting for setting, _ in self.graphs], constrained=self.signed)
+    def plan(self, planner: Planner[Data]) -> Plan | None:
+        return planner.exact(self.cv, [setting for setting, _ in self.graphs], constrained=self.signed)
 
     def candidates(self, data: Data) -> Iterator[LeastSquares]:
         if self.signed:

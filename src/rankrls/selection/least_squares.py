@@ -32,7 +32,7 @@ from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
 from rankrls.numerics.basis import Basis
-from rankrls.numerics.graph import Graph
+from rankrls.numerics.graph import Graph, PreferenceGraph
 from rankrls.numerics.nonnegative import hold_out_signed, signed_path
 from rankrls.numerics.preferred_pairs import feature_rounding, hold_out_items, kernel_features, kernel_rounding
 from rankrls.numerics.runs import dense_rows
@@ -103,8 +103,10 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
             return SignedSolver(items, self.signs)
         if self._is_primal(items):
             return PrimalSolver(items)
-        solver = ItemSolver if items.whole().graph.over_items is not None else DualSolver
-        return solver(items, self.kernel)
+        preferences = items.whole().graph.over_items
+        if preferences is None:
+            return DualSolver(items, self.kernel)
+        return ItemSolver(items, self.kernel, preferences)
 
     def _is_primal(self, items: ComparedItems) -> bool:
         """Whether to solve for one weight per feature instead of one coefficient per item."""
@@ -187,13 +189,15 @@ class Solver(ABC):
         """Weights of :attr:`item_features` for several alphas, (alphas, d, 1)."""
         return equations.smoother().path(alphas)
 
-    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], alphas: Array) -> list[Array]:
+    def hold_out_items(
+        self, graph: PreferenceGraph, folds: Sequence[tuple[Index, Index]], alphas: Array
+    ) -> list[Array]:
         """Margins (preferences, alphas) of the second preferences of each fold, fitted to the first."""
 
         def weights(equations: Equations) -> Array:
             return self.weights(equations, alphas)[:, :, 0].T
 
-        return hold_out_items(self.item_features, self.items.whole().preferences, folds, weights, self.rounding)
+        return hold_out_items(self.item_features, graph, folds, weights, self.rounding)
 
     def hold_out(self, alphas: Array, judge: Judge[R], folds: Sequence[Index] | None, *, means: bool) -> list[R]:
         """See :meth:`LeastSquaresProblem.hold_out`."""
@@ -339,14 +343,17 @@ class DualSolver(KernelSolver):
         return feature_weights(self.graph, self.X, coefficients)
 
 
+@dataclass(frozen=True, eq=False)
 class ItemSolver(KernelSolver):
     """Solver for more preferences than items."""
+
+    preferences: PreferenceGraph
 
     @cached_property
     def smoother(self) -> ItemSmoother:
         K = self.kernel(self.shifted_items)
         _warn_of_decomposition(len(K))
-        return ItemSmoother.of_kernel(K, self.items.whole().preferences)
+        return ItemSmoother.of_kernel(K, self.preferences)
 
     @property
     def item_features(self) -> Matrix:
@@ -477,9 +484,11 @@ class LeastSquaresProblem(Problem[LeastSquaresSolutions]):
                 columns[-1][rows] = scores.transpose(2, 1, 0)
         return _side_by_side(columns)
 
-    def hold_out_items(self, folds: Sequence[tuple[Index, Index]], alphas: Array) -> list[Array]:
+    def hold_out_items(
+        self, graph: PreferenceGraph, folds: Sequence[tuple[Index, Index]], alphas: Array
+    ) -> list[Array]:
         """Margins of held-out preferences; see :meth:`Solver.hold_out_items`."""
-        return self.solvers[0].hold_out_items(folds, alphas)
+        return self.solvers[0].hold_out_items(graph, folds, alphas)
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, alphas: Array) -> Curve:
         """Evaluation of every alpha with held-out queries (groups of preferences); see :meth:`hold_out`.

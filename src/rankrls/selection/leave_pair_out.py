@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rankrls._comparisons import Data, LabelledItems, PreferredItems, Setting
+from rankrls._comparisons import LabelledItems, PreferredItems, Setting
 from rankrls._errors import InputError
 from rankrls._queries import label_varies
 from rankrls._typing import Array, Index
@@ -39,31 +39,18 @@ class Concordance(NamedTuple):
     margins: Array | None
 
 
-def pair_concordance(
-    data: Data,
+def query_concordance(
+    data: LabelledItems,
     problem: LeastSquaresProblem,
     alphas: Array,
     pairs: tuple[Index, Index] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Concordance:
-    """Hold out pairs of items in turn: all pairs of a query with different labels, those of all preferences, or given
-    pairs among these.
-    """
+    """Hold out pairs of items in turn: all pairs of a query with different labels, or given pairs among these."""
     check_positive(alphas)
-    if isinstance(data, PreferredItems):
-        return _preference_concordance(data, problem, alphas, pairs, confidence)
-    return _query_concordance(data.of_kind(LabelledItems), problem, alphas, pairs, confidence)
-
-
-def _query_concordance(
-    data: LabelledItems,
-    problem: LeastSquaresProblem,
-    alphas: Array,
-    pairs: tuple[Index, Index] | None,
-    confidence: float,
-) -> Concordance:
     (solver,) = problem.solvers
-    held_out = (solver.smoother, solver.items.whole().labelled, solver.features, alphas)
+    (graph,) = data.numeric_graphs(problem.setting)
+    held_out = (solver.smoother, graph, solver.features, alphas)
     balance = problem.setting.balance
     y = data.Y[:, 0]
     codes = data.layout.codes
@@ -78,13 +65,15 @@ def _query_concordance(
     return _of_margins(margins, np.sign(y[i] - y[j]), i, j, data.n_rows, weight, confidence, margins)
 
 
-def _preference_concordance(
+def preference_concordance(
     data: PreferredItems,
     problem: LeastSquaresProblem,
     alphas: Array,
-    pairs: tuple[Index, Index] | None,
-    confidence: float,
+    pairs: tuple[Index, Index] | None = None,
+    confidence: float = CONFIDENCE,
 ) -> Concordance:
+    """Hold out pairs of items in turn: those of all preferences, or given pairs among these."""
+    check_positive(alphas)
     (solver,) = problem.solvers
     table = data.preferences
     rows = np.flatnonzero(table.strength)
@@ -98,7 +87,7 @@ def _preference_concordance(
         order = np.where(np.isin(i * table.n_items + j, known), 1.0, -1.0)
         weight = None
     Z = dense_rows(solver.item_features, slice(None))
-    margins = hold_out_preferred_pairs(Z, solver.items.whole().preferences, alphas, i, j)
+    margins = hold_out_preferred_pairs(Z, data.graph, alphas, i, j)
     shown = None if pairs is None else margins
     return _of_margins(margins, order, i, j, data.n_rows, weight, confidence, shown)
 

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral
+from typing import Generic, TypeVar
 
 import numpy as np
 
@@ -41,8 +42,9 @@ from rankrls.selection.leave_pair_out import (
 )
 from rankrls.selection.plans import (
     ItemFoldsPlan,
-    PairsPlan,
     Plan,
+    PreferencePairsPlan,
+    QueryPairsPlan,
     RowFoldsPlan,
     UnitsPlan,
 )
@@ -51,15 +53,15 @@ MAX_PAIR_HOLDOUT = 5000
 """Largest number of items of one ranking for which ``cv=None`` holds out all pairs."""
 
 
-def planner(measure: Measure, data: Data, regression_weight: float = 0.0) -> Planner:
-    """Planner for labelled items or for preferences."""
-    if isinstance(data, PreferredItems):
-        return PreferencePlanner(measure, data)
-    return QueryPlanner(measure, data.of_kind(LabelledItems), regression_weight)
+D = TypeVar("D", bound=Data, covariant=True)
 
 
-class Planner(ABC):
+@dataclass(frozen=True, eq=False)
+class Planner(ABC, Generic[D]):
     """Creates the plan for ``cv``. The meaning of None depends on the solver."""
+
+    measure: Measure
+    data: D
 
     @abstractmethod
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
@@ -75,19 +77,15 @@ class Planner(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class QueryPlanner(Planner):
+class QueryPlanner(Planner[LabelledItems]):
     """Planner that holds out queries, or rows of one ranking.
 
     Attributes
     ----------
-    measure : Measure
-    data : LabelledItems
     regression_weight : float
         If positive, folds may leave labels that are equal in every query.
     """
 
-    measure: Measure
-    data: LabelledItems
     regression_weight: float
 
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
@@ -100,7 +98,7 @@ class QueryPlanner(Planner):
             _check_concordance(self.measure)
             check_query_pairs(data, settings, constrained=constrained, parameter="cv")
             pairs = f"{m} items" if q == 1 else f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
-            return PairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
+            return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
         if cv is not None:
             return self._folds(cv)
         if q > 1:
@@ -110,7 +108,7 @@ class QueryPlanner(Planner):
         refused = m > MAX_PAIR_HOLDOUT or why_pairs_cannot_be_held_out(data, settings, constrained=constrained)
         if is_concordance(self.measure) and not refused:
             host_only(data.X, "Leave-pair-out, the default for one ranking (cv=5 avoids it),")
-            return PairsPlan(measure=self.measure, description=f"leave-pair-out over {m} items")
+            return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {m} items")
         return self.few(None)
 
     def few(self, cv: ExactFoldsLike) -> Plan:
@@ -163,18 +161,8 @@ class QueryPlanner(Planner):
         return RowFoldsPlan(measure=self.measure, description=description, folds=splits, mutual=mutual)
 
 
-@dataclass(frozen=True, eq=False)
-class PreferencePlanner(Planner):
-    """Planner that holds out units that will be new: items, connected components of items, votes, or groups of votes.
-
-    Attributes
-    ----------
-    measure : Measure
-    data : PreferredItems
-    """
-
-    measure: Measure
-    data: PreferredItems
+class PreferencePlanner(Planner[PreferredItems]):
+    """Planner that holds out what will be new: items, connected components of items, votes, or groups of votes."""
 
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
         if not _is_leave_pair_out(cv):
@@ -183,7 +171,7 @@ class PreferencePlanner(Planner):
         _check_concordance(self.measure)
         check_preferred_pairs(self.data, constrained=constrained, parameter="cv")
         pairs = f"{np.count_nonzero(self.data.preferences.strength)} comparable pairs: new items"
-        return PairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
+        return PreferencePairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
 
     def few(self, cv: ExactFoldsLike) -> Plan:
         k = number_of_folds(cv)

@@ -18,7 +18,7 @@ from rankrls._typing import Array, Index, Matrix
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
 from rankrls.selection.least_squares import LeastSquaresProblem
-from rankrls.selection.leave_pair_out import pair_concordance
+from rankrls.selection.leave_pair_out import Concordance, preference_concordance, query_concordance
 
 AnyCandidate: TypeAlias = Candidate[Solutions]
 AnyProblem: TypeAlias = Problem[Solutions]
@@ -175,7 +175,7 @@ class ItemFoldsPlan(Plan):
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         known = data.of_kind(PreferredItems)
-        margins = problem.hold_out_items([(fold.train, fold.test) for fold in self.folds], values)
+        margins = problem.hold_out_items(known.graph, [(fold.train, fold.test) for fold in self.folds], values)
         if margins is None:
             margins = []
             for split in self.splits(known):
@@ -191,17 +191,32 @@ def _split_of(data: PreferredItems, fold: ItemFold) -> Split:
 
 
 class PairsPlan(Plan):
-    """Pairs of items held out with all of their comparisons, without refits.
+    """Pairs of items held out with all of their comparisons, without refits."""
 
-    They are all pairs of a query with different labels, or the two items of each preference.
-    """
+    @abstractmethod
+    def concordance(self, data: Data, problem: LeastSquaresProblem, values: Array) -> Concordance:
+        """Share of the pairs in the correct order."""
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         assert isinstance(problem, LeastSquaresProblem)
-        found = pair_concordance(data, problem, values)
+        found = self.concordance(data, problem, values)
         if self.measure.greater_is_better:
             return Curve(found.score, found.error, interval=found.interval)
         return Curve(1.0 - found.score, found.error, interval=1.0 - found.interval[::-1])
+
+
+class QueryPairsPlan(PairsPlan):
+    """All pairs of a query with different labels held out in turn."""
+
+    def concordance(self, data: Data, problem: LeastSquaresProblem, values: Array) -> Concordance:
+        return query_concordance(data.of_kind(LabelledItems), problem, values)
+
+
+class PreferencePairsPlan(PairsPlan):
+    """The two items of each preference held out in turn."""
+
+    def concordance(self, data: Data, problem: LeastSquaresProblem, values: Array) -> Concordance:
+        return preference_concordance(data.of_kind(PreferredItems), problem, values)
 
 
 def curve_of_refits(plan: Plan, data: DataInMemory, candidate: AnyCandidate, values: Array) -> Curve:
