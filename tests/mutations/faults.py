@@ -580,7 +580,7 @@ FAULTS = [
     *_planted(
         "models/auto_rankrls.py",
         "models/test_auto_rankrls.py",
-        ('weights = {} if scale == "ranks" else {"sample_weight": _weights(data)}', "weights = {}"),
+        ('weights = {} if scale == "ranks" else {"sample_weight": data.item_weights}', "weights = {}"),
         ("results.best_score - (bias if results.greater_is_better else -bias)", "results.best_score - bias"),
         ("sum(len(one.results.rows) for one in tried[:k]) + results.best_index", "results.best_index"),
         ("-round(one.goodness, _DIGITS)", "round(one.goodness, _DIGITS)"),
