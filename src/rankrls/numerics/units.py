@@ -29,9 +29,6 @@ GOAL = 1e-12
 OFF = 4.0 * GOAL
 """Error bound of predictions, relative to the terms that they are the sum of."""
 ROUNDS = 14
-_FEW = 4
-_BATCH = 1 << 21
-"""Number of values in the units of few rows that are solved together."""
 LARGE = 0.9
 """Influence of a unit up to which the others determine every direction well enough."""
 _REST = 1e-8
@@ -51,24 +48,20 @@ def predictions(
     full = D * right[:, None]
     out, off = np.empty((2, D.shape[1], len(Z)))
     sizes = np.diff(bounds)
-    most = D.max(axis=1)
-    for u in np.unique(sizes[sizes <= _FEW]):
-        same = np.flatnonzero(sizes == u)
-        count = max(1, _BATCH // (u * n + n * D.shape[1]))
-        for some in (same[k : k + count] for k in range(0, len(same), count)):
-            at = bounds[some, None] + np.arange(u)
-            own = Z[at]
-            labels = t[at]
-            P, uncertain = _few_rows(own, labels, D, full)
-            large = np.flatnonzero(np.einsum("kun,kun->kn", own, own) @ most > LARGE)
-            if len(large):
-                P[large] = without_own(P[large], own[large], labels[large], D, right, inverse)
-            out[:, at] = P.transpose(1, 0, 2)
-            off[:, at] = uncertain.T[:, :, None]
     long = sizes > max(8 * n, 512)
-    some = np.flatnonzero((sizes > _FEW) & ~long)
     traces = np.zeros(len(sizes))
     still = np.zeros((len(sizes), D.shape[1]), dtype=bool)
+    alone = sizes == 1
+    rows = bounds[:-1][alone]
+    own = Z[rows]
+    leverage = (own**2 @ D).T
+    fit = (own @ full).T
+    rest = fit - leverage * t[rows]
+    P = np.divide(rest, 1.0 - leverage, out=np.zeros_like(rest), where=leverage != 1.0)
+    out[:, rows] = P
+    off[:, rows] = OFF * (np.abs(fit) + np.abs(rest) + np.abs(P))
+    traces[alone] = leverage.max(axis=0)
+    some = np.flatnonzero((sizes > 1) & ~long)
     _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
@@ -110,41 +103,6 @@ def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: A
     w -= np.linalg.solve(gram, Vt @ w.transpose(0, 2, 1)).transpose(0, 2, 1) @ Vt
     P[some] = w @ Z.transpose(0, 2, 1)
     return P
-
-
-def _few_rows(Z: Array, t: Array, D: Array, full: Array) -> tuple[Array, Array]:
-    """Predictions for units of at most 4 rows, (units, alphas, rows), and error bounds per unit, (units, alphas).
-
-    All products of two rows for all alphas are one matrix multiplication, followed by small solves.
-    """
-    k, u, n = Z.shape
-    i, j = np.tril_indices(u)
-    P = (Z @ full).transpose(0, 2, 1)
-    S = np.empty((k, D.shape[1], u, u))
-    S[..., i, j] = ((Z[:, i] * Z[:, j]).reshape(-1, n) @ D).reshape(k, len(i), -1).transpose(0, 2, 1)
-    S[..., j, i] = S[..., i, j]
-    rest = np.einsum("kauv,kv->kau", S, t)
-    np.subtract(P, rest, out=rest)
-    terms = _lengths(P)
-    terms += _lengths(rest)
-    S *= -1.0
-    S += np.eye(u)
-    if u == 1:
-        P = np.divide(rest, S[..., 0], out=np.zeros_like(rest), where=S[..., 0] != 0.0)
-    else:
-        try:
-            P = np.linalg.solve(S, rest[..., None])[..., 0]
-        except np.linalg.LinAlgError:  # an alpha is lost in rounding
-            P = (np.linalg.pinv(S, hermitian=True) @ rest[..., None])[..., 0]
-    terms += _lengths(P)
-    terms *= OFF
-    return P, terms
-
-
-def _lengths(P: Array) -> Array:
-    """Lengths of vectors along the last axis."""
-    squares = np.einsum("...u,...u->...", P, P)
-    return np.asarray(np.sqrt(squares, out=squares))
 
 
 @compiled
