@@ -289,11 +289,8 @@ FAULTS = [
         "preprocessing/test_scalers.py",
         ("np.where(high > low, high - low, 1.0)", "np.where(high > low, high, 1.0)"),
         ("rows = slice(low, high) if layout.contiguous else layout.order[low:high]", "rows = slice(low, high)"),
-        (
-            "rest = np.add.reduceat(off, starts[:-1], axis=0) / counts",
-            "rest = np.add.reduceat(off, starts[:-1], axis=0) / counts.mean()",
-        ),
-        ("scaler.partial_fit(values, sample_weight=sample_weight)", "scaler.partial_fit(values)"),
+        ("axis=0) / lengths[:, None]\n        block -=", "axis=0) / lengths.mean()\n        block -="),
+        ("fitted.partial_fit(values, sample_weight=sample_weight)", "fitted.partial_fit(values)"),
         ('fitted = vars(self).get("scaler_")', "fitted = None"),
     ),
     *_planted(

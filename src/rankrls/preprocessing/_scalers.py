@@ -1,9 +1,7 @@
 """Scalers for one query at a time, and one for numbers of very different sizes.
 
-A column of a query is scaled as ``((x - shift) - rest) / scale``. ``shift`` is a value of the column itself, its
-minimum or its first value, so that the difference is exact or nearly so however far the column is from zero, and
-``rest`` is the mean minus ``shift``: subtracting a rounded mean in one step would cost as many digits as the offset
-has.
+A value of the column itself, its minimum or its first value, is subtracted first. The difference is exact or nearly so
+however far the column is from zero, while subtracting a rounded mean would cost as many digits as the offset has.
 """
 
 from __future__ import annotations
@@ -38,8 +36,8 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
-    def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        """Shift, rest and scale of each column in each query of a block of rows, (queries, columns) each."""
+    def _scaled(self, block: Array, starts: NDArray[np.intp]) -> Array:
+        """The rows of some queries scaled; the block, whose first rows are given, is overwritten."""
         raise NotImplementedError
 
     @unchanged_on_error
@@ -60,7 +58,13 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        self._fit(X, qid)
+        values = self._checked(X)
+        query_layout(qid, values.shape[0])
+        self.fitted_with_qid_ = qid is not None
+        self.scaler_ = None
+        if qid is None:  # with arrays for any set_output; sums depend on the order of numbers in memory
+            self.scaler_ = self._of_all_rows().set_output(transform="default")
+            self.scaler_.fit(np.ascontiguousarray(values))
         return self
 
     def transform(self, X: ArrayLike, *, qid: ArrayLike | None = None) -> Any:
@@ -85,21 +89,11 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     @unchanged_on_error
     def fit_transform(self, X: ArrayLike, y: Any = None, *, qid: ArrayLike | None = None) -> Any:
         """``fit(X, qid=qid).transform(X, qid=qid)``, with the parameters described there."""
-        return self._transform(self._fit(X, qid), qid)
+        return self.fit(X, qid=qid).transform(X, qid=qid)
 
     def _checked(self, X: ArrayLike, *, reset: bool = True) -> Any:
         with refusing("X"):
             return validate_data(self, unmasked(X), reset=reset, dtype=_FLOATS)
-
-    def _fit(self, X: ArrayLike, qid: ArrayLike | None) -> Any:
-        values = self._checked(X)
-        query_layout(qid, values.shape[0])
-        self.fitted_with_qid_ = qid is not None
-        self.scaler_ = None
-        if qid is None:  # with arrays for any set_output; sums depend on the order of numbers in memory
-            self.scaler_ = self._of_all_rows().set_output(transform="default")
-            self.scaler_.fit(np.ascontiguousarray(values))
-        return values
 
     def _transform(self, X: Any, qid: ArrayLike | None) -> Any:
         if self.fitted_with_qid_ and qid is None:
@@ -120,20 +114,10 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             high = layout.starts[last]
             rows = slice(low, high) if layout.contiguous else layout.order[low:high]
             block = np.array(X[rows], dtype=np.float64, order="C")
-            starts = layout.starts[first : last + 1] - low
-            shift, rest, scale = self._statistics(block, starts)
-            block -= _for_rows(shift, starts)
-            block -= _for_rows(rest, starts)
-            block /= _for_rows(scale, starts)
-            out[rows] = block
+            out[rows] = self._scaled(block, layout.starts[first : last + 1] - low)
 
         map_threads(scale, balanced_blocks(layout.starts, max(X.size // _BLOCK, n_threads())))
         return out
-
-
-def _for_rows(values: Array, starts: NDArray[np.intp]) -> Array:
-    """Values of queries, (queries, columns), repeated for each row."""
-    return values if len(values) == 1 else np.repeat(values, np.diff(starts), axis=0)
 
 
 class QueryMinMaxScaler(_QueryScaler):
@@ -178,9 +162,13 @@ class QueryMinMaxScaler(_QueryScaler):
 
     _of_all_rows = MinMaxScaler
 
-    def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        low, high = (reduce.reduceat(block, starts[:-1], axis=0) for reduce in (np.minimum, np.maximum))
-        return low, np.zeros_like(low), np.where(high > low, high - low, 1.0)
+    def _scaled(self, block: Array, starts: NDArray[np.intp]) -> Array:
+        lengths = np.diff(starts)
+        low = np.minimum.reduceat(block, starts[:-1], axis=0)
+        high = np.maximum.reduceat(block, starts[:-1], axis=0)
+        block -= np.repeat(low, lengths, axis=0)
+        block /= np.repeat(np.where(high > low, high - low, 1.0), lengths, axis=0)
+        return block
 
 
 class QueryStandardScaler(_QueryScaler):
@@ -244,16 +232,14 @@ class QueryStandardScaler(_QueryScaler):
         scaled = super()._transform(X, qid)
         return np.hstack([X, scaled]) if self.beside else scaled
 
-    def _statistics(self, block: Array, starts: NDArray[np.intp]) -> tuple[Array, Array, Array]:
-        counts = np.diff(starts)[:, None].astype(np.float64)
-        shift = block[starts[:-1]]
-        off = block - _for_rows(shift, starts)
-        rest = np.add.reduceat(off, starts[:-1], axis=0) / counts
-        off -= _for_rows(rest, starts)
-        off *= off
-        scale = np.sqrt(np.add.reduceat(off, starts[:-1], axis=0) / counts)
-        scale[scale == 0.0] = 1.0
-        return shift, rest, scale
+    def _scaled(self, block: Array, starts: NDArray[np.intp]) -> Array:
+        lengths = np.diff(starts)
+        block -= np.repeat(block[starts[:-1]], lengths, axis=0)  # the mean of what is left loses no digits
+        mean = np.add.reduceat(block, starts[:-1], axis=0) / lengths[:, None]
+        block -= np.repeat(mean, lengths, axis=0)
+        deviation = np.sqrt(np.add.reduceat(block**2, starts[:-1], axis=0) / lengths[:, None])
+        block /= np.repeat(np.where(deviation > 0.0, deviation, 1.0), lengths, axis=0)
+        return block
 
 
 class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -302,8 +288,8 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        values = self._logarithms(X, reset=True)
-        return self._add(self._new_scaler(values), values, sample_weight)
+        vars(self).pop("scaler_", None)
+        return self.partial_fit(X, y, sample_weight)
 
     @unchanged_on_error
     def partial_fit(self, X: ArrayLike, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -319,14 +305,9 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         fitted = vars(self).get("scaler_")
         values = self._logarithms(X, reset=fitted is None)
-        return self._add(self._new_scaler(values) if fitted is None else fitted, values, sample_weight)
-
-    @staticmethod
-    def _new_scaler(values: Any) -> StandardScaler:
-        return StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
-
-    def _add(self, scaler: StandardScaler, values: Any, sample_weight: ArrayLike | None) -> Self:
-        self.scaler_ = scaler.partial_fit(values, sample_weight=sample_weight)
+        if fitted is None:
+            fitted = StandardScaler(with_mean=not sparse.issparse(values)).set_output(transform="default")
+        self.scaler_ = fitted.partial_fit(values, sample_weight=sample_weight)
         return self
 
     def transform(self, X: ArrayLike) -> Any:
