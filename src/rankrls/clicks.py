@@ -8,18 +8,18 @@ fitted to uncorrected clicks reproduces the old ranking.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
+from sklearn.random_projection import SparseRandomProjection
 
 from rankrls._checks import check_finite, numbers_of, refuse_where, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
-from rankrls._rows import check_finite_features, row_slices
+from rankrls._rows import check_finite_features
 from rankrls._shown import Shown, table_text
 from rankrls._typing import Array
 
@@ -36,7 +36,6 @@ from about 0.75; with one feature and results sorted by it (0.8), the corrected 
 _ROUNDS = 100
 _SETTLED = 1e-11
 _MOST_FEATURES = 200
-_BLOCK_COLUMNS = 4096
 _BOOTSTRAP = 30
 _BOOTSTRAP_ROWS = 100_000
 
@@ -82,20 +81,13 @@ class Propensities(Shown):
 
         Positions are whole numbers, or their texts as in keys of JSON.
         """
-        try:
-            by_position = dict(examination)
-        except (TypeError, ValueError):
-            found = f"got {type(examination).__name__}"
+        if not isinstance(examination, Mapping):
             wanted = "propensities must map positions to numbers, as in {1: 1.0, 2: 0.6}"
-            raise InputError(f"{wanted}; {found}.", parameter="propensities") from None
-        given: dict[int, float] = {}
-        for key, value in by_position.items():
-            position = _whole_number(key)
-            if position in given:
-                raise InputError(f"The propensity of position {position} is given twice.", parameter="propensities")
-            given[position] = value
-        positions = np.array(sorted(given), dtype=np.int64)
-        values = np.array([given[k] for k in positions.tolist()], dtype=np.float64)
+            raise InputError(f"{wanted}; got {type(examination).__name__}.", parameter="propensities")
+        given = vector_of("propensities", [*examination], "one number for each position")
+        order = np.argsort(given)
+        positions = _whole("propensities", given)[order]
+        values = vector_of("propensities", [*examination.values()], "one number for each position")[order]
 
         def problem(k: int) -> str:
             return f"The propensity of position {positions[k]} must be a number above 0; got {values[k]}."
@@ -271,7 +263,6 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         given["impressions"] = impressions
     vectors = {name: vector_of(name, values, "one for each row") for name, values in given.items()}
     c = vectors["clicks"]
-    rows = vectors["position"]
     n = vectors.get("impressions", np.ones(len(c)))
     for name, values in vectors.items():
         if len(values) != len(c):
@@ -286,12 +277,11 @@ def _checked(clicks: Any, impressions: Any, position: Any) -> tuple[Array, Array
         problem = f"clicks must be numbers of clicks, not rates; row {k} has {c[k]:g} in {n[k]:g} impressions."
         return f"{problem} Multiply the rates by the impressions."
 
-    broken = (rows % 1.0 != 0.0) | (np.abs(rows) > 2.0**53)
-    refuse_where(broken, "position", lambda k: f"Positions must be whole numbers; row {k} has {rows[k]:g}.")
+    positions = _whole("position", vectors["position"])
     refuse_where((c < 0.0) | (c > n), "clicks", impossible)
     if c.max(initial=0.0) <= 1.0:
         refuse_where((c % 1.0 != 0.0) & (n > 1.0), "clicks", rate)
-    return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, rows.astype(np.int64)
+    return np.divide(c, n, out=np.zeros_like(c), where=n > 0.0), n, positions
 
 
 def _features(X: Any) -> Array:
@@ -301,7 +291,8 @@ def _features(X: Any) -> Array:
         raise InputError(f"X must have shape (m, n), one row per click; got {values.shape}.", parameter="X")
     check_finite_features(values, None, products=True)
     if values.shape[1] > _MOST_FEATURES:
-        values = _projected(values)
+        projection = SparseRandomProjection(_MOST_FEATURES // 2, dense_output=True, random_state=0)
+        values = projection.fit_transform(values)
     dense = values.toarray() if sparse.issparse(values) else values
     scale = dense.std(axis=0)
     dense = (dense - dense.mean(axis=0)) / np.where(scale > 0.0, scale, 1.0)
@@ -309,23 +300,12 @@ def _features(X: Any) -> Array:
     return np.hstack([np.ones((len(dense), 1)), dense, squares - squares.mean(axis=0)])
 
 
-def _projected(X: Any) -> Array:
-    """Features in random directions; processed in blocks of columns to bound memory."""
-    rng = np.random.default_rng(0)
-    columns = sparse.csc_array(X) if sparse.issparse(X) else X
-    out = np.zeros((X.shape[0], _MOST_FEATURES // 2))
-    for block in row_slices(0, X.shape[1], _BLOCK_COLUMNS):
-        directions = rng.standard_normal((block.stop - block.start, out.shape[1]))
-        out += columns[:, block] @ directions
-    return out
-
-
-def _whole_number(key: Any) -> int:
-    """Position given by a key of propensities."""
-    with suppress(TypeError, ValueError):
-        if float(key).is_integer():
-            return int(float(key))
-    raise InputError(f"Positions of propensities must be whole numbers; got {key!r}.", parameter="propensities")
+def _whole(name: str, positions: Array) -> NDArray[np.int64]:
+    """Positions as whole numbers."""
+    check_finite(name, positions, "position")
+    broken = (positions % 1.0 != 0.0) | (np.abs(positions) > 2.0**53)
+    refuse_where(broken, name, lambda k: f"Positions must be whole numbers; entry {k} is {positions[k]:g}.")
+    return positions.astype(np.int64)
 
 
 def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array) -> Array:
