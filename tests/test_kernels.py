@@ -166,7 +166,7 @@ def test_the_default_gamma_is_one_over_the_features():
 
 def test_a_kernel_of_distances_that_the_package_does_not_know(monkeypatch):
     """A row of the table is all that a kernel needs: the rational quadratic, 1 / (1 + gamma ||x - z||^2)."""
-    steps = lambda kernel: (("multiply", kernel.gamma), ("add", 1.0), ("power", -1.0))
+    steps = lambda kernel: (("multiply", kernel.gamma), ("add", 1.0), ("pow", -1.0))
     monkeypatch.setitem(FORMULAS, "rational", Formula(("rational",), "square", ("gamma",), steps))
     rng = np.random.default_rng(8)
     X, Z = rng.normal(size=(9, 3)) + 1e4, rng.normal(size=(4, 3)) + 1e4

@@ -19,6 +19,7 @@ _PANEL = 128
 _STORED = 1 << 20
 _READ = 16.0
 """Number of multiplications that BLAS performs while it reads one number from memory."""
+_FEW_ROWS = 32
 _LARGE = 100.0
 """Offset, in spreads, that costs four of sixteen digits when it is squared."""
 
@@ -59,8 +60,6 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
             square = np.vdot(flat, flat)  # no inner product of rows or columns is larger
             if np.isfinite(square) and not (products and not LEAST**2 <= square <= LARGEST**2):
                 return
-        if not products and np.isfinite(values.sum(dtype=np.float64)):
-            return
     good = np.isfinite(values)
     if good.all():
         largest = np.abs(values).max(initial=0.0)
@@ -111,23 +110,19 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     among indicator features, say) can have an offset that dwarfs its spread, and products would square it. Only such
     columns are shifted towards zero; they have nothing to fill.
     """
-    m = X.shape[0]
+    m, n = X.shape
     none = np.zeros(0, dtype=np.intp), np.zeros(0)
-    if m < 2 or X.nnz < m:
+    if m < 2:
         return none
-    # a few rows rule out nearly all columns before all rows are examined
-    some = X[np.unique(np.linspace(0, m - 1, 32).astype(np.intp))]
-    number, counts = np.unique(some.indices, return_counts=True)
-    full = number[counts >= some.shape[0]].astype(np.intp)
+    some = X[np.linspace(0, m - 1, _FEW_ROWS).astype(np.intp)]  # which rule out nearly all columns
+    full = np.flatnonzero(np.bincount(some.indices, minlength=n) >= _FEW_ROWS)
     if not len(full):
         return none
-    stored = X[:, full]
-    kept = np.bincount(stored.indices, minlength=len(full)) >= m
-    columns = stored[:, kept].toarray().astype(np.float64)
-    full = full[kept]
+    full = full[np.bincount(X[:, full].indices, minlength=len(full)) >= m]
+    columns = X[:, full].toarray().astype(np.float64)
     means = columns.mean(axis=0)
     large = np.abs(means) > _LARGE * columns.std(axis=0)
-    return full[large].astype(np.intp), means[large]
+    return full[large], means[large]
 
 
 def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64]) -> Any:

@@ -41,9 +41,8 @@ _CACHED = 1 << 17
 _MOST = 1e150
 """Value from which sums of squares may overflow."""
 
-_STANDARD = {"power": "pow"}  # names that differ in the array API
-OPERATIONS = {"multiply": "Mul", "add": "Add", "power": "Pow", "exp": "Exp", "tanh": "Tanh"}
-"""Operations of a kernel's formula: functions of numpy, and the equivalent operators of ONNX."""
+OPERATIONS = {"multiply": "Mul", "add": "Add", "pow": "Pow", "exp": "Exp", "tanh": "Tanh"}
+"""Operations of a kernel's formula: functions of the array API, and the equivalent operators of ONNX."""
 
 Step = tuple[str] | tuple[str, float]
 """An operation, and its number if it has one."""
@@ -76,11 +75,8 @@ class Formula:
         xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
             for operation, *numbers in steps:
-                if xp is np:
-                    getattr(np, operation)(block, *numbers, out=block)
-                else:
-                    block[...] = getattr(xp, _STANDARD.get(operation, operation))(block, *numbers)
-        powers = any(step[0] == "power" for step in steps) and 0 not in block.shape
+                block[...] = getattr(xp, operation)(block, *numbers)
+        powers = any(step[0] == "pow" for step in steps) and 0 not in block.shape
         largest = float(xp.max(xp.abs(block))) if powers else 0.0
         if largest < _MOST:
             return
@@ -96,7 +92,7 @@ TABLE = (
         ("polynomial", "poly"),
         "product",
         ("gamma", "degree", "coef0"),
-        lambda k: (("multiply", k.gamma), ("add", k.coef0), ("power", k.degree)),
+        lambda k: (("multiply", k.gamma), ("add", k.coef0), ("pow", k.degree)),
     ),
     Formula(
         ("sigmoid",),
@@ -155,7 +151,9 @@ class Kernel:
         formula = self.formula
         m = len(X) if isinstance(X, (list, tuple)) else X.shape[0]
         if formula is not None and not on_device(X):
-            check_kernel_matrix(m, m if Z is None else Z.shape[0])
+            need = 8.0 * m * (m if Z is None else Z.shape[0])
+            remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
+            check_memory(need, "The kernel matrix needs", remedy, parameter="kernel")
         if callable(self.name):
             return self._called(X, Z)
         if formula is None:
@@ -179,10 +177,6 @@ class Kernel:
             if Z is None and rows != columns:
                 out[columns, rows] = block.T
             elif Z is None:
-                if formula.measure == "square":
-                    same = np.zeros(1)
-                    formula.finish(same, self)
-                    np.fill_diagonal(block, same[0])
                 mirror(block)
 
         map_blocks(evaluate, tiles)
@@ -390,17 +384,4 @@ def _manhattan(block: Any, factor: Any) -> Any:
 def _squared_norms(block: Any) -> Any:
     if sparse.issparse(block):
         return np.asarray(block.multiply(block).sum(axis=1)).ravel()
-    if on_device(block):
-        return namespace(block).sum(block * block, axis=1)
-    return np.asarray(np.einsum("ij,ij->i", block, block))
-
-
-def check_kernel_matrix(rows: int, columns: int) -> None:
-    """Refuse a dense kernel matrix that is larger than the available memory.
-
-    Raises
-    ------
-    InputError
-    """
-    remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
-    check_memory(8.0 * rows * columns, "The kernel matrix needs", remedy, parameter="kernel")
+    return namespace(block).sum(block * block, axis=1)

@@ -288,7 +288,7 @@ class LogScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self
         """
-        vars(self).pop("scaler_", None)
+        self.__dict__.pop("scaler_", None)
         return self.partial_fit(X, y, sample_weight)
 
     @unchanged_on_error

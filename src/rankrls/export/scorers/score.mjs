@@ -10,7 +10,7 @@
 const STEPS = {
   multiply: (value, by) => value * by,
   add: (value, by) => value + by,
-  power: (value, by) => value ** by,
+  pow: (value, by) => value ** by,
   exp: Math.exp,
   tanh: Math.tanh,
 };

@@ -21,7 +21,7 @@ _EPOCH = datetime(1970, 1, 1)
 _STEPS: dict[str, Callable[..., float]] = {
     "multiply": lambda value, by: value * by,
     "add": lambda value, by: value + by,
-    "power": lambda value, by: value**by,
+    "pow": lambda value, by: value**by,
     "exp": math.exp,
     "tanh": math.tanh,
 }
