@@ -17,8 +17,10 @@ from tests.refusals import Refusal
 
 from rankrls import RankRLS
 from rankrls.io import load_letor, load_table, open_dataset, save_letor, save_table, write_shards
+from rankrls.io.columns import ColumnRoles
 from rankrls.io.copying import read_records
 from rankrls.io.files import expanded_paths
+from rankrls.io.formats import open_table
 from rankrls.io.reading import ReadOptions
 from rankrls.io.rows import stack_rows
 from rankrls.preprocessing import QueryMinMaxScaler
@@ -234,6 +236,21 @@ def test_rows_that_are_passed_on_keep_the_keys_of_their_folders(ending, tmp_path
     found = load_table(tmp_path / f"out.{ending}")
     assert [int(query) for query in found.qid] == [3, 7, 7]
     assert found.X.tolist() == [[3.0], [1.0], [7.0]]
+
+
+@pytest.mark.parametrize("queries", [("3", "x7"), ("x7", "3"), ("3", "__HIVE_DEFAULT_PARTITION__")])
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_keys_of_folders_are_texts_if_one_is_not_a_number(ending, queries, tmp_path):
+    for query in queries:
+        folder = tmp_path / "in" / f"day={query}" / "hour=4"
+        folder.mkdir(parents=True)
+        save_table(folder / f"t.{ending}", [[1.0], [2.0]], [1, 0], qid=["a", "b"], feature_names=["a"])
+    read_records(tmp_path / "in", ReadOptions(), print).write(tmp_path / f"out.{ending}", [0, 3])
+    with open_table(tmp_path / f"out.{ending}") as table:
+        cells = table.cells(table.schema(ColumnRoles()), ()).X
+    assert cells["a"].cast("double").to_pylist() == [1.0, 2.0]
+    assert cells["hour"].cast("string").to_pylist() == ["4", "4"]
+    assert cells["day"].to_pylist() == [None if day.startswith("_") else day for day in sorted(queries)]
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl", "txt"])

@@ -21,6 +21,8 @@ from tests.refusals import Refusal
 
 from rankrls import InputError
 from rankrls.io import load_letor, load_table, save_table
+from rankrls.io.columns import ColumnRoles
+from rankrls.io.formats import open_table
 
 BLANKS = " \t\n\r\v\f"
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
@@ -569,15 +571,15 @@ class TestJsonLines:
     @pytest.mark.parametrize(
         ("line", "refusal"),
         [
-            ('{"qid": 1, "label": 2, "x": "7"', Refusal("not JSON", line=3)),
+            ('{"qid": 1, "label": 2, "x": "7"', Refusal("JSON object", line=3)),
             ('[{"qid": 1}]', Refusal("JSON object", "jq", line=3)),
             ('{"qid": 1, "label": 2}', Refusal("'x'", "empty", line=3, row=1, column="x")),
-            ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", "x", file="t.jsonl")),
+            ('{"qid": 1, "label": 2, "x": "7"}', Refusal("several types", file="t.jsonl", line=3, row=1, column="x")),
             ('{"qid": 1, "label": "\\ud800", "x": 7}', Refusal("broken text", line=3, row=1, column="label")),
             ('{"qid": 1, "label": 2, "x": 18446744073709551616}', Refusal("64 bits", line=3, row=1, column="x")),
             ('{"qid": 1, "label": 2, "x": NaN}', Refusal("'x'", line=3, row=1, column="x")),
             ('{"a": {"b": 1}, "a.b": 2}', Refusal("twice", line=3, row=1, column="a.b")),
-            ("[" * 100_000, Refusal("not JSON", line=3)),
+            ("[" * 100_000, Refusal("JSON object", line=3)),
             *(
                 (f'{{"_ltrlog": {log}}}', Refusal("names and values", line=3, row=1, column="_ltrlog"))
                 for log in ("null", "7", "[1]", '[{"log": [{"value": 1}]}]', '[{"log": ["a"]}]', '[{"log": 1}]')
@@ -598,11 +600,35 @@ class TestJsonLines:
         with Refusal("jq", line=1):
             load_table(io.BytesIO(b'[{"label": 2, "x": 1},\n{"label": 1, "x": 2}]\n'), format="jsonl")
 
-    def test_the_first_value_of_another_type_has_its_line(self, tmp_path):
+    @pytest.mark.parametrize("size", [1, 1 << 20])
+    def test_the_first_value_of_another_type_has_its_line(self, size, tmp_path, monkeypatch):
+        monkeypatch.setattr("rankrls.io._text._BLOCK", size)
         path = tmp_path / "t.jsonl"
         path.write_text("".join(f'{{"qid": 1, "label": 2, "x": {x}}}\n' for x in (1, 2.5, "null", '"7"', 8, '"9"')))
         with Refusal("several types", "first at '7'", file="t.jsonl", line=4, row=3, column="x"):
             load_table(path)
+
+    @pytest.mark.parametrize("size", [1, 70, 1 << 20])
+    def test_columns_and_types_are_those_of_all_lines(self, size, tmp_path, monkeypatch):
+        """Columns that occur late, whole numbers before others, and texts that are missing at first."""
+        monkeypatch.setattr("rankrls.io._text._BLOCK", size)
+        rows = [
+            {"qid": 1, "label": 2, "x": 1, "emb": [1, 2], "text": None},
+            {"qid": 1, "x": 2.5, "emb": [0.5, 3], "label": 1, "late": 4},
+            {"qid": 2, "label": 0, "x": 3, "emb": [7, 7], "text": "a", "late": 5.5},
+        ]
+        path = tmp_path / "t.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        with open_table(path) as table:
+            cells = table.cells(table.schema(ColumnRoles()), ()).X
+            again = table.cells(table.schema(ColumnRoles()), ()).X
+        names = ["x", "emb[0]", "emb[1]", "text", "late", "qid"]
+        assert cells.equals(again)
+        assert cells.select(names[:5]).to_pylist() == [
+            {"x": 1.0, "emb[0]": 1.0, "emb[1]": 2.0, "text": None, "late": None},
+            {"x": 2.5, "emb[0]": 0.5, "emb[1]": 3.0, "text": None, "late": 4.0},
+            {"x": 3.0, "emb[0]": 7.0, "emb[1]": 7.0, "text": "a", "late": 5.5},
+        ]
 
     @pytest.mark.parametrize("text", ["", "\n  \n"])
     def test_no_rows(self, text):

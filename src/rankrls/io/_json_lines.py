@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from tempfile import TemporaryFile
 from typing import Any
+from weakref import finalize
 
 from rankrls._errors import InputError
-from rankrls._records import table_of
-from rankrls.io._stored import Frame
+from rankrls._records import several_types, table_of
+from rankrls.io._stored import Stored
 from rankrls.io._text import Text
 from rankrls.io.rows import Lines
 
 
-class JsonLines(Frame):
-    """Text with a JSON object in each line, read into a table."""
+class JsonLines(Stored):
+    """Text with a JSON object in each line.
+
+    All lines are needed to know the columns and their types: they are read once, into a temporary file of tables.
+    """
 
     text: Text
     lines: Lines
 
     def __init__(self, source: Any) -> None:
         import pyarrow as pa
+        from pyarrow import ipc
 
         self._source = source
+        self._tables = TemporaryFile()  # noqa: SIM115  (closed with the reader)
+        finalize(self, self._tables.close)
         self.text = Text(source)
         self.lines = Lines()
-        tables = []
+        fields: dict[str, Any] = {}
         line = 0
         n_rows = 0
         for block in self.text.blocks():
@@ -37,20 +46,30 @@ class JsonLines(Frame):
                     records.append(self._record(text, line))
                     lines.append(line)
             try:
-                tables.append(table_of(records))
+                table = table_of(records)
+                _add_fields(fields, table)
             except InputError as error:
                 at = None if error.row is None else lines[error.row]
                 row = None if error.row is None else n_rows + error.row
                 raise error.replace(file=self.text.name, row=row, line=at) from None
+            with ipc.new_stream(self._tables, table.schema) as writer:
+                writer.write_table(table)
             self.lines.append(n_rows, lines)
             n_rows += len(lines)
         if not n_rows:
             raise InputError("the file has no rows.", file=self.text.name)
-        try:
-            table = pa.concat_tables(tables, promote_options="permissive")
-        except pa.ArrowException as error:
-            raise InputError(f"a column contains values of several types ({error}).", file=self.text.name) from None
-        super().__init__(table)
+        self.schema = pa.schema([*fields.values()])
+
+    def batches(self, names: list[str], rows: int, groups: range | None) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import ipc
+
+        end = self._tables.seek(0, os.SEEK_END)
+        self._tables.seek(0)
+        while self._tables.tell() < end:
+            tables = [self.schema.empty_table(), ipc.open_stream(self._tables).read_all()]
+            batches = pa.concat_tables(tables, promote_options="permissive").select(names).to_batches(rows)
+            yield from filter(len, batches)
 
     def as_lines(self) -> Iterator[bytes]:
         """Lines, unchanged."""
@@ -59,13 +78,34 @@ class JsonLines(Frame):
 
     def _record(self, text: bytes, line: int) -> dict[str, Any]:
         """Object of a line."""
-        problem = "each line needs a JSON object, {...}. For a single array, jq -c '.[]' FILE writes such lines."
+        reason = ""
         try:
             record = json.loads(text)
         except (ValueError, RecursionError) as error:
-            if line > 1 or not text.lstrip().startswith(b"["):  # else an array is written on several lines
-                problem = f"the line is not JSON ({error})."
-            raise InputError(problem, file=self.text.name, line=line) from None
-        if not isinstance(record, dict):
-            raise InputError(problem, file=self.text.name, line=line)
-        return record
+            record = None
+            reason = f" ({error})"
+        if isinstance(record, dict):
+            return record
+        problem = f"each line needs a JSON object{reason}. For a single array, jq -c '.[]' FILE writes such lines."
+        raise InputError(problem, file=self.text.name, line=line)
+
+
+def _add_fields(fields: dict[str, Any], table: Any) -> None:
+    """Extend the columns and their types by those of a table.
+
+    Raises
+    ------
+    InputError
+        If a column has a type that does not suit the earlier one, with its first row.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for field in table.schema:
+        known = fields.get(field.name, field)
+        try:
+            both = pa.unify_schemas([pa.schema([known]), pa.schema([field])], promote_options="permissive")
+        except pa.ArrowException:
+            row = pc.index(table[field.name].is_valid(), True).as_py()
+            raise several_types(field.name, [known.type, field.type], row, table[field.name][row].as_py()) from None
+        fields[field.name] = both.field(0)

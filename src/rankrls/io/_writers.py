@@ -72,7 +72,7 @@ def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
             header = table.column_names
             file.write((delimiter.join(map(_cell, header)) + "\n").encode())
         texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
-        for text in {*header}.union(*(column.unique().to_pylist() for column in texts)):
+        for text in {*header}.union(*(column.drop_null().unique().to_pylist() for column in texts)):
             if text != text.strip(BLANKS) or "\0" in text:
                 message = f"{text!r} has a blank at an end or a NUL, which text does not keep. Write Parquet instead."
                 raise InputError(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,6 +19,7 @@ from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
 from rankrls.io.formats import FORMATS, format_of, open_rows
 from rankrls.io.reading import ReadOptions
+from rankrls.io.tables import partition_keys
 from rankrls.io.writing import write_stored
 
 
@@ -33,6 +35,8 @@ class Records:
         Query id of each row; None if the files have none.
     ending : str
         Ending of the names of such files.
+    text_keys : list of str
+        Keys in the names of the files' folders that are not whole numbers everywhere.
     sizes_ending : str or None
         Ending of the name of the file with query sizes, if there is one.
     """
@@ -40,6 +44,7 @@ class Records:
     sizes: dict[str, int]
     qid: list[Any] | None
     ending: str
+    text_keys: list[str]
     sizes_ending: str | None = None
 
     def write(self, target: Path, rows: Sequence[int]) -> None:
@@ -59,8 +64,16 @@ class Records:
         first = 0
         for path, size in self.sizes.items():
             with open_rows(path, format_of(path)) as file:
-                yield from file.stored(kept[first : first + size])
+                for rows in file.stored(kept[first : first + size]):
+                    yield _with_texts(rows, self.text_keys) if self.text_keys else rows
             first += size
+
+
+def _with_texts(table: Any, names: list[str]) -> Any:
+    """Table of pyarrow with some columns as text."""
+    for name in names:
+        table = table.set_column(table.column_names.index(name), name, table[name].cast("string"))
+    return table
 
 
 def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]) -> Records:
@@ -77,13 +90,16 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     format = format_of(files[0])
     sizes = dict[str, int]()
     ids = list[NDArray[Any]]()
-    columns = None
+    columns = dict[str, Any]()
+    text_keys = list[str]()
     for name in files:
         with open_rows(name, format) as file:
             schema = file.schema(ColumnRoles(qid=options.qid, features=(), labels="ignored"))
             rows = file.read(replace(schema, columns={k: v for k, v in schema.columns.items() if k == "qid"}))
-            columns = columns or [*file.types.items()]
-            if [*file.types.items()] != columns:
+            columns = columns or {**file.types}
+            other = [column for column, kind in file.types.items() if columns.get(column) != kind]
+            text_keys += other
+            if [*file.types] != [*columns] or not {*other} <= {*partition_keys(os.path.abspath(name))}:
                 raise file.refuse(f"the columns differ from those of {files[0]}. Convert the files to one schema.")
         sizes[name] = rows.n_rows
         ids += [] if rows.qid is None else [rows.qid]
@@ -91,7 +107,7 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     first = Path(files[0]).name.lower()
     bare = first.removesuffix(".gz")
     ending = next((ending for ending in FORMATS[format].endings if bare.endswith(ending)), ".txt")
-    records = Records(sizes, qid, ending + ".gz" * first.endswith(".gz"))
+    records = Records(sizes, qid, ending + ".gz" * first.endswith(".gz"), [*dict.fromkeys(text_keys)])
     queries = sizes_beside(path, options.sizes, str(path), sum(sizes.values()), qid is not None, note)
     if queries is None:
         return records
