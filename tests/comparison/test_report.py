@@ -137,12 +137,18 @@ def test_page_is_whole_safe_and_alone(report):
     assert "A & B" in text
     assert "a has the best mean: it is significantly better than all others" in text
     assert f"{report.measures[0].intervals['a'].estimate:.4f}" in text
-    assert page.tags.count("svg") == 2
+    assert page.tags.count("caption") == 2
     for measure in report.measures:
         ends = [end for interval in measure.intervals.values() for end in (interval.low, interval.high)]
         better = "higher" if measure.greater_is_better else "lower"
-        axis = [f"{min(ends):.4f}", f"{max(ends):.4f}", f"{measure.name}, mean over queries ({better} is better)"]
-        assert set(axis) <= set(page.text)
+        scale = f"from {min(ends):.4f} to {max(ends):.4f}"
+        assert f"{measure.name}, mean over queries ({better} is better), {scale}" in page.text
+        for interval in measure.intervals.values():
+            places = [(end - min(ends)) / np.ptp(ends) for end in (interval.low, interval.high, interval.estimate)]
+            left, right, middle = (f"{100 * place:.1f}%" for place in places)
+            assert f"left:{left};right:calc(100% - {right})" in html
+            assert f'<b style="left:{middle}">' in html
+    assert html.count('class="best"') == 2
     assert "Where it comes from" not in text
     assert "Where it comes from" in report.to_html(about={"data": "test.csv"})
 
@@ -154,7 +160,7 @@ def test_page_says_where_the_lead_may_be_chance():
     assert "is not significant" in compare_rankings(y, close, qid=qid, measures=["map"]).to_html()
     same = compare_rankings(y, {"a": scores["a"], "b": scores["a"]}, qid=qid, measures=["map"]).to_html()
     assert "no ranking is ahead" in same
-    assert "dot best" not in same
+    assert 'class="best"' not in same
 
 
 def test_no_winner_is_named_without_its_test():

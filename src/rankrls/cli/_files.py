@@ -169,10 +169,8 @@ def read_votes(path: Path, options: Options, encoder: Any, report: Report) -> tu
 
 def comparable_pairs(table: Rows, report: Report) -> PairTable:
     """The pairs of right-censored times that can be compared, or a sample of very many."""
-    if table.event is None or table.y is None:
-        raise InputError(
-            "--event names a column of a table, but this file is LETOR text.", parameter="event", file=table.path
-        )
+    assert table.event is not None
+    assert table.y is not None
     try:
         winners, losers = survival_pairs(table.y, table.event, qid=table.qid, max_pairs=_MOST_PAIRS)
     except InputError as error:

@@ -26,7 +26,6 @@ from rankrls.metrics._measure import named_measures
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
 DEFAULT_MEASURES = ("map", "ndcg@1", "ndcg@5", "ndcg@10", "p@5", "mrr", "disagreement")
-_WIDTH = 360  # width of a chart, that of a phone
 
 
 @dataclass(frozen=True)
@@ -432,35 +431,22 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def _chart(m: MeasureReport, confidence: float) -> str:
-    """SVG chart of the means with their intervals, one row per ranking above an axis; marks a significant winner."""
-    first = m.ranked[0]
-    winner = None if m.rivals(confidence) else first
-    ends = [end for interval in m.intervals.values() for end in (interval.low, interval.high)]
-    low = min(ends)
-    span = max(ends) - min(ends) or 1.0
+    """Table whose cells show the means with their intervals on one scale; marks a significant winner."""
+    best = m.intervals[m.ranked[0]]
+    winner = None if m.rivals(confidence) else m.ranked[0]
+    low = min(interval.low for interval in m.intervals.values())
+    high = max(interval.high for interval in m.intervals.values())
 
-    def x(value: float) -> float:
-        return round(14 + (value - low) / span * (_WIDTH - 94), 1)
+    def percent(value: float) -> str:
+        return f"{100.0 * (value - low) / (high - low or 1.0):.1f}%"
 
-    bottom = 40 * len(m.intervals) + 8
-    height = bottom + 40
-    best = x(m.intervals[first].estimate)
+    rows = []
+    for name, interval in m.intervals.items():
+        ends = f"left:{percent(interval.low)};right:calc(100% - {percent(interval.high)})"
+        marks = f'<i style="left:{percent(best.estimate)}"></i><u style="{ends}"></u>'
+        scale = f'<div>{marks}<b style="left:{percent(interval.estimate)}"></b></div>'
+        kind = "best" if name == winner else "other"
+        rows.append(f'<tr class="{kind}"><td>{escape(name)}</td><td>{scale}</td><td>{interval.estimate:.4f}</td></tr>')
     better = "higher" if m.greater_is_better else "lower"
-    parts = [
-        f'<line class="grid" x1="{best}" y1="6" x2="{best}" y2="{bottom}"/>',
-        f'<line class="whisker axis" x1="{x(low)}" y1="{bottom}" x2="{x(low + span)}" y2="{bottom}"/>',
-        f'<text class="value" x="8" y="{bottom + 16}">{low:.4f}</text>',
-        f'<text class="value" x="{x(low + span)}" y="{bottom + 16}" text-anchor="end">{low + span:.4f}</text>',
-        f'<text class="value" x="8" y="{bottom + 34}">{escape(m.name)}, mean over queries ({better} is better)</text>',
-    ]
-    for k, (name, interval) in enumerate(m.intervals.items()):
-        y = 34 + 40 * k
-        mark = " best" if name == winner else ""
-        parts += [
-            f'<text x="8" y="{y - 14}">{escape(name)}</text>',
-            f'<line class="whisker{mark}" x1="{x(interval.low)}" y1="{y}" x2="{x(interval.high)}" y2="{y}"/>',
-            f'<circle class="dot{mark}" cx="{x(interval.estimate)}" cy="{y}" r="5"/>',
-            f'<text class="value" x="{_WIDTH - 64}" y="{y + 5}">{interval.estimate:.4f}</text>',
-        ]
-    head = f'<svg viewBox="0 0 {_WIDTH} {height}" role="img" aria-label="Means with confidence intervals">'
-    return f"{head}{''.join(parts)}</svg>"
+    title = f"{escape(m.name)}, mean over queries ({better} is better), from {low:.4f} to {high:.4f}"
+    return f'<table class="chart"><caption>{title}</caption>{"".join(rows)}</table>'

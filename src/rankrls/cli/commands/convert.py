@@ -11,7 +11,7 @@ import numpy as np
 
 from rankrls._errors import InputError
 from rankrls.cli._files import read
-from rankrls.cli._options import Options
+from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result, Table
 from rankrls.io import resolve_conflicts, write_shards
 from rankrls.io.copying import read_records
@@ -28,10 +28,8 @@ def convert(options: Options, report: Report) -> Result:
     """Write data in another format."""
     names = None if options.names is None else read_names(options.names)
     if options.rows_per_file is not None:
-        if options.group is not None:
-            raise InputError("shards need a column of query ids (qid), not --group.", parameter="group")
-        if options.conflicts is not None:
-            raise InputError("--conflicts needs all rows in memory: convert to a file first.", parameter="conflicts")
+        for name in options.given("group", "conflicts"):
+            raise InputError(f"{flag(name)} cannot be used for shards. Convert to a file first.", parameter=name)
         with report.working("writing", options.out):
             found = write_shards(
                 options.data,
