@@ -309,13 +309,11 @@ def _values(function, documents):
         return [1.0] * len(documents)
     script = function["script_score"]["script"]
     assert script["lang"] == "painless"
-    if "features" in script["params"]:
-        return _sums(script["params"], documents)
-    return _script(script["params"], script["source"], documents)
+    return _sums(script["params"], documents)
 
 
 def _sums(params, documents):
-    """What the script of the rescoring query says, in Python."""
+    """What the script says, in Python."""
     out = []
     columns = {feature["field"]: documents.of(feature["field"]) for feature in params["features"]}
     for row in range(len(documents)):
@@ -337,25 +335,6 @@ def _sums(params, documents):
                 x = wave(feature["angle"] * x) if wave else x
             score += feature["weight"] * x
         out.append(max(score, 0.0))
-    return out
-
-
-def _script(params, source, documents):
-    """The value of a Painless expression for each document."""
-    negated = re.fullmatch(r"Math\.max\(0\.0, (-?)\(?(.*?)\)?\)", source) if source.startswith("Math.max") else None
-    inside = negated[2] if negated else source
-    test, yes, no = re.fullmatch(r"(.*?) \? (.*?) : (.*)", inside).groups()
-    if no.count("(") > no.count(")"):
-        no += ")"
-    assert test == "!doc.containsKey(params.field) || doc[params.field].size() == 0"
-    value = "doc[params.field].value"
-    no = no.replace(f"{value}.toInstant().toEpochMilli()", "value").replace(value, "value")
-    out = []
-    for value in documents.of(params["field"]):
-        expression = (yes if value is None else no).replace("Math.", "math.")
-        expression = re.sub(r"params\.(\w+)", lambda m: repr(params[m[1]]), expression)
-        found = eval(expression, {"__builtins__": {}}, {"math": math, "value": value})
-        out.append(max(0.0, -found if negated and negated[1] else found) if negated else found)
     return out
 
 

@@ -499,7 +499,7 @@ FAULTS = [
         "export/test_engines.py export/test_tables.py",
         ("constant -= term.weight * term.centre", "constant += term.weight * term.centre"),
         ("                constant += term.weight\n", ""),
-        ("? params.fill : {age", "? 0.0 : {age"),
+        ('"sine": [(1.0, 1.0)]', '"sine": [(0.0, 1.0)]'),
         ('"missing": 1.0}.get(kind', '"missing": 0.0}.get(kind'),
     ),
     *_planted(

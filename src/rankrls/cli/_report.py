@@ -95,13 +95,8 @@ class Report:
         try:
             self._print(result)
             sys.stdout.flush()
-        except OSError as error:
-            if error.filename is not None:  # the file is read while its rows are printed
-                raise
+        except BrokenPipeError:  # the reader of the output, such as head, has closed it
             flush_output()
-            if not isinstance(error, BrokenPipeError):  # the reader of the output, such as head, has closed it
-                problem = f"{error.strerror}; results are lost, but files are written"
-                raise OSError(error.errno, problem, "standard output") from error
 
     def _print(self, result: Result) -> None:
         if self.as_json:

@@ -48,7 +48,7 @@ for (f in params.features) {
   score += f.weight * x;
 }
 return Math.max(0.0, score);"""
-"""The Painless script that adds up all features but words."""
+"""The Painless script that adds up features, without words."""
 
 
 def to_elasticsearch(
@@ -226,10 +226,9 @@ def _rescoring(terms: Sequence[Term], constant: float, name: str) -> tuple[dict[
         {"kind": "category", "field": column, "weight": 1.0, "fill": 0.0, "weights": weights}
         for column, weights in categories.items()
     ]
-    script = {"lang": "painless", "source": _SUM, "params": {"constant": constant, "features": features}}
     body = {
         "query": {"bool": {"filter": [_ALL], "should": matches}} if matches else _ALL,
-        "functions": [{"script_score": {"script": script}}, *words],
+        "functions": [_script(constant, features), *words],
         "score_mode": "sum",
         "boost_mode": "sum" if matches else "replace",
         "_name": name,
@@ -269,25 +268,20 @@ def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
     return {"kind": kind, "field": feature.column, "weight": weight, "fill": fill, **date, **wave}
 
 
+def _script(constant: float, features: list[dict[str, Any]]) -> dict[str, Any]:
+    """A constant and features that a script adds up; a negative sum counts as 0."""
+    params = {"constant": constant, "features": features}
+    return {"script_score": {"script": {"lang": "painless", "source": _SUM, "params": params}}}
+
+
 def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
-    unknown = "!doc.containsKey(params.field) || doc[params.field].size() == 0"
-    value = "doc[params.field].value"
-    age = f"(params.origin - {value}.toInstant().toEpochMilli()) / {MS_PER_DAY}.0"
-
-    def script(source: str) -> dict[str, Any]:
-        params = {"field": feature.column, "fill": feature.fill, "origin": round(feature.origin * MS_PER_DAY)}
-        scored = {"lang": "painless", "source": source, "params": params}
-        return {"function_score": {"query": _ALL, "script_score": {"script": scored}, "boost_mode": "replace"}}
-
-    match feature.kind:
-        case "number" | "age":
-            known = f"{unknown} ? params.fill : {age if feature.kind == 'age' else value}"
-            return [script(f"Math.max(0.0, {known})"), script(f"Math.max(0.0, -({known}))")]
-        case "sine" | "cosine":
-            wave = f"1.0 + Math.{feature.kind[:3]}({2.0 * math.pi / feature.days!r} * ({age}))"
-            return [script(f"{unknown} ? 1.0 : {wave}")]
-    return [{"constant_score": {"filter": _condition(feature)}}]
+    sums = {"number": [(0.0, 1.0), (0.0, -1.0)], "sine": [(1.0, 1.0)]}
+    sums |= {"age": sums["number"], "cosine": sums["sine"]}
+    if feature.kind not in sums:
+        return [{"constant_score": {"filter": _condition(feature)}}]
+    scripts = [_script(constant, [_summand(feature, weight)]) for constant, weight in sums[feature.kind]]
+    return [{"function_score": {"query": _ALL, **script, "boost_mode": "replace"}} for script in scripts]
 
 
 def _elasticsearch_queries(feature: EncodedFeature) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -108,14 +109,13 @@ def to_sql(
     return Exported(text, ("NULL is a missing cell; NaN and empty texts are not.",))
 
 
+@dataclass(frozen=True)
 class _Table:
     """The features of a table as expressions of its columns."""
 
-    def __init__(self, features: Sequence[EncodedFeature], encoder: TableEncoder | None, dialect: str) -> None:
-        self.features = features
-        self.encoder = encoder
-        self.dialect = dialect
-        self.uses = uses(encoder, features)
+    features: Sequence[EncodedFeature]
+    encoder: TableEncoder | None
+    dialect: str
 
     def refuse(self, used: Any) -> None:
         """One error about all features of texts that a model needs."""
@@ -147,7 +147,7 @@ class _Table:
         column = _name(feature.column)
         if feature.kind in ("missing", "none"):
             return f"{column} IS NULL"
-        use = self.uses[feature.column]
+        use = uses(self.encoder, [feature])[feature.column]
         word = {"number": feature.value, "boolean": feature.value.upper()}.get(use)
         return f"{column} = {word or _text(feature.value)}"
 

@@ -333,14 +333,9 @@ def _checked_anchor(anchor: tuple[Any, float], items: NDArray[Any]) -> tuple[int
 def _with_controls(Z: Matrix, graph: PreferenceGraph, C: Array) -> tuple[Matrix, Matrix, PreferenceGraph]:
     """Features of the two answers of each vote and of the items, extended by controls, and the graph of the answers."""
     p, k = C.shape
-
-    def joined(features: Matrix, others: Array) -> Matrix:
-        if sparse.issparse(features):
-            return sparse.hstack([features, others], format="csr")
-        return np.hstack([features, others])
-
-    answers = joined(Z[np.concatenate((graph.winners, graph.losers))], np.concatenate((C, np.zeros_like(C))))
-    items = joined(Z, np.zeros((Z.shape[0], k)))
+    own = np.concatenate((C, np.zeros_like(C)))
+    answers = sparse.hstack([Z[np.concatenate((graph.winners, graph.losers))], own], format="csr")
+    items = sparse.hstack([Z, np.zeros((Z.shape[0], k))], format="csr")
     of_answers = replace(graph, winners=np.arange(p), losers=np.arange(p, 2 * p), n_items=2 * p)
     return answers, items, of_answers
 
