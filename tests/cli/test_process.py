@@ -90,7 +90,7 @@ sys.exit(main())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals as Linux has them")
-def test_an_interrupt_ends_a_command_at_once_and_keeps_the_target(files, works):
+def test_an_interrupt_ends_a_command_at_once_and_keeps_the_target(files):
     (files / "m.rankrls").write_bytes(b"old")
     process = subprocess.Popen([sys.executable, "-c", STUCK], stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert process.stdout.readline() == "stuck\n"
@@ -100,8 +100,6 @@ def test_an_interrupt_ends_a_command_at_once_and_keeps_the_target(files, works):
     assert process.returncode == -signal.SIGINT
     assert time.perf_counter() - begin < 5.0
     assert (files / "m.rankrls").read_bytes() == b"old"
-    works("fit", "train.txt", "-m", "m.rankrls")  # removes what was left
-    assert [path.name for path in files.iterdir() if "m.rankrls" in path.name] == ["m.rankrls"]
 
 
 def test_a_reader_that_leaves_early_is_no_error(files, works):
