@@ -145,41 +145,29 @@ class Kernel:
     def __call__(self, X: Any, Z: Any | None = None) -> Array:
         """Kernel matrix, (rows of X, rows of Z); without Z, of X with itself, exactly symmetric.
 
-        X and Z are dense (float32 or float64), CSR, or any sequences for a function. The matrix is computed tile by
-        tile, so that neither is copied or upcast as a whole. O(rows x rows x features), on all threads.
+        X and Z are dense (float32 or float64), CSR, or any sequences for a function. Computed in blocks of rows on all
+        threads. O(rows x rows x features).
         """
-        formula = self.formula
-        m = len(X) if isinstance(X, (list, tuple)) else X.shape[0]
-        if formula is not None and not on_device(X):
-            need = 8.0 * m * (m if Z is None else Z.shape[0])
-            remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
-            check_memory(need, "The kernel matrix needs", remedy, parameter="kernel")
         if callable(self.name):
             return self._called(X, Z)
-        if formula is None:
+        if self.formula is None:
             return X.toarray().astype(np.float64) if sparse.issparse(X) else np.array(X, dtype=np.float64)
         fixed = self.columns(X if Z is None else Z)
         if on_device(X):
             return fixed(X)
+        need = 8.0 * X.shape[0] * fixed.n_columns
+        remedy = "Use SparseRankRLSCV, or for a linear kernel CGRankRLS."
+        check_memory(need, "The kernel matrix needs", remedy, parameter="kernel")
         left = fixed.Z if Z is None else fixed.moved(X)
         out = np.empty((left.shape[0], fixed.n_columns))
-        tiles = [
-            (rows, columns)
-            for rows in row_slices(0, out.shape[0], _TILE)
-            for columns in row_slices(0, out.shape[1], _TILE)
-            if Z is not None or columns.start <= rows.start
-        ]
 
-        def evaluate(tile: tuple[slice, slice]) -> None:
-            rows, columns = tile
-            block = out[rows, columns]
-            fixed.fill(left[rows], fixed.against(columns), block)
-            if Z is None and rows != columns:
-                out[columns, rows] = block.T
-            elif Z is None:
-                mirror(block)
+        def evaluate(rows: slice) -> None:
+            columns = slice(0, fixed.n_columns if Z is not None else rows.stop)
+            fixed.fill(left[rows], fixed.against(columns), out[rows, columns])
 
-        map_blocks(evaluate, tiles)
+        map_blocks(evaluate, row_slices(0, len(out), _TILE))
+        if Z is None:
+            mirror(out)
         return out
 
     def columns(self, Z: Any) -> KernelColumns:

@@ -11,9 +11,6 @@ from rankrls._typing import Array, Mask
 from rankrls.metrics._values import check_scores, ratio
 from rankrls.survival import checked_times
 
-_BLOCK = 1 << 22
-"""Number of pairs in memory at a time."""
-
 
 def uno_concordance(
     y_score: ArrayLike,
@@ -57,7 +54,7 @@ def uno_concordance(
 
     Notes
     -----
-    Equals ``concordance_index_ipcw`` of scikit-survival, whose estimate is the negative score. O(events m) time.
+    Equals ``concordance_index_ipcw`` of scikit-survival, whose estimate is the negative score. O(m log m).
 
     References
     ----------
@@ -70,21 +67,21 @@ def uno_concordance(
     >>> round(uno_concordance([3.0, 1.0, 2.0, 4.0], time=[5, 2, 9, 4], event=[1, 1, 0, 0]), 3)
     0.571
     """
+    from rankrls.metrics._loops import count_by_rows
+
     scores, t, observed = _checked(y_score, time, event)
     used = observed & (t < (np.inf if tau is None else tau))
     weights = _weights(t, used, (t, observed) if train is None else checked_times(*train)) ** 2
-    right = 0.0
-    total = 0.0
-    rows = np.flatnonzero(used)
-    for some in np.array_split(rows, max(1, len(rows) * len(t) // _BLOCK)):
-        own = t[some, None]
-        longer = (own < t) | ((own == t) & ~observed)
-        higher = (scores[some, None] < scores) + 0.5 * (scores[some, None] == scores)
-        right += float(weights[some] @ (longer * higher).sum(axis=1))
-        total += float(weights[some] @ longer.sum(axis=1))
+    order = np.lexsort((~observed, t))
+    weights = weights[order]
+    changes = (np.diff(t[order]) != 0.0) | np.diff(observed[order])
+    label = np.concatenate(([0], np.cumsum(changes)))
+    longer = len(t) - np.searchsorted(label, label, side="right")
+    total = float(weights @ longer)
     if total == 0.0:
         raise InputError("No pair is comparable: no event came before the time of another item.", parameter="event")
-    return right / total
+    above, not_below, _ = count_by_rows(scores[order], label, weights)
+    return 1.0 - float(above.sum() + not_below.sum()) / (2.0 * total)
 
 
 def time_dependent_auc(
@@ -162,16 +159,15 @@ def _checked(y_score: ArrayLike, time: ArrayLike, event: ArrayLike) -> tuple[Arr
 
 def _weights(t: Array, used: Mask, train: tuple[Array, Mask]) -> Array:
     """One over the probability that an item is not censored up to the time of its event; 0 for unused items."""
+    from scipy.stats import CensoredData, ecdf  # slow to import and rarely needed
+
     times, observed = train
     if not len(times):
         raise InputError("time is empty: censoring cannot be estimated without items.", parameter="time")
-    moments, place = np.unique(times, return_inverse=True)
-    events = np.bincount(place[observed], minlength=len(moments))
-    censored = np.bincount(place[~observed], minlength=len(moments))
-    at_risk = np.cumsum((events + censored)[::-1])[::-1] - events  # events precede censoring at the same time
-    kept = np.cumprod(1.0 - censored / np.maximum(at_risk, 1))
-    free = np.concatenate(([1.0], kept))[np.searchsorted(moments, t[used], side="right")]
-    known = (free > 0.0) & ((t[used] <= moments[-1]) | (kept[-1] == 0.0))
+    later = np.nextafter(times, np.inf)  # events precede censoring at the same time
+    lasting = ecdf(CensoredData.right_censored(np.where(observed, times, later), observed)).sf
+    free = lasting.evaluate(np.nextafter(t[used], np.inf))
+    known = (free > 0.0) & (t[used] <= times.max())
     if not known.all():
         row = int(np.flatnonzero(used)[~known][0])
         problem = f"The probability of not being censored until time {t[row]:g} (row {row}) is 0 or unknown."
