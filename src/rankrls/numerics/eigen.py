@@ -79,12 +79,12 @@ def lost_feature(squares: Array) -> int | None:
     return int(np.argmin(live)) if squares.max(initial=0.0) / SPAN > live.min(initial=np.inf) else None
 
 
-def check_semidefinite(values: Array, parameter: str = "kernel") -> None:
+def check_semidefinite(values: Array, parameter: str = "kernel", name: str | None = None) -> None:
     """Raise InputError if eigenvalues of a kernel matrix are negative beyond rounding, or not finite."""
     top = float(np.abs(values).max(initial=0.0))
     if values.min(initial=0.0) < -_NEGATIVE * top or not np.isfinite(values).all():
         raise InputError(
-            f"The {parameter} is not positive semidefinite: the smallest eigenvalue of its matrix is "
+            f"The {name or parameter} is not positive semidefinite: the smallest eigenvalue of its matrix is "
             f"{values.min():.3g}, the largest {values.max():.3g}. Use another kernel or clip its negative eigenvalues.",
             parameter=parameter,
         )
@@ -96,20 +96,25 @@ def definite_inverse(A: Array, name: str) -> Array:
         factor = linalg.cho_factor(A, lower=True, check_finite=False)
         return np.asarray(linalg.cho_solve(factor, np.eye(len(A)), check_finite=False))
     except linalg.LinAlgError:
-        try:
-            check_semidefinite(linalg.eigvalsh(A, check_finite=False), name)
-        except InputError as error:
-            raise error.replace(parameter="kernel") from None
+        check_semidefinite(linalg.eigvalsh(A, check_finite=False), name=name)
         return np.asarray(linalg.pinvh(A))
 
 
 def cholesky_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
     """``(S + alpha I)^-1 B``; None if alpha is lost in rounding of S, or that matrix is indefinite. S is unchanged."""
     n = S.shape[0]
-    if on_device(S):
-        return _device_solution(S, B, alpha)
-    if not n or not alpha > 1e-9 * np.trace(S) / n:
+    xp = namespace(S)
+    if not n or not alpha > max(1e-9, 1e2 * unit_of_rounding(S)) * float(xp.linalg.trace(S)) / n:
         return None
+    if on_device(S):
+        A = S + alpha * xp.eye(n, dtype=S.dtype, device=device_of(S))
+        try:
+            xp.linalg.cholesky(A)  # a test of definiteness: the array API has no triangular solve
+        except Exception as error:
+            if "LinAlgError" not in type(error).__name__:
+                raise
+            return None
+        return to_host(xp.linalg.solve(A, to_device_of(B, A)))
     A = S.T.copy(order="F")
     A[np.diag_indices(n)] += alpha
     try:
@@ -117,22 +122,3 @@ def cholesky_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
     except linalg.LinAlgError:
         return None
     return np.asarray(linalg.cho_solve(factor, B, check_finite=False))
-
-
-def _device_solution(S: Matrix, B: Matrix, alpha: float) -> Array | None:
-    """:func:`cholesky_solution` on a device.
-
-    The array API has no triangular solve, so the Cholesky factorization only tests for definiteness.
-    """
-    xp = namespace(S)
-    n = S.shape[0]
-    if not n or not alpha > max(1e-9, 1e2 * unit_of_rounding(S)) * float(xp.linalg.trace(S)) / n:
-        return None
-    A = S + alpha * xp.eye(n, dtype=S.dtype, device=device_of(S))
-    try:
-        xp.linalg.cholesky(A)
-    except Exception as error:
-        if "LinAlgError" not in type(error).__name__:
-            raise
-        return None
-    return to_host(xp.linalg.solve(A, to_device_of(B, A)))
