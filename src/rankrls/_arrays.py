@@ -8,8 +8,6 @@ Every function here accepts numpy arrays too, at no cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -100,11 +98,8 @@ def as_floats(X: Any) -> Any:
 
 
 def _float_name(X: Any) -> str:
-    return "float64" if "float64" in _dtypes(X) else "float32"
-
-
-def _dtypes(X: Any) -> Any:
-    return namespace(X).__array_namespace_info__().dtypes(kind="real floating", device=device_of(X))
+    known = namespace(X).__array_namespace_info__().dtypes(kind="real floating", device=device_of(X))
+    return "float64" if "float64" in known else "float32"
 
 
 def taken(X: Any, numbers: Index, axis: int = 0) -> Any:
@@ -180,18 +175,3 @@ def _where(X: Any) -> str:
         return "a numpy array on the host"
     name = namespace(X).__name__.rpartition("array_api_compat.")[2]
     return f"an array of {name} on {device_of(X)}"
-
-
-@contextmanager
-def memory_of_device(X: Any) -> Iterator[None]:
-    """Replace errors about insufficient memory of X's device by one that says what to do."""
-    try:
-        yield
-    except (MemoryError, RuntimeError) as error:
-        if not on_device(X) or not (isinstance(error, MemoryError) or "OutOfMemory" in type(error).__name__):
-            raise
-        raise InputError(
-            f"The memory of the device ({device_of(X)}) is too small for {X.shape[0]} items with {X.shape[1]} "
-            "features. A kernel needs about 5 m^2 numbers: use SparseRankRLS, or arrays of numpy.",
-            parameter="X",
-        ) from error

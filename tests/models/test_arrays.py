@@ -244,15 +244,3 @@ def test_bad_cells_of_a_device_are_named():
     bad[3, 1] = 1e200
     with config_context(array_api_dispatch=True), Refusal("overflow", parameter="X", row=3, column=1):
         RankRLS().fit(library.put(bad), Y, qid=QID)
-
-
-def test_a_device_without_enough_memory(monkeypatch):
-    class OutOfMemoryError(RuntimeError):
-        pass
-
-    def full(*given):
-        raise OutOfMemoryError
-
-    monkeypatch.setattr(array_api_strict.linalg, "cholesky", full)
-    with config_context(array_api_dispatch=True), Refusal("memory", "SparseRankRLS", parameter="X"):
-        RankRLS(kernel="rbf").fit(Library("strict").put(X), Y, qid=QID)

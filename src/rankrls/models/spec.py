@@ -11,7 +11,7 @@ from typing import Generic, Literal, Self, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._arrays import host_only, memory_of_device
+from rankrls._arrays import host_only
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems, Setting, Settings
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S
@@ -311,10 +311,9 @@ class SearchSpec(Spec, Generic[S]):
     def solve(self, data: Data) -> Solved[S]:
         """Solution of the only candidate for its only value."""
         candidate = next(self.candidates(data))
-        with memory_of_device(data.X):
-            problem = candidate.problem(data)
-            value = float(problem.axis()[-1] if self.grid is None else self.grid[0])
-            return Solved(candidate, problem.solve(value), value)
+        problem = candidate.problem(data)
+        value = float(problem.axis()[-1] if self.grid is None else self.grid[0])
+        return Solved(candidate, problem.solve(value), value)
 
 
 @dataclass(frozen=True, eq=False)

@@ -51,12 +51,8 @@ def disjoint_pairs(y: Array, codes: Index) -> int:
 
 def _label_counts(y: Array, codes: Index) -> tuple[Index, Index]:
     """Query of each group of equal labels inside a query, and size of the group."""
-    order = np.lexsort((y, codes))
-    y = y[order]
-    codes = codes[order]
-    differs = (codes[1:] != codes[:-1]) | (y[1:] != y[:-1])
-    first = np.flatnonzero(np.concatenate((np.ones(min(len(y), 1), dtype=bool), differs)))
-    return codes[first], np.diff(np.append(first, len(y)))
+    groups, alike = np.unique(codes + 1j * y, return_counts=True)
+    return groups.real.astype(np.intp), alike
 
 
 def judged_pairs(

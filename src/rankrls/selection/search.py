@@ -13,7 +13,6 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rankrls._arrays import memory_of_device
 from rankrls._comparisons import Data
 from rankrls._compiled import blas_threads_for
 from rankrls._curves import Curve
@@ -147,23 +146,22 @@ def search(
         1 shows a progress bar over the candidates; 0 shows it only on a terminal.
     """
     results: SearchState[S] = SearchState(plan.greater_is_better, rule, mutual=plan.mutual)
-    with memory_of_device(data.X):
-        for candidate in progress(candidates, verbose):
-            # a small fit ends before BLAS threads that wake up do useful work
-            with blas_threads_for(_operations(candidate, data)):
-                problem = candidate.problem(data)
-                results.parameter = problem.parameter
-                grid = problem.axis() if values is None else values
-                curve_of = partial(plan.curve, data, candidate, problem)
-                curve = curve_of(grid)
-                if values is None and plan.extends and problem.parameter == "alpha":
-                    grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
-                if results.add(candidate.choices, grid, curve):
-                    # The stored state of the best candidate is small; its problem may contain matrices of all items.
-                    results.candidate = candidate
-                    results.solutions = problem.path(np.array([results.best_value]))
-                    results.lost_feature = problem.lost_feature
-                del candidate, problem, curve, curve_of
+    for candidate in progress(candidates, verbose):
+        # a small fit ends before BLAS threads that wake up do useful work
+        with blas_threads_for(_operations(candidate, data)):
+            problem = candidate.problem(data)
+            results.parameter = problem.parameter
+            grid = problem.axis() if values is None else values
+            curve_of = partial(plan.curve, data, candidate, problem)
+            curve = curve_of(grid)
+            if values is None and plan.extends and problem.parameter == "alpha":
+                grid, curve = extended(grid, curve, plan.greater_is_better, curve_of)
+            if results.add(candidate.choices, grid, curve):
+                # The stored state of the best candidate is small; its problem may contain matrices of all items.
+                results.candidate = candidate
+                results.solutions = problem.path(np.array([results.best_value]))
+                results.lost_feature = problem.lost_feature
+            del candidate, problem, curve, curve_of
     return results
 
 
