@@ -267,12 +267,10 @@ def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
 
 def _check_numbers(frame: Any, features: list[Any]) -> None:
     """Refuse features whose columns have types other than numbers."""
-    kinds = {str(name): kind for name, kind in frame.dtypes[features].items()}
-    bad = {name: kind for name, kind in kinds.items() if kind.kind not in "iufb"}
-    if bad:
-        shown = ", ".join(f"{name!r} ({kind})" for name, kind in bad.items())
-        problem = f"X has columns that are not numeric: {shown}. Drop or encode them."
-        raise InputError(problem, parameter="X", column=next(iter(bad)))
+    for name, kind in frame.dtypes[features].items():
+        if kind.kind not in "iufb":
+            problem = f"column {str(name)!r} of X is {kind}, not numeric. Drop or encode it."
+            raise InputError(problem, parameter="X", column=str(name))
 
 
 def _check_chunks(X: Any) -> None:

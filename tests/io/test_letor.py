@@ -118,8 +118,8 @@ def test_the_first_bad_line_is_reported_whatever_the_threads(monkeypatch):
         (b"\n \n# nothing\n", Refusal("no row")),
         (b"\xef\xbb\xbf", Refusal("no row")),
         (b"1 qid:1\n", Refusal("names a feature", parameter="n_features")),
-        (b"PK\x03\x04 abc", Refusal("zip")),
-        (b"\xff\xfe1\0 \0", Refusal("UTF-16 text")),
+        (b"PK\x03\x04 abc", Refusal("label", line=1)),
+        (b"\xff\xfe1\0 \0", Refusal("label", line=1)),
     ],
 )
 def test_files_without_rows(data, refusal):

@@ -267,9 +267,9 @@ class TestRoles:
 
     def test_headers_that_name_nothing(self):
         assert refused(b"label,a,a\n1,2,3\n").column == "a"
-        assert refused(b",label,a\n0,1,2\n").column == 0
-        assert read(",label,a\n0,1,2\n", ignore=[""]).feature_names == ("a",)
-        assert refused(b"1,2,3\n4,5,6\n").line == 1
+        assert read(",label,a\n0,1,2\n").feature_names == ("a",)  # the index of pandas
+        with Refusal("no column 'label'", "1, 2, 3"):
+            read("1,2,3\n4,5,6\n")
 
     @pytest.mark.parametrize("options", [{"labels": "maybe"}, {"format": "xls"}, {"dtype": "int32"}])
     def test_wrong_arguments(self, options):
@@ -305,12 +305,11 @@ def test_a_cell_that_is_no_number(word):
         ("label,a\n\n", Refusal("no row")),
         ("A report,,\nlabel,qid,a\n1,2,3\n", Refusal("first line must name")),
         ("label^qid^a\n1^2^3\n", Refusal("separated by", parameter="label")),
-        ("1 qid:1 1:2 2:3 # d\n0 qid:1 1:3\n", Refusal("load_letor", parameter="label")),
+        ("1 qid:1 1:2 2:3 # d\n0 qid:1 1:3\n", Refusal("separated by", parameter="label")),
         pytest.param("x" * 200_000, Refusal("delimited text"), id="one long word"),
         ("label,ä\n1,2\n".encode("latin-1"), Refusal("UTF-8")),
         ("qid,label,a\nb,1,2\nä,1,2\n".encode("latin-1"), Refusal("UTF-8", line=3)),
-        ("label,a\n".encode("utf-16"), Refusal("UTF-16")),
-        (b"PK\x03\x04....", Refusal("zip")),
+        ("label,a\n".encode("utf-16"), Refusal("UTF-8")),
     ],
     ids=str,
 )
@@ -329,8 +328,6 @@ TEXT = "label,a\n1,2\n0,1\n"
         (ROWS, Refusal("list", parameter="path")),
         ({"label": [1, 0]}, Refusal("dict", parameter="path")),
         (np.ones((2, 2)), Refusal("ndarray", parameter="path")),
-        (TEXT, Refusal("several lines", "BytesIO", parameter="path")),
-        (TEXT.encode(), Refusal("several lines", parameter="path")),
         (io.StringIO(TEXT), Refusal("binary mode", parameter="path")),
     ],
     ids=lambda value: "" if isinstance(value, Refusal) else type(value).__name__,

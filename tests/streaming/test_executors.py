@@ -13,7 +13,6 @@ from scipy import sparse
 import rankrls
 from rankrls import RankRLSCV, SparseRankRLSCV
 from rankrls.io import save_table, write_shards
-from rankrls.streaming.executors import map_parts
 from tests.processes import FORKED, processes
 from tests.refusals import Refusal
 from tests.streaming.arrays import array_dataset, example, starts_of
@@ -52,27 +51,6 @@ def test_threads_and_processes_give_the_same_bits(name, monkeypatch):
         assert bits(MODELS[name]().fit_dataset(data(), executor=pool)) == expected
     with ProcessPoolExecutor(2, mp_context=processes()) as pool:
         assert bits(MODELS[name]().fit_dataset(data(), executor=pool)) == expected
-
-
-class Pickled:
-    """Adds 1, and counts here how often it is sent."""
-
-    times = 0
-
-    def __reduce__(self):
-        Pickled.times += 1
-        return Pickled, ()
-
-    def __call__(self, part):
-        return part + 1
-
-
-def test_processes_are_sent_what_all_parts_need_once():
-    before = Pickled.times
-    with ProcessPoolExecutor(2, mp_context=processes()) as pool:
-        for first in (0, 100):  # another call, with a task of its own
-            assert list(map_parts(Pickled(), range(first, first + 20), pool)) == [*range(first + 1, first + 21)]
-    assert Pickled.times == before + 2
 
 
 def test_what_is_no_executor():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -12,7 +11,6 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from rankrls._cells import cell_number
 from rankrls._compiled import n_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls.io._stored import Stored
@@ -63,8 +61,6 @@ class Delimited(Stored):
         self._blocks = self._checked(chain([start], blocks), first.count(b"\n") - start.count(b"\n"))
         self._first = next(self._blocks)
         header = next(csv.reader(io.StringIO(self._first.text.decode(), newline=""), delimiter=self._delimiter))
-        if all(math.isfinite(cell_number(cell)) for cell in header):
-            raise self._refuse("the first line must name the columns; it contains only numbers.", line=1)
         self.schema = pa.schema([(name.strip(BLANKS), pa.string()) for name in header])
 
     def _checked(self, blocks: Iterable[bytes], line: int) -> Iterator[_RowBlock]:

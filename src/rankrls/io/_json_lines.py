@@ -9,6 +9,8 @@ from tempfile import TemporaryFile
 from typing import Any
 from weakref import finalize
 
+import numpy as np
+
 from rankrls._errors import InputError
 from rankrls._records import several_types, table_of
 from rankrls.io._stored import Stored
@@ -54,7 +56,7 @@ class JsonLines(Stored):
                 raise error.replace(file=self.text.name, row=row, line=at) from None
             with ipc.new_stream(self._tables, table.schema) as writer:
                 writer.write_table(table)
-            self.lines.append(n_rows, lines)
+            self.lines.append(n_rows, np.array(lines))
             n_rows += len(lines)
         if not n_rows:
             raise InputError("the file has no rows.", file=self.text.name)

@@ -30,11 +30,6 @@ TableSource = Source | ArrowStream | Sequence[Mapping[str, object]]
 """A file, a data frame, or dicts of rows."""
 
 _BLOCK = 1 << 20
-_FOREIGN = {
-    (b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"): "a zip, bzip2, xz or zstandard archive",
-    (b"\xff\xfe", b"\xfe\xff"): "UTF-16 text",
-    (b"PAR1", b"ARROW1"): "a Parquet or Arrow file",
-}
 
 
 class _Hashed(io.RawIOBase):
@@ -61,18 +56,12 @@ def source_name(source: Any) -> str:
     InputError
         If the source is anything else.
     """
-    if hasattr(source, "read"):
-        if not hasattr(source, "readinto"):
-            raise InputError("the file must be opened in binary mode ('rb').", parameter="path")
-        return str(getattr(source, "name", "<stream>"))
-    if not isinstance(source, str | bytes | os.PathLike):
-        problem = f"path must be a path, an open binary file or a data frame; got {type(source).__name__}."
-        raise InputError(problem, parameter="path")
-    name = os.fsdecode(source)
-    if "\n" in name and not os.path.exists(name):
-        problem = "path is text of several lines, not the name of a file. Pass io.BytesIO(text.encode())."
-        raise InputError(problem, parameter="path")
-    return name
+    if isinstance(source, str | bytes | os.PathLike):
+        return os.fsdecode(source)
+    if not hasattr(source, "readinto"):
+        problem = "path must be a path, a file opened in binary mode ('rb') or a data frame; got"
+        raise InputError(f"{problem} {type(source).__name__}.", parameter="path")
+    return str(getattr(source, "name", "<stream>"))
 
 
 class Text:
@@ -101,7 +90,7 @@ class Text:
         Raises
         ------
         InputError
-            If the file is of another kind, or its gzip data are damaged.
+            If gzip data are damaged.
         OSError
             If the file cannot be read.
         """
@@ -109,11 +98,7 @@ class Text:
             given: Any = self._path
             raw = _Hashed(given if hasattr(given, "read") else opened.enter_context(open(given, "rb", buffering=0)))
             text: Any = io.BufferedReader(raw)
-            start = text.peek(8)[:8]
-            if what := next((what for starts, what in _FOREIGN.items() if start.startswith(starts)), None):
-                problem = f"this is {what}. Use text in UTF-8, plain or gzip."
-                raise InputError(problem, file=self.name)
-            if start.startswith(b"\x1f\x8b"):
+            if text.peek(2).startswith(b"\x1f\x8b"):
                 text = gzip.GzipFile(fileobj=text)
             try:
                 mark = b"\xef\xbb\xbf"
@@ -121,10 +106,8 @@ class Text:
                     block += text.readline()
                     yield block.removeprefix(mark) if block.endswith(b"\n") else block.removeprefix(mark) + b"\n"
                     mark = b""
-            except EOFError:
-                raise InputError("the gzip data end too early; the file is truncated.", file=self.name) from None
-            except (gzip.BadGzipFile, zlib.error) as error:
-                raise InputError(f"the gzip data are damaged ({error}).", file=self.name) from None
+            except (EOFError, gzip.BadGzipFile, zlib.error) as error:
+                raise InputError(f"the gzip data are damaged or truncated ({error}).", file=self.name) from None
             self.sha256 = raw.digest.hexdigest()
 
 
@@ -142,11 +125,11 @@ _INT64 = np.iinfo(np.int64)
 _SHOWN = 40
 
 
-def is_utf8(text: bytes | str) -> bool:
-    """Whether bytes can be decoded, or text encoded."""
+def is_utf8(text: bytes) -> bool:
+    """Whether bytes can be decoded."""
     try:
-        text.decode() if isinstance(text, bytes) else text.encode()
-    except UnicodeError:
+        text.decode()
+    except UnicodeDecodeError:
         return False
     return True
 
@@ -158,11 +141,9 @@ def is_whole(text: str) -> bool:
 
 def quoted(raw: bytes | str) -> str:
     """A word of a file for errors: shortened, and escaped if it cannot be decoded."""
-    if isinstance(raw, bytes) and not is_utf8(raw):
-        text = raw[: 4 * _SHOWN].decode("utf-8", "backslashreplace")
-        return "'" + (text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...") + "'"
-    text = raw.decode() if isinstance(raw, bytes) else raw
-    return repr(text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "...")
+    text = raw.decode("utf-8", "backslashreplace") if isinstance(raw, bytes) else raw
+    short = text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return repr(short).replace("\\\\", "\\")
 
 
 def few(names: Sequence[str], most: int = 6) -> str:
@@ -180,10 +161,7 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
 
 def objects(texts: Iterable[str]) -> NDArray[Any]:
     """Strings as an array of references, whose size does not depend on the longest string."""
-    known = [*texts]
-    out = np.empty(len(known), dtype=object)
-    out[:] = known
-    return out
+    return np.array([*texts], dtype=object)
 
 
 def ids_of(texts: Sequence[str]) -> NDArray[Any]:

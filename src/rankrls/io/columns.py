@@ -6,20 +6,21 @@ import fnmatch
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, did_you_mean
 from rankrls.io._text import few
 from rankrls.io.rows import Rows, Schema
 
+if TYPE_CHECKING:
+    from rankrls.io.tables import Table
+
 Labels = Literal["required", "partly", "optional", "ignored"]
 _USUAL = {"label": "label", "qid": "qid", "id": "docid"}
 _SINGLE = ("label", "weight", "event", "position", "impressions", "qid", "id")
 _SHOWN = 8
-_COMPARED = 5_000  # number of columns compared with a misspelled name; each comparison is by character
-_INDEX = re.compile(r"__index_level_\d+__")  # pandas' name for an unnamed index in Parquet
-_LETOR = re.compile(r"\S+( qid:\S+)?( \d+:\S+)+ *(#|$)")
+_INDEX = re.compile(r"(__index_level_\d+__)?")  # pandas' name for an unnamed index in Parquet and in text
 _PART = re.compile(r"\[\d+\]\Z")
 
 
@@ -71,14 +72,7 @@ def _names(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(map(str, value))
 
 
-class _Table(Protocol):
-    columns: list[str]
-    types: dict[str, Any]
-
-    def refuse(self, message: str, **facts: Any) -> InputError: ...
-
-
-def find_columns(table: _Table, roles: ColumnRoles) -> Schema:
+def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     """Find the columns of each role.
 
     Raises
@@ -109,10 +103,6 @@ def find_columns(table: _Table, roles: ColumnRoles) -> Schema:
     named = table.columns if roles.features is None else _all_matching(table, roles.features, "features")
     taken = {*found.values(), *ignored}
     chosen = [n for n in named if n not in taken and not (roles.features is None and _INDEX.fullmatch(n))]
-    if "" in chosen:
-        at = table.columns.index("")
-        message = f"column {at + 1} has no name. Name it, or remove it (pandas writes its index like this)."
-        raise table.refuse(message, column=at)
     if not chosen and roles.features != ():
         message = f"no column is left for the features. Change features or ignore.{_near(table, '')}"
         raise table.refuse(message, parameter="features")
@@ -128,21 +118,21 @@ def find_columns(table: _Table, roles: ColumnRoles) -> Schema:
     )
 
 
-def check_column(table: _Table, name: str, why: str, parameter: str | None = None) -> None:
+def check_column(table: Table, name: str, why: str, parameter: str | None = None) -> None:
     """Refuse a missing column; ``why`` is the parameter that names it, or another reason why it is needed."""
     if name not in table.types:
         message = f"there is no column {name!r} ({why}).{_near(table, name)}"
         raise table.refuse(message, column=name, parameter=parameter or why)
 
 
-def _all_matching(table: _Table, words: Sequence[str], parameter: str) -> list[str]:
+def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
     """Columns that match names and patterns, each once."""
     found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
     _check_there(table, [word for word, names in found.items() if not names], parameter)
     return [*dict.fromkeys(name for names in found.values() for name in names)]
 
 
-def _check_there(table: _Table, missing: list[str], parameter: str) -> None:
+def _check_there(table: Table, missing: list[str], parameter: str) -> None:
     """Refuse columns that are missing."""
     if missing:
         there = "is no column" if len(missing) == 1 else "are no columns"
@@ -150,13 +140,11 @@ def _check_there(table: _Table, missing: list[str], parameter: str) -> None:
         raise table.refuse(message, column=missing[0], parameter=parameter)
 
 
-def _near(table: _Table, name: str) -> str:
+def _near(table: Table, name: str) -> str:
     """End of a message about a missing column: a similar one, or the first columns."""
-    if len(table.columns) == 1 and _LETOR.match(table.columns[0]):
-        return " The file is probably LETOR text: read it by load_letor, with another ending than that of a table."
     if len(table.columns) == 1:
         return f" The only column is {table.columns[0]!r}: cells are separated by ',', ';', '|' or a tab."
-    return did_you_mean(name, table.columns[:_COMPARED]) or f" (Columns: {few(table.columns, _SHOWN)}.)"
+    return did_you_mean(name, table.columns) or f" (Columns: {few(table.columns, _SHOWN)}.)"
 
 
 def matching(word: str, names: Sequence[str]) -> list[str]:

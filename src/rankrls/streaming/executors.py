@@ -6,17 +6,12 @@ left to right has the same bits on any executor, even if a worker dies and its p
 
 from __future__ import annotations
 
-import os
-import pickle
 import pydoc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import ExitStack
-from functools import lru_cache, partial
+from functools import partial
 from importlib import import_module
 from operator import call
-from tempfile import TemporaryDirectory
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from rankrls._compiled import limited_threads, n_threads, stream_threads
@@ -55,22 +50,21 @@ def map_parts(function: Callable[[T], R], parts: Iterable[T], executor: Executor
         yield from stream_threads(task, parts)
         return
     waiting = deque[Any]()
-    with ExitStack() as files:
-        submit, workers = _submit(executor, task, files)
-        try:
-            for part in parts:
-                waiting.append(submit(part))
-                if len(waiting) > 2 * workers:
-                    yield waiting.popleft().result()
-            while waiting:
+    submit, workers = _submit(executor, task)
+    try:
+        for part in parts:
+            waiting.append(submit(part))
+            if len(waiting) > 2 * workers:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        for future in waiting:
+            future.cancel()
 
 
-def _submit(executor: Any, task: Callable[[Any], Any], files: ExitStack) -> tuple[Callable[[Any], Any], int]:
-    """Function that submits a part, and the number of workers; ``files`` are removed after the last part."""
+def _submit(executor: Any, task: Callable[[Any], Any]) -> tuple[Callable[[Any], Any], int]:
+    """Function that submits a part, and the number of workers."""
     client = executor if hasattr(executor, "get_executor") else getattr(executor, "_client", None)
     if client is not None:
         from dask.delayed import delayed
@@ -86,23 +80,7 @@ def _submit(executor: Any, task: Callable[[Any], Any], files: ExitStack) -> tupl
     if not isinstance(executor, Executor):
         problem = f"executor must be a concurrent.futures.Executor or a Dask client; got {type(executor).__name__}."
         raise InputError(problem, parameter="executor")
-    if isinstance(executor, ProcessPoolExecutor):  # its workers are on this machine, and read the task once each
-        path = os.path.join(files.enter_context(TemporaryDirectory(prefix="rankrls-")), "task")
-        with open(path, "wb") as file:
-            pickle.dump(task, file)
-        task = partial(_stored, path)
     return partial(executor.submit, task), int(getattr(executor, "_max_workers", None) or n_threads())
-
-
-def _stored(path: str, part: Any) -> Any:
-    return _task_of(path)(part)
-
-
-@lru_cache(maxsize=1)
-def _task_of(path: str) -> Callable[[Any], Any]:
-    with open(path, "rb") as file:
-        task: Callable[[Any], Any] = pickle.load(file)
-    return task
 
 
 def _alone(function: Callable[[T], R], part: T) -> R:
