@@ -39,7 +39,6 @@ from rankrls._compiled import compiled, map_threads
 from rankrls._problems import Candidate, Problem
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
-from rankrls.numerics.runs import group_sums
 
 _TIE = 1e-11
 """Difference of r below which two stumps are equally good: r is a sum of m terms, rounded depending on row order."""
@@ -58,7 +57,7 @@ class ExpPairs:
         self._new_query[graph.starts[:-1]] = True
         self._new_class = (np.diff(graph.y[:, 0], prepend=np.nan) != 0.0) | self._new_query
         self._query = np.repeat(np.arange(len(lengths)), lengths)
-        self._rho = (graph.e2 / group_sums(graph.weights, graph.starts))[self._query]
+        self._rho = graph.rho
 
     def potentials(self, f: Array) -> tuple[Array, float]:
         """Potentials (m,) before division by the total weight of all pairs, and this total.

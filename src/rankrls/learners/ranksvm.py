@@ -37,7 +37,6 @@ from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
 from rankrls.numerics.krylov import FeatureSystem, largest_eigenvalue
 from rankrls.numerics.products import LaplacianProduct
-from rankrls.numerics.runs import group_sums
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.smoother import normal_equations
 
@@ -89,7 +88,7 @@ class HingePairs:
         number = np.concatenate(([0], np.cumsum(step)))
         self._levels = number - number[graph.starts[:-1]][query]  # rank of the label in its query
         self._weights = graph.weights
-        self._factor = graph.weights * (graph.e2 / group_sums(graph.weights, graph.starts))[query]
+        self._factor = graph.weights * graph.rho
         self._blocks = balanced_blocks(self._starts, min(n_threads(), 1 + self.n_items // _ROWS_OF_A_THREAD))
 
     def active(self, f: Array) -> ActivePairs:

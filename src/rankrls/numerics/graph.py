@@ -399,6 +399,11 @@ class LabelledGraph(SortedRows):
         return self.weights * np.repeat(self.e1, self.class_lengths) <= self.faint
 
     @property
+    def rho(self) -> Array:
+        """Factor of the weights of the pairs of each row, (m,)."""
+        return np.repeat(self.e2 / group_sums(self.weights, self.starts), self.lengths)
+
+    @property
     def pair_weight(self) -> float:
         """Total weight of the compared pairs; ``w e1`` is that of the pairs of an item."""
         return 0.5 * float(self.weights @ np.repeat(self.e1, self.class_lengths))

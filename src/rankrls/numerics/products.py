@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from functools import partial
 from itertools import pairwise
-from typing import Self
 
 import numpy as np
 from scipy import sparse
@@ -22,7 +21,7 @@ from rankrls._compiled import compiled, n_threads
 from rankrls._rows import offset_columns, shift_columns
 from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.chunks import CHUNK_VALUES, left_fold, map_chunks
-from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
+from rankrls.numerics.graph import Graph, LabelledGraph
 from rankrls.numerics.runs import averaging, group_means
 
 _FEW = 0.3
@@ -107,7 +106,9 @@ class LaplacianProduct:
         self._graph: Graph
         rows, self._graph = graph.compact()
         self._rows = RowProducts(X, rows)
-        self._one_pass = graph.by_kind(partial(_OnePass.if_it_pays, X), _no_means) if self._rows.sparse else None
+        self._one_pass: _OnePass | None = None
+        if self._rows.sparse:
+            self._one_pass = graph.by_kind(partial(_one_pass, X), lambda _: None)
 
     def __matmul__(self, p: Array) -> Array:
         if self._one_pass is not None:
@@ -117,10 +118,6 @@ class LaplacianProduct:
     def right_side(self, target: Array) -> Array:
         """``X'F't`` for a target t, (n,)."""
         return self._rows.combine(self._graph.item_coefficients(target))
-
-
-def _no_means(graph: PreferenceGraph) -> None:
-    """No product in one pass: L of preferences is not a diagonal plus multiples of means."""
 
 
 class _OnePass:
@@ -154,12 +151,6 @@ class _OnePass:
             self.means.append((shift_columns(sparse.csr_array(M), self.columns, self.shift), change, starts))
         self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
 
-    @classmethod
-    def if_it_pays(cls, X: Matrix, graph: LabelledGraph) -> Self | None:
-        """The product, unless its mean rows have too many entries."""
-        product = cls(X, graph)
-        return product if product.pays else None
-
     def __call__(self, p: Array) -> Array:
         rows = self.rows
         f = np.empty(len(rows.rows))
@@ -176,6 +167,12 @@ class _OnePass:
         for M, change, starts in self.means:
             out += M.T @ (change * group_means(f, self.weights, starts))
         return out
+
+
+def _one_pass(X: Matrix, graph: LabelledGraph) -> _OnePass | None:
+    """The product in one pass; None if mean rows have too many entries."""
+    product = _OnePass(X, graph)
+    return product if product.pays else None
 
 
 @compiled

@@ -28,9 +28,9 @@ class SortedRows:
         """Number of rows of F."""
         return len(self.rows)
 
-    def restore(self, values: NDArray[Any], n_rows: int | None = None) -> NDArray[Any]:
-        """Values of the graph's rows (last axis) in the original order; NaN for rows outside the graph."""
-        out = np.full((*values.shape[:-1], self.n_rows if n_rows is None else n_rows), np.nan)
+    def restore(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Values of the rows of a whole graph (last axis) in the original order."""
+        out = np.empty_like(values)
         out[..., self.rows] = values
         return out
 

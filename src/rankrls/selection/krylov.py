@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -95,6 +95,15 @@ class Watched:
         return np.stack([run.scores_of(which) for run in self.runs], axis=2)
 
 
+class Column(NamedTuple):
+    """Measure of every alpha after an iteration, its standard error, the scale of its rounding, and that of blocks."""
+
+    mean: Array
+    error: Array
+    size: Array
+    values: Array
+
+
 @dataclass(eq=False)
 class Surface:
     """Advances all runs, records the surface, and stores the best point.
@@ -129,11 +138,7 @@ class Surface:
 
     def __post_init__(self) -> None:
         self.sign = 1.0 if self.greater_is_better else -1.0
-        # for each alpha after each iteration: the measure, its standard error, and the scale of its rounding
-        self._means = list[Array]()
-        self._errors = list[Array]()
-        self._sizes = list[Array]()
-        self._values = list[Array]()  # for each block and alpha
+        self._columns = list[Column]()
         self._best_goodness = -np.inf
         self._row = 0
         self._improved = np.zeros(len(self.alphas), dtype=np.intp)
@@ -162,13 +167,12 @@ class Surface:
 
         The solution of the best entry was stored; another one needs a second run up to it.
         """
-        if not self._means or rule == "best":
+        if not self._columns or rule == "best":
             return
         order = np.argsort(-self.alphas, kind="stable")
-        rows = slice(None if self.every_iteration else -1, None)
-        every = (np.array(values[rows]).T[order] for values in (self._means, self._errors, self._sizes))
-        mean, error, size = (values.ravel() for values in every)
-        place, row = divmod(RULES[rule](self.sign * mean, error, size), len(mean) // len(order))
+        columns = self._compared
+        mean, error, size = np.stack([column[:3] for column in columns], axis=2)[:, order].reshape(3, -1)
+        place, row = divmod(RULES[rule](self.sign * mean, error, size), len(columns))
         k = int(order[place])
         if self.every_iteration:
             if (k, row) == (self.best[0], self._row):
@@ -182,24 +186,30 @@ class Surface:
 
     def optimism(self, rule: str) -> float:
         """Optimism of the measure of the selected model; see :func:`bias_of_choice`."""
-        if not self._values:
+        if not self._columns:
             return np.nan
         order = np.argsort(-self.alphas, kind="stable")
-        kept = self._values if self.every_iteration else self._values[-1:]
-        values = np.stack(kept, axis=2)[:, order]
+        columns = self._compared
+        values = np.stack([column.values for column in columns], axis=2)[:, order]
         place = int(np.flatnonzero(order == self.best[0])[0])
-        own = place * len(kept) + (self._row if self.every_iteration else 0)
+        own = place * len(columns) + (self._row if self.every_iteration else 0)
 
         def choose(values: Array, counts: Array, mean: Array, error: Array) -> int:
             return RULES[rule](mean, error, np.abs(mean))
 
         return bias_of_choice(self.sign * values.reshape(len(values), -1), own, choose, mutual=len(self.parts) > 1)
 
+    @property
+    def _compared(self) -> list[Column]:
+        """Columns among which a model is selected."""
+        return self._columns if self.every_iteration else self._columns[-1:]
+
     def at_best(self) -> tuple[float, float]:
         """Measure of the selected model and its standard error."""
-        if not self._means:
+        if not self._columns:
             return np.nan, np.nan
-        return float(self._means[self._row][self.best[0]]), float(self._errors[self._row][self.best[0]])
+        column = self._columns[self._row]
+        return float(column.mean[self.best[0]]), float(column.error[self.best[0]])
 
     def solutions(self) -> list[Array]:
         """Coefficients of the best entry, one array per target."""
@@ -207,17 +217,17 @@ class Surface:
 
     def table(self) -> Array:
         """The surface, (alphas, iterations)."""
-        return np.reshape(self._means, (-1, len(self.alphas))).T
+        return np.reshape([column.mean for column in self._columns], (-1, len(self.alphas))).T
 
     def readings(self) -> dict[str, NDArray[Any]]:
         """Measure of each alpha, at its best or last iteration, with standard error and number of iterations."""
         every = np.arange(len(self.alphas))
         n_iter = self.iterations()
         mean = error = np.full(len(every), np.nan)
-        if self._means:
+        if self._columns:
             n_iter = np.maximum(self._improved, 1) if self.every_iteration else n_iter
             rows = n_iter - 1 if self.every_iteration else -1
-            mean, error = (np.array(values)[rows, every] for values in (self._means, self._errors))
+            mean, error = np.stack([column[:2] for column in self._columns])[rows, :, every].T
         return {"alpha": self.alphas, "mean_score": mean, "standard_error": error, "n_iter": n_iter}
 
     def iterations(self) -> Index:
@@ -244,11 +254,10 @@ class Surface:
         values = np.vstack([curve.per_block for curve in curves if curve.per_block is not None])
         if len(curves) > 1:
             (mean, error), size = mean_and_error(values), scale_of(values)
-        self._values.append(runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS))
         check_evaluated(mean)
+        blocks = runs_of_blocks(values[~np.isnan(values).any(axis=1)], _BLOCKS)
+        self._columns.append(Column(mean, error, size, blocks))
         goodness = self.sign * mean
-        for known, new in ((self._means, mean), (self._errors, error), (self._sizes, size)):
-            known.append(new)
         better = is_better(goodness, self._own_best, size)
         self._improved[better] = self.iteration
         self._own_best[better] = goodness[better]
@@ -262,11 +271,10 @@ class Surface:
         if replaces or not self.every_iteration:
             self._choose(first)
             self._best_goodness = top
-            self._row = len(self._means) - 1
+            self._row = len(self._columns) - 1
 
     def _choose(self, k: int) -> None:
         """Mark the current solution of alpha number k."""
-        n_iter = int(max(run.iterations[k] for run in self.final))
         for run in self.final:
             run.mark(k)
-        self.best = k, n_iter if not self.parts else min(n_iter, self.iteration)
+        self.best = k, int(max(run.iterations[k] for run in self.final))
