@@ -289,8 +289,6 @@ class Data(ABC):
 class DataInMemory(Data):
     """Data in memory, of which subsets of observations can be taken: rows of Y, or preferences."""
 
-    observations_are_items: ClassVar[bool] = True
-    """Whether held-out scores are those of items rather than margins of preferences."""
     evaluation: ClassVar[type[AnyEvaluator]] = QueryEvaluator
 
     @property
@@ -464,7 +462,6 @@ class PreferredItems(DataInMemory):
     identity: Index
     new: str = "votes"
 
-    observations_are_items: ClassVar[bool] = False
     evaluation: ClassVar[type[AnyEvaluator]] = PreferenceEvaluator
 
     @property

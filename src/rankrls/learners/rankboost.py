@@ -52,11 +52,9 @@ class ExpPairs:
 
     def __init__(self, graph: LabelledGraph) -> None:
         self._graph = graph
-        lengths = np.diff(graph.starts)
         self._new_query = np.zeros(graph.n_rows, dtype=bool)
         self._new_query[graph.starts[:-1]] = True
         self._new_class = (np.diff(graph.y[:, 0], prepend=np.nan) != 0.0) | self._new_query
-        self._query = np.repeat(np.arange(len(lengths)), lengths)
         self._rho = graph.rho
 
     def potentials(self, f: Array) -> tuple[Array, float]:
@@ -71,7 +69,7 @@ class ExpPairs:
         out = np.zeros(len(rows))
         own = np.empty(len(rows))
         middle = 0.5 * (np.maximum.reduceat(f, starts) + np.minimum.reduceat(f, starts))
-        f = f - middle[self._query]  # cancels in every pair, and keeps exponents small
+        f = f - np.repeat(middle, self._graph.lengths)  # cancels in every pair, and keeps exponents small
         if np.abs(f).max() > _WIDEST:
             return out, 0.0
         total = _class_potentials(w * np.exp(-f), w * np.exp(f), self._rho, self._new_class, self._new_query, own)

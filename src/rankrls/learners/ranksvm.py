@@ -83,10 +83,9 @@ class HingePairs:
         self.n_items = graph.n_rows
         self._order = graph.rows
         self._starts = graph.starts
-        query = np.repeat(np.arange(len(graph.starts) - 1), np.diff(graph.starts))
-        step = (np.diff(graph.y[:, 0]) != 0) & (np.diff(query) == 0)
-        number = np.concatenate(([0], np.cumsum(step)))
-        self._levels = number - number[graph.starts[:-1]][query]  # rank of the label in its query
+        self._lengths = graph.lengths
+        number = np.concatenate(([0], np.cumsum(np.diff(graph.y[:, 0]) != 0)))
+        self._levels = number - np.repeat(number[graph.starts[:-1]], graph.lengths)  # rank of the label in its query
         self._weights = graph.weights
         self._factor = graph.weights * graph.rho
         self._blocks = balanced_blocks(self._starts, min(n_threads(), 1 + self.n_items // _ROWS_OF_A_THREAD))
@@ -96,7 +95,7 @@ class HingePairs:
         w = self._weights
         factor = self._factor
         own = f[self._order]
-        own -= np.repeat(own[self._starts[:-1]], np.diff(self._starts))  # offsets of queries cost digits otherwise
+        own -= np.repeat(own[self._starts[:-1]], self._lengths)  # offsets of queries cost digits otherwise
         ranking = np.empty(len(own), dtype=np.intp)
         below, above = self._partner_sums(own, ranking, w * (1.0 + 1j * own), rank=True)
         degree = factor * (below.real + above.real)

@@ -41,6 +41,7 @@ from rankrls.selection.leave_pair_out import (
     why_pairs_cannot_be_held_out,
 )
 from rankrls.selection.plans import (
+    GroupsPlan,
     ItemFoldsPlan,
     Plan,
     PreferencePairsPlan,
@@ -195,7 +196,7 @@ class PreferencePlanner(Planner[PreferredItems]):
         usable = np.flatnonzero(np.bincount(codes, table.strength != 0.0))
         held = rng.permutation(usable)[: max(1, len(usable) // FEW_FOLDS)]
         description = f"{len(held)} of {total} {named(data)} held out: {what_is_new(data)}"
-        return UnitsPlan(measure=self.measure, description=description, units=[np.sort(held)], mutual=False)
+        return GroupsPlan(measure=self.measure, description=description, units=[np.sort(held)], mutual=False)
 
     def _folds(self, k: int | None, repetitions: int) -> Plan:
         """Plan for folds of items; or for each preference, group or component in turn, or folds of these."""
@@ -204,7 +205,7 @@ class PreferencePlanner(Planner[PreferredItems]):
             folds, description = item_folds(self.data, k, range(repetitions))
             return ItemFoldsPlan(measure=self.measure, description=description, folds=folds, mutual=len(folds) > 1)
         units, description = preference_units(self.data, k)
-        return UnitsPlan(measure=self.measure, description=description, units=units)
+        return GroupsPlan(measure=self.measure, description=description, units=units)
 
     def _check_measure(self) -> None:
         if str(self.measure) not in ("disagreement", "pair_accuracy"):

@@ -120,7 +120,7 @@ class RowFoldsPlan(Plan):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class UnitsPlan(Plan):
-    """Whole queries or groups of preferences held out, each at most once: without refits if a problem supports it.
+    """Whole queries held out, each at most once: without refits if a problem supports it.
 
     Attributes
     ----------
@@ -136,31 +136,32 @@ class UnitsPlan(Plan):
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         curve = problem.held_out_curve(self.measure, self.units, values)
-        if curve is not None:
-            return curve
-        known = data.whole()
-        if not known.observations_are_items:
-            return curve_of_refits(self, known, candidate, values)
+        return self._curve_of_scores(data, candidate, problem, values) if curve is None else curve
+
+    def _curve_of_scores(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
+        """Curve of held-out scores (rows, values, targets), in which scores that differ only by rounding are tied."""
+        known = data.of_kind(LabelledItems)
         blocks = known.blocks(self.units)
         scores = problem.scores_without(blocks, values)
         if scores is None:
-            scores = np.full((data.n_rows, len(values), data.n_targets), np.nan)
+            scores = np.full((known.n_rows, len(values), known.n_targets), np.nan)
             for split in self.splits(known):
                 scores[split.watched] = scores_of_refit(known, candidate, split, values)
         rows = np.sort(np.concatenate(blocks))
-        return self._curve_of_scores(data.of_kind(LabelledItems), rows, problem, values, scores)
-
-    def _curve_of_scores(
-        self, data: LabelledItems, rows: Index, problem: AnyProblem, values: Array, scores: Array
-    ) -> Curve:
-        """Curve of held-out scores (rows, values, targets), in which scores that differ only by rounding are tied."""
         held = scores[rows]
-        found = data.take(rows, items=False).evaluate(self.measure, held)
+        found = known.take(rows, items=False).evaluate(self.measure, held)
         scores[rows] = held
         found.mean[problem.unresolved(values)] = np.nan
-        each_query = np.full((data.n_queries, len(values)), np.nan)
-        each_query[query_layout(data.layout.codes[rows], len(rows)).ids] = found.per_block
+        each_query = np.full((known.n_queries, len(values)), np.nan)
+        each_query[query_layout(known.layout.codes[rows], len(rows)).ids] = found.per_block
         return Curve(found.mean, found.error, each_query, scores=lambda k: scores[:, k])
+
+
+class GroupsPlan(UnitsPlan):
+    """Groups of preferences instead of queries; margins by refits are evaluated unit by unit."""
+
+    def _curve_of_scores(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
+        return curve_of_refits(self, data.whole(), candidate, values)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
