@@ -157,7 +157,5 @@ def _places(layout: QueryLayout) -> NDArray[np.intp]:
 
 def _checked_scores(scores: Any) -> NDArray[np.float64]:
     values = numbers_of("scores", scores)
-    if values.ndim not in (1, 2):
-        raise InputError(f"scores must have shape (m,) or (m, targets); got {values.shape}.", parameter="scores")
     check_finite("scores", values, "score")
     return values

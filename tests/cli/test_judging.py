@@ -89,4 +89,3 @@ def test_runs_and_judgements_of_trec_are_evaluated_and_compared_as_by_trec_eval(
             assert told.json["measures"][measure]["value"] == mean
             assert compared["measures"][measure]["values"][name]["value"] == mean
     assert "without results" in rankrls("evaluate", "--qrels", "qrels.txt", "b.run").err
-    assert "--label" in rankrls("evaluate", "--qrels", "qrels.txt", "b.run", "--label", "x").err

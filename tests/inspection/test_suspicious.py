@@ -67,7 +67,6 @@ def test_more_rows_than_are_looked_at_first():
 @pytest.mark.parametrize(
     ("given", "refusal"),
     [
-        ((np.zeros(60),), Refusal("two dimensions", parameter="X")),
         ((np.zeros((60, 1)), np.zeros(59)), Refusal("60 rows", parameter="y")),
         ((np.zeros((60, 1)), np.zeros(60), [1, 2]), Refusal("2 entries", parameter="qid")),
         ((np.zeros((60, 1)), None, None, ["a", "b"]), Refusal("2 names", parameter="feature_names")),

@@ -24,6 +24,7 @@ from rankrls.io.reading import ReadOptions, read_scores
 from rankrls.io.rows import Schema, stack_rows
 from rankrls.io.writing import write_blocks
 from rankrls.metrics._scorer import scales_by_query
+from rankrls.models._pipelines import check_target
 from rankrls.persistence.stored import StoredModel, stored_model
 from rankrls.persistence.table_rows import encoder_of_items
 from rankrls.survival import survival_pairs
@@ -99,9 +100,15 @@ def load_model(path: Path, report: Report) -> StoredModel:
 
 
 def score_rows(stored: StoredModel, table: Rows, report: Report) -> NDArray[np.float64]:
-    """A model's scores of rows."""
+    """A model's scores of rows, (rows, targets)."""
     with report.working("scoring", stored.path):
-        return stored.scores(table)
+        return stored.scores(table).reshape(table.n_rows, -1)
+
+
+def score_target(stored: StoredModel, report: Report, target: int | None, table: Rows) -> NDArray[np.float64]:
+    """A model's scores of rows for one target."""
+    scores = score_rows(stored, table, report)
+    return scores[:, check_target(target, scores.shape[1])]
 
 
 def read_and_score(
@@ -119,21 +126,12 @@ def read_and_score(
     table: Any = None
     scores: dict[Path, NDArray[np.float64]] = {}
     for stored in models:
-        score = partial(_one_score_each, stored, report)
+        score = partial(score_target, stored, report, None)
         rows, scores[stored.path] = score_parts(chunks(options, reading, report, stored), score, options.data)
         table = rows if table is None else table
     if table is None:
         table = read(options.data, reading, report)
     return table, scores | {path: read_scores(path, reading, table) for path in files}
-
-
-def _one_score_each(stored: StoredModel, report: Report, rows: Rows) -> NDArray[np.float64]:
-    """Scores of rows by a model of one target."""
-    scores = score_rows(stored, rows, report)
-    if scores.size != rows.n_rows:
-        problem = f"the model has {scores.shape[1]} scores per row, one per target; evaluation needs one."
-        raise InputError(problem, file=str(stored.path))
-    return scores.reshape(-1)
 
 
 def _check_columns(data: Path, models: Sequence[StoredModel], reading: ReadOptions) -> None:

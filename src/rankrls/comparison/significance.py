@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._shown import Shown, p_text, table_text
+from rankrls.models.parameters import number
 from rankrls.selection.search import progress
 
 _EXACT_UP_TO = 200  # beyond, the normal approximation of the signed-rank sum changes p by less than 0.0005
@@ -230,8 +231,7 @@ def bootstrap_interval(
     >>> interval.low < interval.estimate == 0.5 < interval.high
     True
     """
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence must lie between 0 and 1; got {confidence!r}.", parameter="confidence")
+    number(above=0.0, below=1.0)("confidence", confidence)
     n_resamples = check_count("n_resamples", n_resamples)
     x = _per_query(values, "values")
     judged = _enough(x[~np.isnan(x)])
@@ -258,11 +258,6 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
         Adjusted p values, in the given order. Rejecting those up to a level bounds the probability of any false
         rejection by that level, for any dependence between the tests.
 
-    Raises
-    ------
-    ValueError
-        If a p value is outside [0, 1].
-
     Examples
     --------
     >>> from rankrls.comparison.significance import holm
@@ -270,8 +265,6 @@ def holm(p_values: ArrayLike) -> NDArray[np.float64]:
     array([0.03, 0.06, 0.06])
     """
     p = vector_of("p_values", p_values, "one for each test")
-    if not ((p >= 0) & (p <= 1)).all():
-        raise InputError(f"p values must be from 0 to 1; got {p_values!r}.", parameter="p_values")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(1.0, np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)))

@@ -10,7 +10,6 @@ import numpy as np
 from scipy import sparse
 
 from rankrls._cached import cached_property
-from rankrls._checks import check_count
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, head_rows, table_text
@@ -146,8 +145,8 @@ class Explanation(Shown):
         -----
         O(n). Adding a constant to a feature within a query has no effect, so no baseline is needed.
         """
-        first = self._values("a", a)
-        second = self._values("b", b)
+        first = self._values(a)
+        second = self._values(b)
         one = self._query(a)
         other = self._query(b)
         if one != other and self.by_query:
@@ -157,7 +156,7 @@ class Explanation(Shown):
 
     def item(self, a: int) -> PairExplanation:
         """Explain why row ``a`` is above or below the mean of its query. O(rows of the query x n)."""
-        first = self._values("a", a)
+        first = self._values(a)
         rows = self.layout.rows(self.layout.codes[a])
         mean = np.ravel(self.values[rows].mean(axis=0, dtype=np.float64))
         return self._difference(int(a), None, self._query(a), first, mean)
@@ -180,9 +179,7 @@ class Explanation(Shown):
     def _query(self, row: int) -> Any:
         return self.layout.ids[self.layout.codes[[row]]].tolist()[0] if self.has_qid else None
 
-    def _values(self, name: str, row: int) -> Array:
-        if check_count(name, row, least=0) >= self.layout.n_rows:
-            raise InputError(f"{name} must be a row from 0 to {self.layout.n_rows - 1}; got {row!r}.", parameter=name)
+    def _values(self, row: int) -> Array:
         part = self.values[[row]]
         of_row: Array = np.asarray(part.toarray() if sparse.issparse(part) else part, dtype=np.float64)[0]
         return of_row

@@ -60,7 +60,7 @@ def suspicious_features(
     Raises
     ------
     InputError
-        If X does not have two dimensions, or if the numbers of rows or columns are inconsistent.
+        If the numbers of rows or columns are inconsistent.
 
     Notes
     -----
@@ -79,8 +79,6 @@ def suspicious_features(
     SuspiciousFeatures(ids=(0,), leaks=(1,))
     """
     X = numbers_of("X", X)
-    if X.ndim != 2:
-        raise InputError(f"X needs two dimensions; got shape {X.shape}.", parameter="X")
     m, n = X.shape
     if feature_names is not None and len(feature_names) != n:
         problem = f"feature_names has {len(feature_names)} names, but X has {n} columns."

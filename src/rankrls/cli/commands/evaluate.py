@@ -20,7 +20,6 @@ from rankrls.io.preferences import read_pairs
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._runs import RUN_MEASURES, ByDocument, join_run
 
-_OF_DATA = ("scores", "pairs", "event", "all_rows", "label", "id", "features", "ignore", "qid", "group")
 _GAPS = {
     "queries_without_results": "queries of the judgements without results, each counted as an empty list",
     "queries_without_judgements": "queries without judgements, left out",
@@ -77,7 +76,6 @@ def evaluate(options: Options, report: Report) -> Result:
 
 def _evaluate_run(options: Options, report: Report) -> Result:
     """Evaluate a TREC run by judgements."""
-    _check_only_runs(options)
     if len(options.files) != 1:
         raise InputError("evaluate needs one run with --qrels; compare needs several.", parameter="qrels")
     (path,) = options.files
@@ -106,12 +104,6 @@ def _read_runs(options: Options, paths: Sequence[Path], report: Report) -> tuple
         if said := [f"{text}: {counts[name]}" for name, text in _GAPS.items() if counts[name]]:
             report.note(f"{path}: {'; '.join(said)}.")
     return qrels, runs
-
-
-def _check_only_runs(options: Options) -> None:
-    """Refuse options that say how data are read, which TREC files do not need."""
-    for name in options.given(*_OF_DATA):
-        raise InputError(f"{flag(name)} does not apply to TREC files (qrels). Leave it out.", parameter="qrels")
 
 
 def _measures(found: dict[str, Any], judged: dict[str, Judgement], ids: list[Any] | None, title: str) -> Result:
@@ -146,7 +138,6 @@ def compare(options: Options, report: Report) -> Result:
         names = {path: str(path) for path in paths}
     found: dict[str, Any] = {"command": "compare"}
     if options.qrels is not None:
-        _check_only_runs(options)
         source = options.qrels
         qrels, of_path = _read_runs(options, paths, report)
         found["qrels"] = str(source)

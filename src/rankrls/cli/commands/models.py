@@ -33,10 +33,7 @@ def explain(options: Options, report: Report) -> Result:
     items = [item for item in (options.first, options.second) if item is not None]
     rows = [row_of(item, table, options.query) for item in items]
     explained = inspection.explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
-    try:
-        pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
-    except InputError as error:
-        raise error.replace(file=str(options.data)) from error
+    pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
     if pair.units != "as given":
         report.note(f"the features are shown {pair.units}.")
     called = (None, None) if table.docids is None else (options.first, options.second)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
 
 from rankrls._errors import InputError
-from rankrls.cli._files import Columns, chunks, load_model, read, score_parts, score_rows, write_columns
+from rankrls.cli._files import Columns, chunks, load_model, read, score_parts, score_rows, score_target, write_columns
 from rankrls.cli._options import Options
 from rankrls.cli._report import Report, Result
 from rankrls.io._text import objects
 from rankrls.io.preferences import load_sides, rows_by_id
 from rankrls.io.writing import tab_lines, trec_ranking, trec_rows
-from rankrls.models._pipelines import check_target, fitted_ranker
+from rankrls.models._pipelines import fitted_ranker
 from rankrls.ranking import Ranking, rank_scores
 
 
@@ -56,7 +57,7 @@ def _probabilities(options: Options, report: Report) -> Result:
         if missing := [item for item in items.tolist() if item not in row_of]:
             problem = f"{missing[0]!r} is the id of no row of {options.data}, or of several rows."
             raise InputError(f"{problem} Each item needs an id of its own.", parameter="pairs", file=str(path))
-        scores = score_rows(stored, table, report)[[row_of[item] for item in items.tolist()]]
+        scores = score_target(stored, report, None, table)[[row_of[item] for item in items.tolist()]]
     first, second = scores[rows.reshape(2, -1)]
     found = {"left": sides[0], "right": sides[1], "difference": first - second}
     found["probability"] = expit(slope * found["difference"])
@@ -71,7 +72,7 @@ def _scores(options: Options, report: Report) -> Iterator[Columns]:
     """Ids of rows and a column of scores for each target, chunk by chunk."""
     stored = load_model(options.model, report)
     for table in chunks(options, options.reading(), report, stored):
-        columns = score_rows(stored, table, report).reshape(table.n_rows, -1).T
+        columns = score_rows(stored, table, report).T
         names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
         ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
         yield ids | dict(zip(names, columns, strict=True))
@@ -81,30 +82,24 @@ def rank(options: Options, report: Report) -> Result:
     """List the items of each query."""
     if options.run.split() != [options.run]:
         raise InputError(f"--run must be one word; got {options.run!r}.", parameter="run")
-    ranked = _ranking(options, report)
-    if options.layout == "trec":
-
-        def trec_lines(part: Columns) -> str:
-            ranking = Ranking(part["row"], part["rank"], part["score"], part["query"])
-            return trec_rows(ranking, part["item"], options.run)
-
-        return write_columns(options.output, report, [ranked], trec_lines)
+    is_trec = options.layout == "trec"
 
     def lines(part: Columns) -> str:
-        return tab_lines(part.values(), len(part["row"]))
+        if not is_trec:
+            return tab_lines(part.values(), len(part["row"]))
+        ranking = Ranking(part["row"], part["rank"], part["score"], part["query"])
+        return trec_rows(ranking, part["item"], options.run)
 
-    return write_columns(options.output, report, [ranked], lines, head="query\trank\titem\tscore\trow\n")
+    head = "" if is_trec else "query\trank\titem\tscore\trow\n"
+    return write_columns(options.output, report, [_ranking(options, report)], lines, head=head)
 
 
 def _ranking(options: Options, report: Report) -> Columns:
     """The ranking of the rows, with the ids of its items."""
     stored = load_model(options.model, report)
     reading = options.reading(queries="ignored" if options.all_rows else "optional")
-    table, scores = score_parts(
-        chunks(options, reading, report, stored), lambda rows: score_rows(stored, rows, report), options.data
-    )
-    scores = scores.reshape(table.n_rows, -1)
-    scores = scores[:, check_target(options.target, scores.shape[1])]
+    score = partial(score_target, stored, report, options.target)
+    table, scores = score_parts(chunks(options, reading, report, stored), score, options.data)
     names: Any = [str(row) for row in range(table.n_rows)] if table.docids is None else table.docids
     if options.layout == "trec":
         found = trec_ranking(scores, table.qid, names, options.top)
