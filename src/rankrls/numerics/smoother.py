@@ -267,7 +267,7 @@ class Smoother:
         return np.ascontiguousarray(found.reshape(-1, inverse.shape[1], self.right.shape[1]).transpose(1, 0, 2))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class DualSmoother(Smoother):
     """Dual smoother, whose ``directions`` are all eigenvectors of ``F K F'``.
 
@@ -280,9 +280,9 @@ class DualSmoother(Smoother):
         Means of the queries in these features.
     """
 
-    graph: Graph = None  # type: ignore[assignment]
-    unseen: Array = None  # type: ignore[assignment]
-    means: Array | None = None
+    graph: Graph
+    unseen: Array
+    means: Array | None
 
     def path(self, alphas: Array) -> Array:
         """Coefficients ``a = F'c`` of the items in the order of X, (alphas, items, targets)."""
@@ -355,7 +355,7 @@ class DualEquations:
         return self.graph.item_coefficients(c)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class ItemSmoother(Smoother):
     """Smoother for more preferences than items, with a kernel: primal, in features with the kernel's inner products.
 
@@ -364,9 +364,9 @@ class ItemSmoother(Smoother):
     are large if alpha is small: ``a = F'(t - F f) / alpha``, as at every stationary point.
     """
 
-    graph: PreferenceGraph = None  # type: ignore[assignment]
-    features: Array = None  # type: ignore[assignment]
-    basis: Array = None  # type: ignore[assignment]
+    graph: PreferenceGraph
+    features: Array
+    basis: Array
 
     @classmethod
     def of_kernel(cls, K: Array, graph: PreferenceGraph) -> ItemSmoother:
@@ -400,8 +400,7 @@ class ItemSmoother(Smoother):
             scores = self.features @ w
             a = U @ ((U.T @ scores) / kernel)
             if alpha > _LOST * self.size * EPS * self.top:
-                margins = np.sqrt(self.graph.weights) * (scores[self.graph.winners] - scores[self.graph.losers])[:, 0]
-                rest = self.graph.transposed(self.graph.target - margins[:, None]) / alpha
+                rest = self.graph.transposed(self.graph.target - self.graph.factor_rows(scores)) / alpha
                 a += rest - U @ (U.T @ rest)
             out.append(a)
         return np.stack(out)
