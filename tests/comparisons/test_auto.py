@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from papers.letor import Rows
@@ -9,6 +11,7 @@ from papers.letor import Rows
 from comparisons import auto
 from rankrls import AutoRankRLS
 from rankrls.metrics import Measure
+from rankrls.models import auto_rankrls
 
 
 def _rows(seed: int) -> Rows:
@@ -45,12 +48,28 @@ def test_a_split_compares_the_estimate_with_the_queries_that_were_not_drawn() ->
     assert (optimism, chosen) == (model.optimism_, model.best_params_["model"])
 
 
+def test_a_screening_that_drops_the_best_model_shows_its_loss(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 2))
+    y = np.digitize(3.0 * np.sin(3.0 * X[:, 0]), [0.0, 2.0]).astype(float)
+    rows = Rows(np.exp(3.0 * X), y, np.repeat(np.arange(30), 10))
+    monkeypatch.setattr(auto, "AutoRankRLS", partial(AutoRankRLS, families="linear", scales=("raw", "log")))
+    auto.screening("toy", rows, 1)
+    assert " 100% equal choices, test NDCG +0.0000" in capsys.readouterr().out
+    monkeypatch.setattr(auto, "AutoRankRLS", partial(AutoRankRLS, families="gaussian", scales=("raw", "log")))
+    monkeypatch.setattr(auto_rankrls, "_best", lambda models: models[: 1 if auto_rankrls._FINALISTS == 2 else None])
+    auto.screening("toy", rows, 1)
+    assert " 0% equal choices, test NDCG -0.4" in capsys.readouterr().out
+
+
 def test_few_queries_say_what_the_choice_gains_over_the_simplest_model(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(1050, 2))
-    rows = Rows(X, np.digitize(X[:, 0] * X[:, 1], [0.0, 1.0]).astype(float), np.repeat(np.arange(70), 15))
+    X = rng.normal(size=(560, 2))
+    rows = Rows(X, np.digitize(X[:, 0] * X[:, 1], [-0.3, 0.3]).astype(float), np.repeat(np.arange(70), 8))
     monkeypatch.setattr(auto, "CONSTANTS", (30.0, 1e9))
     auto.few("toy", rows, 2)
     gains = []
