@@ -205,7 +205,7 @@ def test_bad_cells_are_errors(scored, column, cell):
     with pytest.raises(ValueError, match=column):
         scored(to_json(model), [row])
     del row[column]
-    with pytest.raises(ValueError, match=f"no column ['\"]{column}"):
+    with pytest.raises((ValueError, KeyError), match=column):
         scored(to_json(model), [row])
 
 

@@ -326,15 +326,13 @@ def _with_options(message: Warning | Exception | str) -> str:
     if not isinstance(message, Located):
         return str(message)
     every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
-    flags = {flag[2:].replace("-", "_"): flag for flag in every}
+    flags = {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
+    flags |= {flag[2:].replace("-", "_"): flag for flag in every}
     text = message.message
-    flags |= {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
     for name, value in message.settings.items():
-        words = [value] if isinstance(value, str) else value
-        word = shlex.quote(option_text(words))
-        text = text.replace(
-            format_setting(name, value), f"{flags[name]} {word}" if name in flags else f"--set {name}={word}"
-        )
+        word = shlex.quote(option_text([value] if isinstance(value, str) else value))
+        option = f"{flags[name]} {word}" if name in flags else f"--set {name}={word}"
+        text = text.replace(format_setting(name, value), option)
     text = re.sub(r"\((\w+)\)", lambda found: f"({flags.get(found[1], found[1])})", text)
     text = str(message.replace(message=text))
     flag = flags.get(message.parameter or "")

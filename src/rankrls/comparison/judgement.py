@@ -116,8 +116,8 @@ def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any]
     except InputError as error:
         raise error.replace(file=pairs.path) from None
     judged = ~np.isnan(values)
-    weight = np.ones(int(judged.sum())) if pairs.weight is None else pairs.weight[judged]
-    mean = float(weight @ values[judged] / weight.sum())
+    weight = np.ones(len(values))[judged] if pairs.weight is None else pairs.weight[judged]
+    mean = float(np.average(values[judged], weights=weight))
     parts = weight * (values[judged] - mean)
     if pairs.groups is not None:
         parts = np.bincount(np.unique(pairs.groups[judged], return_inverse=True)[1], parts)

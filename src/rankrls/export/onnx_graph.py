@@ -88,12 +88,9 @@ def to_onnx(
     scores = graph.add(
         "Add", _scores(graph, fitted_function(final, "ONNX"), x, n), graph.constant(float(offset or 0.0))
     )
-    if final._one_target_:
-        shape = ["rows"]
-        graph.nodes.append(onnx.helper.make_node("Squeeze", [scores, graph.constant([1])], ["scores"]))
-    else:
-        shape = ["rows", "targets"]
-        graph.nodes.append(onnx.helper.make_node("Identity", [scores], ["scores"]))
+    shape = ["rows"] if final._one_target_ else ["rows", "targets"]
+    last = ("Squeeze", [scores, graph.constant([1])]) if final._one_target_ else ("Identity", [scores])
+    graph.nodes.append(onnx.helper.make_node(*last, ["scores"]))
     proto = onnx.helper.make_graph(
         graph.nodes,
         name,

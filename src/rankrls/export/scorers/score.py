@@ -54,9 +54,9 @@ class Scorer:
         """The features of a row, before they are scaled."""
         if self.model["encoder"] is not None:
             query = row.get(self.model["query"])
-            return [v for name, encode in self.columns for v in encode(self._cell(_found(row, name)), query)]
+            return [v for name, encode in self.columns for v in encode(self._cell(row[name]), query)]
         names = self.model["columns"]
-        cells = [_found(row, name) for name in names] if isinstance(row, dict) else row
+        cells = [row[name] for name in names] if isinstance(row, dict) else row
         values = [float(cell) for cell in cells]
         if not all(map(math.isfinite, values)):
             raise ValueError(f"Numbers must be finite; got {values}.")
@@ -88,12 +88,6 @@ class Scorer:
         """A column's name and the function from its cell to its features."""
         kinds = {"number": _number, "date": _date, "category": _category, "text": _text}
         return spec["column"], kinds[spec["kind"]](spec)
-
-
-def _found(row: Json, column: str) -> Any:
-    if column not in row:
-        raise ValueError(f"The row has no column {column!r}.")
-    return row[column]
 
 
 def _expansion(part: Json, x: list[float]) -> float:
@@ -167,20 +161,17 @@ def _days(cell: Any, spec: Json) -> float:
 
 def _category(spec: Json) -> Encoder:
     known = spec["known"]
-    rare = spec["rare"]
-    words = [word for word in (*known, *rare) if word is not None]
-    values = {_spelled_value(word) for word in words}
-    by_value = None not in values and len(values) == len(words)  # all are numbers, and no two have one value
-
-    def key(word: str | None) -> str | float | None:
-        value = _spelled_value(word) if word is not None and by_value else None
-        return word if value is None else value
-
-    places = {key(word): place for place, word in enumerate(known)} | {key(word): len(known) for word in rare}
+    others = len(known)
+    places = {word: place for place, word in enumerate(known)} | dict.fromkeys(spec["rare"], others)
+    words = [word for word in places if word is not None]
+    values = {_spelled_value(word): places[word] for word in words}
+    if None in values or len(values) < len(words):  # not all are numbers, or two have one value
+        values = {}
 
     def encode(cell: Any, query: Any) -> list[float]:
-        place = places.get(key(None if cell is None else _spelled(cell)), len(known))
-        return [float(place == k) for k in range(len(known) + bool(rare))]
+        word = None if cell is None else _spelled(cell)
+        place = places.get(word, others if word is None else values.get(_spelled_value(word), others))
+        return [float(place == k) for k in range(others + bool(spec["rare"]))]
 
     return encode
 
