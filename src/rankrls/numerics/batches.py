@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rankrls._arrays import chunk_values, device_of, joined, namespace, on_device, taken, to_device_of, to_host
+from rankrls._arrays import chunk_values, joined, namespace, on_device, taken, to_device_of, to_host
 from rankrls._typing import Array, Index, Matrix
 from rankrls.numerics.eigen import unit_of_rounding
 from rankrls.numerics.ties import ROUNDED
-from rankrls.numerics.units import LARGE, OFF, solve, without_own
+from rankrls.numerics.units import LARGE, OFF, direct, solved, without_own
 
 
 def predictions(
@@ -33,8 +33,7 @@ def predictions(
     for at, real in _batches(bounds, n, D.shape[1] * n, 8 * chunk_values(Z)):
         own = _rows(Z, at, real)
         labels = np.where(real, t[at], 0.0)
-        here = to_device_of(labels, Z)[:, None, :]
-        P = np.stack([_direct(own, here, root, right) for root in np.sqrt(D.T)], axis=1)
+        P = direct(own, labels, D, right)
         bound = to_host(namespace(Z).sum(own * own, axis=1)) @ D.max(axis=1)
         large = np.flatnonzero(bound > LARGE)
         P[large] = without_own(P[large], to_host(taken(own, large)), labels[large], D, right, inverse)
@@ -42,7 +41,7 @@ def predictions(
         uncertain = unit * np.linalg.norm(P, axis=2)
         off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
         if means is not None and levels is not None:
-            w = ((to_device_of(P, Z) - here) @ own + to_device_of(right, Z)) * to_device_of(D.T, Z)
+            w = (to_device_of(P - labels[:, None, :], Z) @ own + to_device_of(right, Z)) * to_device_of(D.T, Z)
             found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
             levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
     return out, off, levels
@@ -83,9 +82,9 @@ def dual_predictions(
                 asked = to_device_of((values * D[:, k])[:, None], V) * others
             else:
                 asked = to_device_of(rest[:, k, None] * right, V)
-            solved = _solved(A, joined([own @ asked, identity], axis=2))
-            found = solved[..., : t.shape[1]]
-            inverse = solved[..., t.shape[1] :]
+            both = solved(A, joined([own @ asked, identity], axis=2))
+            found = both[..., : t.shape[1]]
+            inverse = both[..., t.shape[1] :]
             amplified = np.linalg.norm(inverse, axis=2, keepdims=True) * np.linalg.norm(found, axis=1, keepdims=True)
             off[:, k, at[real]] = unit * amplified[real].T
             out[:, k, at[real]] = (found if large[k] else labels - found)[real].T
@@ -119,29 +118,3 @@ def _rows(Z: Matrix, at: Index, real: Matrix) -> Matrix:
     """Rows of a batch of units, (units, length, n); padding rows are zero."""
     own = namespace(Z).reshape(taken(Z, at.ravel()), (*at.shape, Z.shape[1]))
     return own if real.all() else own * to_device_of(real.astype(np.float64)[..., None], Z)
-
-
-def _direct(Z: Matrix, t: Matrix, root: Array, right: Array) -> Array:
-    """Predictions of a batch of units for one alpha, from the smaller of their two Gram matrices."""
-    xp = namespace(Z)
-    B = Z * to_device_of(root, Z)
-    Bt = xp.matrix_transpose(B)
-    few = Z.shape[1] <= Z.shape[2]
-    x = xp.matrix_transpose(to_device_of(root, Z) * (to_device_of(right, Z) - t @ Z))
-    eye = xp.eye(min(Z.shape[1:]), dtype=Z.dtype, device=device_of(Z))
-    if few:
-        return to_host(B @ x + B @ (Bt @ to_device_of(_solved(eye - B @ Bt, B @ x), Z)))[..., 0]
-    return to_host(B @ to_device_of(_solved(eye - Bt @ B, x), Z))[..., 0]
-
-
-def _solved(A: Matrix, b: Matrix) -> Array:
-    """Solutions of symmetric systems, (systems, unknowns, columns), on the host; singular ones by least squares."""
-    try:
-        found = np.array(to_host(namespace(A).linalg.solve(A, b)))
-    except Exception as error:
-        if "LinAlgError" not in type(error).__name__:
-            raise
-        found = np.full(b.shape, np.nan)
-    for k in np.flatnonzero(~np.isfinite(found).all(axis=(1, 2))):
-        found[k] = solve(to_host(A[k, ...]), to_host(b[k, ...]))
-    return found

@@ -19,10 +19,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy import linalg
-from scipy.linalg.lapack import dposv
 
+from rankrls._arrays import device_of, namespace, to_device_of, to_host
 from rankrls._compiled import compiled
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, Matrix
 
 GOAL = 1e-12
 """Residual at which conjugate gradients stop, relative to the scores."""
@@ -66,7 +66,7 @@ def predictions(
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
         r = slice(bounds[k], bounds[k + 1])
         if len(late := np.flatnonzero(still[k] | long[k])):
-            out[late, r] = _direct(Z[r], t[r], D[:, late], right)
+            out[late, r] = direct(Z[None, r], t[None, r], D[:, late], right)[0]
         if long[k] or traces[k] > LARGE:
             out[:, r] = without_own(out[None, :, r], Z[None, r], t[None, r], D, right, inverse)[0]
         if long[k]:
@@ -217,24 +217,36 @@ def _score_means(Z, t, bounds, Dt, right, centres, query, P, levels):  # type: i
                 levels[alpha, r] = found[alpha, query[r] - first]
 
 
-def _direct(Z: Array, t: Array, D: Array, right: Array) -> Array:
-    """Predictions of one unit for the given alphas, (alphas, rows), from the smaller of its two Gram matrices."""
-    left = right - t @ Z
-    w = np.empty((D.shape[1], Z.shape[1]))
-    own = Z.T @ Z if Z.shape[0] > Z.shape[1] else None
-    for k, root in enumerate(np.sqrt(D.T)):
-        x = root * left
+def direct(Z: Matrix, t: Array, D: Array, right: Array) -> Array:
+    """Predictions of units for the given alphas, (units, alphas, rows), from the smaller of their two Gram matrices.
+
+    Z, (units, rows, n), may be on a device.
+    """
+    xp = namespace(Z)
+    mT = xp.matrix_transpose
+    left = to_device_of(right, Z) - to_device_of(t, Z)[:, None, :] @ Z
+    own = mT(Z) @ Z if Z.shape[1] > Z.shape[2] else None
+    eye = xp.eye(min(Z.shape[1:]), dtype=Z.dtype, device=device_of(Z))
+    weights = []
+    for root in (to_device_of(root, Z) for root in np.sqrt(D.T)):
+        x = mT(root * left)
         if own is None:
             B = Z * root
-            x += B.T @ solve(np.eye(len(B)) - B @ B.T, B @ x)
+            x = x + mT(B) @ to_device_of(solved(eye - B @ mT(B), B @ x), Z)
         else:
-            x = solve(np.eye(len(x)) - own * root * root[:, None], x)
-        w[k] = root * x
-    return w @ Z.T
+            x = to_device_of(solved(eye - own * root * root[:, None], x), Z)
+        weights.append(root[:, None] * x)
+    return np.array(to_host(mT(Z @ xp.concat(weights, axis=2))))
 
 
-def solve(A: Array, b: Array) -> Array:
-    """Solve a system with a symmetric matrix that is positive definite up to rounding."""
-    # LAPACK directly: the checks of scipy's wrappers take longer than a solve in fifty unknowns
-    _, x, failed = dposv(A.T, b, lower=1)
-    return np.asarray(linalg.lstsq(A, b, check_finite=False)[0] if failed else x)
+def solved(A: Matrix, b: Matrix) -> Array:
+    """Solutions of symmetric systems, (systems, unknowns, columns), on the host; singular ones by least squares."""
+    try:
+        found = np.array(to_host(namespace(A).linalg.solve(A, b)))
+    except Exception as error:
+        if "LinAlgError" not in type(error).__name__:
+            raise
+        found = np.full(b.shape, np.nan)
+    for k in np.flatnonzero(~np.isfinite(found).all(axis=(1, 2))):
+        found[k] = linalg.lstsq(to_host(A[k, ...]), to_host(b[k, ...]), check_finite=False)[0]
+    return found
