@@ -80,9 +80,10 @@ def test_results_come_in_order(no_limits):
     assert map_threads(slow_first, iter([])) == []
     here = threading.get_ident()
     assert map_threads(lambda _: threading.get_ident(), [1]) == [here]  # one item needs no pool
-    assert map_threads(lambda _: threading.get_ident(), [1, 2, 3], threads=1) == [here] * 3
+    with limited_threads(1):
+        assert map_threads(lambda _: threading.get_ident(), [1, 2, 3]) == [here] * 3
     both = threading.Barrier(2, timeout=60.0)
-    assert {*map_threads(lambda _: both.wait(), [1, 2], threads=2)} == {0, 1}  # they run at the same time
+    assert {*map_threads(lambda _: both.wait(), [1, 2])} == {0, 1}  # they run at the same time
 
 
 def test_the_first_error_is_raised(no_limits):

@@ -90,10 +90,10 @@ def _processors(allowed: frozenset[int], limit: str | None) -> int:
     return max(1, int(joblib.cpu_count()))
 
 
-def map_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> list[R]:
-    """``[function(item) for item in items]`` on up to ``threads`` threads."""
+def map_threads(function: Callable[[T], R], items: Iterable[T]) -> list[R]:
+    """``[function(item) for item in items]`` on all available threads."""
     work = list(items)
-    return list(stream_threads(function, work, threads=min(n_threads() if threads is None else threads, len(work))))
+    return list(stream_threads(function, work, threads=min(n_threads(), len(work))))
 
 
 def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: int | None = None) -> Iterator[R]:
@@ -217,15 +217,6 @@ def limited_threads(threads: int | None) -> Iterator[None]:
             yield
     finally:
         _LIMIT.reset(token)
-
-
-def map_blocks(function: Callable[[T], R], blocks: Iterable[T]) -> list[R]:
-    """:func:`map_threads` with one BLAS thread; fewer blocks than threads run one by one, with all BLAS threads."""
-    work = list(blocks)
-    if len(work) < n_threads():
-        return [function(block) for block in work]
-    with one_blas_thread():
-        return map_threads(function, work)
 
 
 def blas_threads_for(multiplications: float) -> AbstractContextManager[None]:

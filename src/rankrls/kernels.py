@@ -26,14 +26,14 @@ from scipy import sparse
 from rankrls._arrays import as_floats, chunk_values, device_of, namespace, on_device
 from rankrls._cached import cached_property
 from rankrls._checks import check_count, check_memory
-from rankrls._compiled import map_blocks
+from rankrls._compiled import map_threads, one_blas_thread
 from rankrls._errors import InputError
 from rankrls._rows import mirror, offset_columns, row_slices, shift_columns, take_items
 from rankrls._typing import Array
 
 __all__ = ["KERNELS", "Kernel", "KernelColumns", "check_kernel", "kernel_parameters", "resolve_kernel"]
 
-_TILE = 1024
+_TILE = 256
 _CACHED = 1 << 17
 """Number of entries of a tile that stays in the second-level cache while it is processed."""
 
@@ -165,7 +165,8 @@ class Kernel:
             columns = slice(0, fixed.n_columns if Z is not None else rows.stop)
             fixed.fill(left[rows], fixed.against(columns), out[rows, columns])
 
-        map_blocks(evaluate, row_slices(0, len(out), _TILE))
+        with one_blas_thread():
+            map_threads(evaluate, row_slices(0, len(out), _TILE))
         if Z is None:
             mirror(out)
         return out
