@@ -7,8 +7,6 @@ import re
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from rankrls._errors import InputError
 from rankrls.cli._files import read
 from rankrls.cli._options import Options, flag
@@ -75,15 +73,14 @@ def split(options: Options, report: Report) -> Result:
         parts = {f"Fold{i}/{p}": r for i, fold in enumerate(folds, 1) for p, r in zip(_PARTS[3], fold, strict=True)}
     else:
         parts = dict(zip(_PARTS[len(shares)], query_parts(qid, shares, options.seed), strict=True))
-    names = {part: f"{part}{records.ending}" for part in parts}
-    ids = np.unique([str(query) for query in qid], return_inverse=True)[1]
     found = {}
     with report.working("writing", folder), new_folder(folder, _OURS, force=options.force) as new:
         for part, rows in parts.items():
             (new / part).parent.mkdir(exist_ok=True)
-            records.write(new / names[part], rows.tolist())
-            counts = {"queries": len(np.unique(ids[rows])), "rows": len(rows)}
-            found[part] = {"path": str(folder / names[part]), **counts}
+            name = f"{part}{records.ending}"
+            records.write(new / name, rows.tolist())
+            queries = {qid[row] for row in rows.tolist()}
+            found[part] = {"path": str(folder / name), "queries": len(queries), "rows": len(rows)}
     cells = [[str(value) for value in part.values()] for part in found.values()]
     table = Table(f"Parts of {data}", ["", "queries", "rows"], cells)
     return Result({"command": "split", "data": str(data), "seed": options.seed, "parts": found}, [table], optional=True)

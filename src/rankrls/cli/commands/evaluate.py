@@ -42,10 +42,9 @@ def evaluate(options: Options, report: Report) -> Result:
         columns = each.schema.columns
         if not options.by_pairs and options.label in (None, columns.get("label")):
             options.event = columns.get("event")  # times are censored, as in training
-    if options.by_pairs:
-        for name in options.given("metrics", "per_query"):
-            problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
-            raise InputError(problem, parameter=name)
+    for name in options.given("metrics", "per_query") if options.by_pairs else ():
+        problem = f"{flag(name)} needs labels. Preferences are evaluated by pair_accuracy."
+        raise InputError(problem, parameter=name)
     whole = options.all_rows and not options.scores  # else ids still say which row a score is of
     queries: Any = "ignored" if whole else "optional" if options.by_pairs or options.all_rows else "required"
     reading = options.reading(queries=queries, labels="ignored" if options.pairs else "required")
@@ -55,12 +54,11 @@ def evaluate(options: Options, report: Report) -> Result:
     about: dict[str, Any] = {"scores_of": str(path), "data": data.summary()}
     with report.working("evaluating"):
         if options.by_pairs:
+            if options.pairs is None:
+                pairs = comparable_pairs(data, report)
+            else:
+                pairs = read_pairs(options.pairs, data, report.note)
             by_query = bool(stored) and stored[0].by_query
-            pairs = (
-                comparable_pairs(data, report)
-                if options.pairs is None
-                else read_pairs(options.pairs, data, report.note)
-            )
             judged = {"pair_accuracy": judge_pairs(pairs, scores, data.qid if by_query else None)}
             about["pairs"] = pairs.summary()
             title = f"{path} on {options.pairs or data.path}"

@@ -222,13 +222,9 @@ def _models_table(study: Study, models: list[dict[str, Any]]) -> Table:
 
 def _choice_table(study: Study) -> Table:
     """The choice, the number of candidates, and the held-out score."""
-    scale = study.options.scale
     names = study.training.feature_names
     rows = [] if names is None else [["features", few(names)]]
     rows += [[name.replace("_", " "), cell_text(value, 6)] for name, value in _chosen(study.attributes).items()]
-    if scale != "none":
-        where = "over all training rows" if scale.endswith("-all") else "in each query"
-        rows.append(["scale", f"{scale.removesuffix('-all')}, {where}"])
     score = _held_out(study)[0]
     if np.isnan(score):
         return Table("Fitted", ["", ""], rows, left=2)
