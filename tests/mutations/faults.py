@@ -520,10 +520,7 @@ FAULTS = [
         "models/test_positive.py selection/test_search.py::test_gamma_none_may_be_one_of_several",
         ("signs[known[feature]] = sign", "signs[known[feature]] = 1"),
         ('known = {**values, "gamma": kernel.gamma}', "known = values"),
-        (
-            "known.update(zip(names, range(n_features), strict=False))",
-            "known.update(zip(names, range(1, n_features), strict=False))",
-        ),
+        ("in enumerate(features.names)}", "in enumerate(features.names, 1)}"),
     ),
     *_planted(
         "models/fitted.py",
