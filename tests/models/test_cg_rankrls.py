@@ -155,6 +155,17 @@ def test_one_standard_error_takes_a_larger_alpha():
     assert small.best_score_ == pytest.approx(np.nanmean(errors))
 
 
+def test_a_rule_compares_converged_models_alone_if_iterations_are_not_selected():
+    rng = np.random.default_rng(3)
+    w, (features, Z) = rng.normal(size=30), rng.normal(size=(2, 120, 30))
+    y, labels = (each @ w + 6 * rng.normal(size=120) for each in (features, Z))
+    given = {"qid": np.arange(120) // 20, "X_val": Z, "y_val": labels, "qid_val": np.arange(120) // 20}
+    with pytest.warns(InputWarning, match="end of the grid"):
+        model = CGRankRLS((1e-3, 10.0, 300.0), selection="tikhonov", rule="one_se").fit(features, y, **given)
+    mean, error = (model.cv_results_[name] for name in ("mean_score", "standard_error"))
+    assert model.alpha_ == model.alphas_[mean <= mean.min() + error[mean.argmin()]].max()
+
+
 @pytest.mark.parametrize("selection", ["hybrid", "tikhonov"])
 def test_folds_are_separate_fits_and_the_model_is_one_of_all_rows(selection):
     folds = list(GroupKFold(3).split(X, Y, QID))

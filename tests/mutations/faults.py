@@ -203,6 +203,7 @@ FAULTS = [
         "models/test_cg_rankrls.py",
         ("self.iteration - self._improved < self.patience", "self.iteration - self._improved <= self.patience"),
         ("for _ in range(row + 1):", "for _ in range(row):"),
+        ("return self._columns if self.every_iteration else self._columns[-1:]", "return self._columns"),
         ("return np.flatnonzero(data.kept)", "return np.arange(data.n_rows)"),
     ),
     *_planted(
