@@ -35,27 +35,28 @@ def test_reads_and_refuses_what_the_plain_reader_does(seed):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        (b"x 1:2", "the label 'x' is not a number."),
-        (b"1:2 2:3", "the line starts with '1:2', but a label has to come first."),
-        (b"qid:1 1:2", "the line starts with 'qid:1', but a label has to come first."),
-        (b"nan 1:2", "the label 'nan' is not finite."),
-        (b"1e999 1:2", "the label '1e999' is too large for a float64."),
+        (b"x 1:2", "a line begins with the label, a finite number; got 'x'."),
+        (b"1:2 2:3", "a line begins with the label, a finite number; got '1:2'."),
+        (b"qid:1 1:2", "a line begins with the label, a finite number; got 'qid:1'."),
+        (b"nan 1:2", "a line begins with the label, a finite number; got 'nan'."),
+        (b"1e999 1:2", "a line begins with the label, a finite number; got '1e999'."),
+        (b"1_0 1:2", "a line begins with the label, a finite number; got '1_0'."),
         (b"1 qid:1 5", "'5' is not 'feature:value' with a whole number as feature id (nor 'qid:id')."),
-        (b"1 qid:1 1:2:3", "the value '2:3' of feature 1 is not a number."),
+        (b"1 qid:1 1:2:3", "the value '2:3' of feature 1 is not a finite number (float64)."),
         (b"1 qid:1 a:2", "'a:2' is not 'feature:value' with a whole number as feature id (nor 'qid:id')."),
-        (b"1 qid:1 3:", "feature 3 has no value ('3:')."),
-        (b"1 qid:1 3:nan", "the value 'nan' of feature 3 is not finite."),
-        (b"1 qid:1 3:1e400", "the value '1e400' of feature 3 is too large for a float64."),
-        (b"1 qid:1 3:1,5", "the value '1,5' of feature 3 is not a number."),
+        (b"1 qid:1 3:", "the value '' of feature 3 is not a finite number (float64)."),
+        (b"1 qid:1 3:nan", "the value 'nan' of feature 3 is not a finite number (float64)."),
+        (b"1 qid:1 3:1e400", "the value '1e400' of feature 3 is not a finite number (float64)."),
+        (b"1 qid:1 3:1,5", "the value '1,5' of feature 3 is not a finite number (float64)."),
         (b"1 qid:1 1234567890123456789:1", "'1234567890123456789:1' is not"),
         (b"1 qid:1 3:1 4:1 3:1", "feature 3 is named twice."),
         (b"1 qid:1 3:1 3:1", "feature 3 is named twice."),
-        (b"1 qid: 3:1", "the query id behind 'qid:' is missing."),
-        (b"1 qid:1 3:1 qid:1", "there is a second query id, 'qid:1'."),
-        (b"1 qid:a\0 3:1", r"the query id 'qid:a\x00' contains a NUL byte."),
-        (b"1 3:1", "the line has no qid, but the lines before it have one."),
+        (b"1 qid: 3:1", "'qid:' is not a query id"),
+        (b"1 qid:1 3:1 qid:1", "'qid:1' is not a query id: a line has one"),
+        (b"1 qid:a\0 3:1", r"'qid:a\x00' is not a query id"),
+        (b"1 3:1", "the line has no query id, unlike the lines before it."),
         (b"1 qid:1 " + b"9" * 60, f"'{'9' * 37}...' is not 'feature:value'"),
-        (b"1 qid:1 3:" + b"9" * 400, f"the value '{'9' * 37}...' of feature 3 is too large for a float64."),
+        (b"1 qid:1 3:" + b"9" * 400, f"the value '{'9' * 37}...' of feature 3 is not a finite number (float64)."),
         (b"1 qid:1 \xff:2", r"'\xff:2' is not 'feature:value' with a whole number as feature id"),
     ],
 )
@@ -90,13 +91,13 @@ def test_sparse_rows_of_several_blocks_of_text(monkeypatch):
 
 
 def test_a_qid_after_lines_without_one():
-    with Refusal("'qid:4'", "before", file="<stream>", line=2):
+    with Refusal("a query id", "before", file="<stream>", line=2):
         read(b"1 1:1\n1 qid:4 1:1\n")
 
 
 def test_a_block_of_text_without_ids_after_one_with_ids(monkeypatch):
     monkeypatch.setattr("rankrls.io._text._BLOCK", 8)
-    with Refusal("the lines before it have one", line=3):
+    with Refusal("no query id", "lines before it", line=3):
         load_letor(io.BytesIO(b"1 qid:1 1:1\n1 qid:1 1:1\n1 1:1\n1 1:2\n"))
 
 
@@ -131,9 +132,9 @@ def test_n_features_makes_shapes_agree():
     data = b"1 1:1\n0 3:2\n"
     for dense in (True, False):
         assert read(data, n_features=7, dense=dense).X.shape == (2, 7)
-        with Refusal("'3:2'", "from 1 on", parameter="n_features", file="<stream>", line=2):
+        with Refusal("feature 3", "to 2", parameter="n_features", file="<stream>", line=2):
             read(data, n_features=2, dense=dense)
-        with Refusal("feature 3", "from 0 on", parameter="n_features", file="<stream>", line=2):
+        with Refusal("feature 3", "to 2", parameter="n_features", file="<stream>", line=2):
             read(data, n_features=3, zero_based=True, dense=dense)
     empty = read(b"1 qid:1\n2 qid:1\n", n_features=3, dense=True)
     assert np.array_equal(empty.X, np.zeros((2, 3)))
@@ -143,7 +144,7 @@ def test_ids_from_zero_and_from_one():
     assert read(b"1 0:5 1:6\n").X.tolist() == [[5, 6]]
     assert read(b"1 1:6\n", zero_based=True).X.tolist() == [[0, 6]]
     assert read(b"1 1:6\n").first_feature == 1
-    with Refusal("'0:5'", parameter="zero_based", file="<stream>", line=2):
+    with Refusal("feature 0", parameter="zero_based", file="<stream>", line=2):
         read(b"1 1:6\n1 0:5\n", zero_based=False)
 
 
@@ -170,12 +171,12 @@ def test_a_hard_decimal_that_overflows_is_an_error_of_its_line():
     assert np.isinf(float(over))
     assert np.isfinite(float(str(int(over) - 1)))
     for text, line in ((f"1 1:1\n1 1:{over}\n1 1:x\n", 2), (f"1 1:1\n{over} 1:1\n", 2)):
-        with Refusal("too large", line=line):
+        with Refusal("finite", line=line):
             read(text.encode())
 
 
 def test_query_ids_are_utf8_and_comments_any_bytes():
-    with Refusal("'caf\\xe9'", "UTF-8", file="<stream>", line=2):
+    with Refusal("'qid:caf\\xe9'", "UTF-8", file="<stream>", line=2):
         load_letor(io.BytesIO("1 qid:b 1:1\n1 qid:café 1:2\n".encode("latin-1")))
     assert load_letor(io.BytesIO("1 qid:café 1:1\n".encode())).qid.tolist() == ["café"]
     assert len(load_letor(io.BytesIO("1 qid:b 1:1 # café\n".encode("latin-1"))).comments) == 1

@@ -24,9 +24,9 @@ def check(*texts: str) -> None:
     for text in texts:
         line = f"{text} 1:{text} 2:0.5\n".encode()
         if np.isinf(float(text)):
-            with Refusal("too large", column="label", line=1):
+            with Refusal("finite", column="label", line=1):
                 load_letor(io.BytesIO(line))
-            with Refusal("too large", column=1, line=1):
+            with Refusal("finite", column=1, line=1):
                 load_letor(io.BytesIO(b"1 " + line.partition(b" ")[2]))
             continue
         table = load_letor(io.BytesIO(line))

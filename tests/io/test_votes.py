@@ -125,9 +125,9 @@ def test_equal_items_are_left_out():
         ("a,b,choice\nx,y,left\n", {**SIDES, "group": "q"}, {"column": "q", "parameter": "group"}),
         ("a,b,choice,w\nx,y,left,-1\n", {**SIDES, "weight": "w"}, {"row": 0, "column": "w"}),
         ("a,b\nx,y\n", {"left": "a", "right": "b"}, {"parameter": "preferred"}),
-        ("a,b\nx,y\n", {"winner": "a"}, {"parameter": "loser"}),
-        ("a,b\nx,y\n", {"winner": "a", "loser": "b", "left": "a"}, {"parameter": "left"}),
-        ("a,b\nx,y\n", {}, {"parameter": "left"}),
+        ("a,b\nx,y\n", {"winner": "a"}, {"parameter": "preferred"}),
+        ("a,b\nx,y\n", {"winner": "a", "loser": "b", "left": "a"}, {"parameter": "preferred"}),
+        ("a,b\nx,y\n", {}, {"parameter": "preferred"}),
     ],
 )
 def test_what_is_no_vote(text, given, facts):

@@ -337,7 +337,7 @@ FAULTS = [
     *_planted(
         "io/judgements.py",
         "io/test_judgements.py",
-        ("[same & differ]", "[same]"),
+        ("(lowest < highest)[pairs]", "(lowest <= highest)[pairs]"),
         ("zip(items[rows], rows, strict=True)}", "zip(items[rows][::-1], rows[::-1], strict=True)}"),
         ("known = np.flatnonzero(~np.isnan(table.y))", "known = np.arange(len(table.y))"),
     ),

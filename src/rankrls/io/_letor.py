@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
-from rankrls.io._letor_lines import NO_ID, beyond, described, ids_taken, number_of, value_limit
+from rankrls.io._letor_lines import NO_ID, described, ids_taken, number_of, out_of_range, value_limit
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._text import Source, Text, ids_of, is_utf8, joined_ids
 from rankrls.io.columns import ColumnRoles
@@ -310,7 +310,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
     columns = max(largest + 1 - first_feature, 0)
     given = schema.n_features
     if given is not None and columns > given:
-        raise beyond(f"feature {largest}", largest, given, 0).replace(file=name)
+        raise out_of_range(largest, replace(schema, first_feature=0)).replace(file=name)
     problem = ""
     if columns == 0:
         problem = "no line names a feature."

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from rankrls._errors import InputError
-from rankrls.io._text import LARGEST_SINGLE, SAVE_AS_UTF8, is_utf8, quoted
+from rankrls.io._text import LARGEST_SINGLE, is_utf8, quoted
 from rankrls.io.rows import Schema
 
 NO_ID = 10**18
@@ -28,43 +27,33 @@ def value_limit(schema: Schema) -> float:
 def described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
     """Error that describes a bad line."""
     label, *tokens = line.partition(b"#")[0].split()
-    if b":" in label:
-        problem = f"the line starts with {quoted(label)}, but a label has to come first."
-        return InputError(problem, column="label")
-    if why := _not_a_value(label, math.inf):
-        return InputError(f"the label {quoted(label)} {why}.", column="label")
-    least, largest = ids_taken(schema)
+    if not math.isfinite(number_of(label)):
+        return InputError(f"a line begins with the label, a finite number; got {quoted(label)}.", column="label")
     has_qid = False
     ids = set[int]()
     for token in tokens:
-        shown, (name, colon, value) = quoted(token), token.partition(b":")
+        name, colon, value = token.partition(b":")
         if name == b"qid" and colon:
-            problems = {
-                "the query id behind 'qid:' is missing.": not value,
-                f"there is a second query id, {shown}.": has_qid,
-                f"the query id {quoted(value)} is not UTF-8 text: {SAVE_AS_UTF8}": not is_utf8(value),
-                f"the query id {shown} contains a NUL byte.": b"\0" in value,
-                f"the line has a query id, {shown}, but the lines before it have none.": with_qid is False,
-            }
-            facts: dict[str, Any] = {"column": "qid"}
+            if has_qid or not value or b"\0" in value or not is_utf8(value):
+                problem = f"{quoted(token)} is not a query id: a line has one, in UTF-8 and without NUL bytes."
+                return InputError(problem, column="qid")
             has_qid = True
         elif not colon or not name.isdigit() or len(name) > 18:
-            return InputError(f"{shown} is not 'feature:value' with a whole number as feature id (nor 'qid:id').")
-        elif (feature := int(name)) > largest:
-            return beyond(f"feature {feature} ({shown})", feature, schema.n_features, schema.first_feature != 0)
+            problem = f"{quoted(token)} is not 'feature:value' with a whole number as feature id (nor 'qid:id')."
+            return InputError(problem)
         else:
-            why = _not_a_value(value, value_limit(schema)) if value else ""
-            problems = {
-                f"feature id 0 ({shown}), but zero_based=False means that ids start at 1.": feature < least,
-                f"feature {feature} has no value ({shown}).": not value,
-                f"the value {quoted(value)} of feature {feature} {why}.": bool(why),
-                f"feature {feature} is named twice.": feature in ids,
-            }
-            facts = {"column": feature, "parameter": "zero_based" if feature < least else None}
+            feature = int(name)
+            least, largest = ids_taken(schema)
+            if not least <= feature <= largest:
+                return out_of_range(feature, schema)
+            if not abs(number_of(value)) < value_limit(schema):
+                problem = f"the value {quoted(value)} of feature {feature} is not a finite number ({schema.dtype})."
+                return InputError(problem, column=feature)
+            if feature in ids:
+                return InputError(f"feature {feature} is named twice.", column=feature)
             ids.add(feature)
-        if problem := next((text for text, wrong in problems.items() if wrong), ""):
-            return InputError(problem, **facts)
-    return InputError("the line has no qid, but the lines before it have one.", column="qid")
+    has = "no" if with_qid else "a"
+    return InputError(f"the line has {has} query id, unlike the lines before it.", column="qid")
 
 
 def number_of(word: bytes) -> float:
@@ -75,16 +64,8 @@ def number_of(word: bytes) -> float:
         return math.nan
 
 
-def _not_a_value(word: bytes, limit: float) -> str:
-    """Reason why a word is not an accepted number; "" if it is one."""
-    value = number_of(word)
-    if b"n" in word.lower():
-        return "is not finite"
-    if math.isnan(value):
-        return "is not a number"
-    return f"is too large for {'a float64' if math.isinf(value) else 'float32'}" if abs(value) >= limit else ""
-
-
-def beyond(what: str, feature: int, n_features: int | None, first: int) -> InputError:
-    problem = f"{what} is beyond the {n_features} features that are read, with ids from {int(first)} on."
-    return InputError(problem, column=feature, parameter="n_features")
+def out_of_range(feature: int, schema: Schema) -> InputError:
+    """Error about a feature that is not among those that are read."""
+    least, largest = ids_taken(schema)
+    problem = f"feature {feature} is not among those that are read, from {least} to {largest}."
+    return InputError(problem, column=feature, parameter="n_features" if feature > largest else "zero_based")

@@ -8,9 +8,6 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import IO, Any
 
-from rankrls._errors import InputError
-from rankrls.io._text import BLANKS
-
 _QUOTED = '["\\r\\n,;\\t|]|^\ufeff|^$'
 """Pattern of cells that are written in quotes."""
 
@@ -72,10 +69,6 @@ def write_delimited(file: IO[bytes], path: str, tables: Iterable[Any]) -> None:
             header = table.column_names
             file.write((delimiter.join(map(_cell, header)) + "\n").encode())
         texts = [column for column in table.columns if not pa.types.is_primitive(column.type)]
-        for text in {*header}.union(*(column.drop_null().unique().to_pylist() for column in texts)):
-            if text != text.strip(BLANKS) or "\0" in text:
-                message = f"{text!r} has a blank at an end or a NUL, which text does not keep. Write Parquet instead."
-                raise InputError(message)
         odd = any(pc.any(pc.match_substring_regex(column, _QUOTED)).as_py() for column in texts)
         how = csv.WriteOptions(include_header=False, delimiter=delimiter, quoting_style="needed" if odd else "none")
         csv.write_csv(table, file, how)

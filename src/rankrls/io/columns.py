@@ -82,14 +82,14 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     """
     known = roles.known.features
     if known is not None:
-        _check_there(table, [name for name in known if name not in table.types], "features")
+        check_columns(table, known, "features")
         roles = replace(roles, features=(), ignore=())
     ignored = _all_matching(table, roles.ignore, "ignore")
     asked = dict.fromkeys(roles.features or (), "features")
     for role in _SINGLE:
         if (name := getattr(roles, role)) is None:
             continue
-        check_column(table, name, role)
+        check_columns(table, [name], role)
         if name in asked:
             message = f"the column {name!r} cannot be both {asked[name]} and {role}."
             raise table.refuse(message, column=name, parameter=role)
@@ -118,26 +118,20 @@ def find_columns(table: Table, roles: ColumnRoles) -> Schema:
     )
 
 
-def check_column(table: Table, name: str, why: str, parameter: str | None = None) -> None:
-    """Refuse a missing column; ``why`` is the parameter that names it, or another reason why it is needed."""
-    if name not in table.types:
-        message = f"there is no column {name!r} ({why}).{_near(table, name)}"
-        raise table.refuse(message, column=name, parameter=parameter or why)
+def check_columns(table: Table, names: Sequence[str], parameter: str) -> None:
+    """Refuse missing columns."""
+    missing = [name for name in names if name not in table.types]
+    if missing:
+        there = "is no column" if len(missing) == 1 else "are no columns"
+        message = f"there {there} {few([*map(repr, missing)], _SHOWN)} ({parameter}).{_near(table, missing[0])}"
+        raise table.refuse(message, column=missing[0], parameter=parameter)
 
 
 def _all_matching(table: Table, words: Sequence[str], parameter: str) -> list[str]:
     """Columns that match names and patterns, each once."""
     found = {word: [word] if word in table.types else matching(word, table.columns) for word in words}
-    _check_there(table, [word for word, names in found.items() if not names], parameter)
+    check_columns(table, [word for word, names in found.items() if not names], parameter)
     return [*dict.fromkeys(name for names in found.values() for name in names)]
-
-
-def _check_there(table: Table, missing: list[str], parameter: str) -> None:
-    """Refuse columns that are missing."""
-    if missing:
-        there = "is no column" if len(missing) == 1 else "are no columns"
-        message = f"there {there} {few([*map(repr, missing)], _SHOWN)}.{_near(table, missing[0])}"
-        raise table.refuse(message, column=missing[0], parameter=parameter)
 
 
 def _near(table: Table, name: str) -> str:

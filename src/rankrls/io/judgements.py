@@ -89,11 +89,10 @@ def _conflicting_items(table: Rows, ids: NDArray[Any] | None) -> NDArray[np.intp
     if not len(known):
         return found
     queries, items = (query_layout(values, len(values)).codes[known] for values in (table.qid, ids))
-    pairs = queries * (items.max() + 1) + items
-    order = np.lexsort((table.y[known], pairs))
-    same = np.diff(pairs[order]) == 0
-    differ = np.diff(table.y[known][order]) != 0.0
-    conflicts = np.unique(pairs[order][1:][same & differ])
-    number = np.searchsorted(conflicts, pairs)
-    found[known] = np.where(np.isin(pairs, conflicts), number, -1)
+    pairs = np.unique(queries * (items.max() + 1) + items, return_inverse=True)[1]
+    lowest = np.full(len(known), np.inf)
+    highest = np.full(len(known), -np.inf)
+    np.minimum.at(lowest, pairs, table.y[known])
+    np.maximum.at(highest, pairs, table.y[known])
+    found[known] = np.where((lowest < highest)[pairs], pairs, -1)
     return found

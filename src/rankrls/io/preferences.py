@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls.io._text import Source, TableSource, is_whole, objects, quoted
-from rankrls.io.columns import check_column
+from rankrls.io.columns import check_columns
 from rankrls.io.formats import open_table
 from rankrls.io.rows import Rows, Schema
 from rankrls.io.tables import Table
@@ -189,7 +189,7 @@ def load_sides(path: Source, left: str | None = None, right: str | None = None) 
     with open_table(path) as table:
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
         for role, name in sides.items():
-            check_column(table, name, role)
+            check_columns(table, [name], role)
         found = table.read_roles(Schema(columns=sides))
     first, second = (objects(map(str, found[role].tolist())) for role in sides)
     return first, second
@@ -261,15 +261,14 @@ def load_votes(
     >>> votes.winners, votes.losers, votes.strength
     (array([0, 0, 2]), array([1, 2, 1]), array([1., 0., 1.]))
     """
-    given = {"left": left, "right": right, "preferred": preferred, "winner": winner, "loser": loser}
-    wanted = ("left", "right", "preferred") if winner is None and loser is None else ("winner", "loser")
-    wrong = next((role for role, value in given.items() if (value is None) == (role in wanted)), None)
-    if wrong is not None:
-        message = "votes need the columns left, right and preferred, or the columns winner and loser"
-        raise InputError(f"{message}: {'add' if given[wrong] is None else 'leave out'} {wrong}.", parameter=wrong)
-    given |= {"group": group, "strength": strength, "weight": weight}
+    sides = {"left": left, "right": right, "preferred": preferred, "winner": winner, "loser": loser}
+    given = {role: name for role, name in sides.items() if name is not None}
+    if {*given} not in ({"left", "right", "preferred"}, {"winner", "loser"}):
+        message = "votes need the columns left, right and preferred, or the columns winner and loser, and no others"
+        raise InputError(f"{message}; got {', '.join(given) or 'none'}.", parameter="preferred")
+    others = {"group": group, "strength": strength, "weight": weight}
     with open_table(path) as table:
-        return _votes(table, {role: value for role, value in given.items() if value is not None})[0]
+        return _votes(table, given | {role: name for role, name in others.items() if name is not None})[0]
 
 
 def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.bool_]]:
@@ -277,7 +276,7 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
     import pyarrow as pa
 
     for role, name in given.items():
-        check_column(table, name, role)
+        check_columns(table, [name], role)
     sides = [role for role in ("winner", "loser", "left", "right") if role in given]
     schema = Schema(columns=given, may_be_empty=("group", *sides))
     found = table.read_roles(schema)

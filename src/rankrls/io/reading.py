@@ -95,7 +95,7 @@ def load_letor(
     if n_features is not None:
         check_count("n_features", n_features, none="as many as there are")
     for key, choice in (("zero_based", zero_based), ("dense", dense)):
-        if choice is not True and choice is not False and not (isinstance(choice, str) and choice == "auto"):
+        if not isinstance(choice, bool) and choice != "auto":
             raise InputError(f"{key} must be True, False or 'auto'; got {choice!r}.", parameter=key)
     known = Schema(
         n_features=n_features,

@@ -191,21 +191,6 @@ class Rows:
         return [str((self.first_feature or 0) + column) for column in range(self.n_features)]
 
     @property
-    def label(self) -> str | None:
-        """Name of the column of ``y``."""
-        return self.schema.columns.get("label")
-
-    @property
-    def qid_name(self) -> str | None:
-        """Name of the column of ``qid``."""
-        return self.schema.columns.get("qid")
-
-    @property
-    def id_name(self) -> str | None:
-        """Name of the column of ``ids``."""
-        return self.schema.columns.get("id")
-
-    @property
     def docids(self) -> NDArray[Any] | None:
         """Item ids as text, an object array of shape (m,), or None.
 
@@ -287,18 +272,15 @@ def row_of(item: str, table: Rows, query: str | None = None) -> int:
     InputError
         If no row has this name, or several have it.
     """
-    names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids
+    names = [*map(str, range(table.n_rows))] if table.docids is None else table.docids.tolist()
     inside = [query] * table.n_rows if query is None or table.qid is None else [*map(str, table.qid.tolist())]
     found = [row for row, of in enumerate(zip(names, inside, strict=True)) if of == (item, query)]
     if len(found) != 1:
-        where = "" if query is None else f" of query {query}"
-        count = f"{len(found)} rows{where} have" if found else f"no row{where} has"
-        if table.docids is None:
-            message = f"{count} the number {item!r}; rows have numbers from 0 to {table.n_rows - 1}."
-            raise InputError(f"{message} For ids, name their column (id).", file=table.path)
-        column = repr(table.id_name) if table.feature_names is not None else "'docid = ' in comments"
-        message = f"{count} the id {item!r}; ids are those of {column}, such as {str(names[0])!r}."
-        raise InputError(message + " Add the query (query)." * (len(found) > 1), file=table.path)
+        what = (
+            "number, from 0; for ids, name their column (id)" if table.docids is None else f"id, such as {names[0]!r}"
+        )
+        message = f"{len(found)} rows have {item!r} as {what}. Name one row, with its query (query) if ids repeat."
+        raise InputError(message, file=table.path)
     return found[0]
 
 

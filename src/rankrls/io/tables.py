@@ -386,10 +386,8 @@ class _Batch:
             found = column.to_numpy(zero_copy_only=False)
             if pa.types.is_integer(kind):
                 found = np.where(np.abs(found) >= _EXACT, np.inf, found)
-        if found.dtype == dtype:
-            return found
         with np.errstate(over="ignore"):
-            return found.astype(dtype)
+            return found.astype(dtype, copy=False)
 
     def ids(self, name: str, what: str, may_be_empty: Sequence[str]) -> NDArray[Any]:
         """Ids as whole numbers or texts."""

@@ -139,7 +139,7 @@ def save_table(
     y : array-like of shape (m,), optional
         Labels; NaN becomes an empty cell.
     qid, ids : array-like of shape (m,), optional
-        Whole numbers or strings: any text in UTF-8 that is not empty and contains no NUL.
+        Whole numbers or strings that are not empty. Text formats keep no blanks around them.
     feature_names : sequence of n str, optional
         Names of the features; f1, f2, ... by default.
     label, qid_name, id_name : str
@@ -148,8 +148,8 @@ def save_table(
     Raises
     ------
     ValueError
-        If the path has another ending, lengths differ, a feature is NaN or infinite, an id is empty, contains a NUL or
-        is not UTF-8, or two columns have the same name. No file is then left.
+        If the path has another ending, lengths differ, a feature is NaN or infinite, an id is empty or not UTF-8, or
+        two columns have the same name. No file is then left.
     OSError
         If the file cannot be written. The target keeps its old content.
 
@@ -222,6 +222,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
             note(f"LETOR text has no names; the features 1 to {table.n_features} are {names}.")
         return
     ids = table.docids
+    columns = table.schema.columns
     save_table(
         path,
         table.X,
@@ -229,9 +230,9 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         table.qid,
         ids=ids,
         feature_names=names or table.feature_names or [f"f{name}" for name in table.feature_ids],
-        label=table.label or "label",
-        qid_name=table.qid_name or "qid",
-        id_name=table.id_name or "docid",
+        label=columns.get("label", "label"),
+        qid_name=columns.get("qid", "qid"),
+        id_name=columns.get("id", "docid"),
     )
     if table.comments and ids is None:
         note(f"the comments of {table.path} are left out: they do not all name a docid.")

@@ -29,7 +29,7 @@ def encoder_fitted(encoder: TableEncoder, table: Rows, *, by_query: bool = True)
     Wordy query ids serve as query text unless configured otherwise; other query ids are not features. ``columns_``
     contains the decision.
     """
-    asked = table.qid_name
+    asked = table.schema.columns.get("qid")
     fit = partial(encoder.fit_transform, qid=table.qid if by_query else None)
     if asked not in table.X.column_names or asked in encoder.columns_named():
         out = _features(fit, encoder, table)

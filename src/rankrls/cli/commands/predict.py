@@ -74,7 +74,8 @@ def _scores(options: Options, report: Report) -> Iterator[Columns]:
     for table in chunks(options, options.reading(), report, stored):
         columns = score_rows(stored, table, report).T
         names = ["score"] if len(columns) == 1 else [f"score_{k}" for k in range(len(columns))]
-        ids = {table.qid_name or "qid": table.qid, table.id_name or "docid": table.docids}
+        known = table.schema.columns
+        ids = {known.get("qid", "qid"): table.qid, known.get("id", "docid"): table.docids}
         yield ids | dict(zip(names, columns, strict=True))
 
 
