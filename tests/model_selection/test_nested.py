@@ -9,6 +9,7 @@ from rankrls import AutoRankRLS, CoRankRLS, GreedyRankRLS, RankBoost, RankRLSCV,
 from rankrls._errors import InputError
 from rankrls.metrics import resolve_measure
 from rankrls.model_selection import nested_estimate
+from tests.models.forms import SPARSE
 from tests.refusals import Refusal
 
 
@@ -159,3 +160,11 @@ def test_rows_of_one_patient_are_in_one_fold():
     assert nested_estimate(RankRLSCV((1.0,)), X, time, event=np.ones(80)).score > 0.7
     with Refusal("censored times", parameter="item_id"):
         nested_estimate(RankRLSCV((1.0,)), X, time, item_id=patient)
+
+
+@pytest.mark.parametrize("form", SPARSE.values(), ids=SPARSE)
+def test_any_sparse_form(form):
+    X, y, qid = study()
+    found = nested_estimate(RankRLSCV(alphas=(1.0,)), form(X), y, qid=qid)
+    expected = nested_estimate(RankRLSCV(alphas=(1.0,)), X, y, qid=qid)
+    np.testing.assert_allclose(found.held_out_scores, expected.held_out_scores, atol=1e-9)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
-from sklearn.utils.validation import check_consistent_length
+from sklearn.utils.validation import indexable
 
 from rankrls._checks import check_finite, refusing, vector_of
 from rankrls._errors import InputError
@@ -137,7 +137,7 @@ def nested_estimate(
     y = vector_of("y", y, "one label per row")
     check_finite("y", y, "label")
     with refusing("X"):
-        check_consistent_length(X, y, event)
+        X, y, event = indexable(X, y, event)
     event = None if event is None else np.asarray(event)
     layout = query_layout(qid, len(y))
     ids = None if qid is None else layout.ids[layout.codes]
