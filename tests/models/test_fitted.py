@@ -10,7 +10,8 @@ import pytest
 from sklearn.base import BaseEstimator
 
 import rankrls
-from rankrls import InputError, RankRLSCV
+from rankrls import InputError, InputWarning, RankRLSCV
+from rankrls.metrics import Measure
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from tests.models.oracles import ranking_data
 
@@ -117,3 +118,22 @@ def test_nothing_of_an_earlier_fit_is_left():
     assert "win_slope_" in of_preferences - of_labels
     model.set_params(kernel="rbf").fit(X, Y, qid=QID)
     assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("measure", ["ndcg@10", "map"])
+def test_rows_in_the_order_of_their_labels_are_noticed(measure):
+    """Features of noise that are mostly equal: the order of the file is then the ranking."""
+    rng = np.random.default_rng(0)
+    X = (rng.random((200, 2)) < 0.1).astype(float)
+    y = np.tile([3.0, 2, 1, 0, 0, 0, 0, 0, 0, 0], 20)
+    qid = np.repeat(np.arange(20), 10)
+    model = RankRLSCV(scoring=measure)
+    for order in (slice(None), slice(None, None, -1)):
+        with pytest.warns(InputWarning, match=f"{measure} is .*in a random order") as caught:
+            model.fit(X[order], y[order], qid=qid[order])
+        assert [warning.message.parameter for warning in caught] == ["scoring"]
+        assert f"{model.best_score_:.3f}" in str(caught[0].message)
+    mixed = rng.permutation(200)
+    model.fit(X[mixed], y[mixed], qid=qid[mixed])
+    RankRLSCV(scoring=Measure("ndcg", k=10, ties="average")).fit(X, y, qid=qid)
+    RankRLSCV().fit(X, y, qid=qid)

@@ -15,7 +15,7 @@ from rankrls._checks import check_finite, refusing, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
-from rankrls._typing import Array, IdsLike, Index, ItemsLike, VectorLike
+from rankrls._typing import Array, IdsLike, Index, ItemsLike, Matrix, VectorLike
 from rankrls.metrics import Measure, preference_accuracy
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.metrics._values import mean_and_error
@@ -137,7 +137,7 @@ def nested_estimate(
     y = vector_of("y", y, "one label per row")
     check_finite("y", y, "label")
     with refusing("X"):
-        X, y, event = indexable(X, y, event)
+        rows: Matrix = indexable(X, y, event)[0]
     event = None if event is None else np.asarray(event)
     layout = query_layout(qid, len(y))
     ids = None if qid is None else layout.ids[layout.codes]
@@ -153,13 +153,13 @@ def nested_estimate(
         test = np.flatnonzero(fold == each)
         own = None if ids is None else ids[train]
         model = clone(estimator)
-        X_train, y_train = _safe_split(model, X, y, train)
+        X_train, y_train = _safe_split(model, rows, y, train)
         if event is None:
             model.fit(X_train, y_train, qid=own)
         else:
             winners, losers = survival_pairs(y_train, event[train], qid=own)
             model.fit_pairs(X_train, winners, losers, item_id=items[train])
-        held_out = _safe_split(model, X, y, test, train)[0]
+        held_out = _safe_split(model, rows, y, test, train)[0]
         scores[test] = predict_by_query(model, held_out, None if ids is None else ids[test])
         choices.append(dict(model.best_params_))
         if event is not None:

@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._arrays import on_device, to_device_of
-from rankrls._comparisons import Data
+from rankrls._comparisons import Data, LabelledItems
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._problems import Solutions
 from rankrls._typing import Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
+from rankrls.metrics import Measure
 from rankrls.models.parameters import Check
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.scorer import Scorer
@@ -26,6 +27,8 @@ from rankrls.selection.search import SearchState
 
 FORMAT_VERSION = 3
 """Version of the attributes of fitted models, for pickles and model files."""
+_MANY = 3.0
+"""Number of standard errors that the order of rows does not change if it is random."""
 
 
 class FormatVersionError(InputError):
@@ -101,10 +104,11 @@ class Fitted:
     def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
         """A copy with the results of the selection; held-out scores are those of the rows of ``data``."""
         lost = () if found.lost_feature is None else (lost_feature_warning(data, found.lost_feature),)
+        tied = row_order_warnings(plan.measure, data, found)
         held_out = {} if found.best_scores is None else data.held_out_attributes(found.best_scores)
         choice = {**choice_attributes(found, plan.description, data), **held_out}
         # attributes set by the solver itself take precedence
-        return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost)
+        return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost, *tied)
 
 
 class FittedAttributes(BaseEstimator):
@@ -209,6 +213,20 @@ def described(description: str, data: Data | None) -> str:
     """Description of the selection, including a correction of clicks."""
     corrected = data is not None and data.propensities is not None
     return f"{description}, clicks weighted by inverse propensities" if corrected else description
+
+
+def row_order_warnings(measure: Measure, data: Data, found: SearchState[Solutions]) -> tuple[InputWarning, ...]:
+    """Warning that a random order of rows, which orders equal scores, changes the measure by many standard errors."""
+    if found.best_scores is None or not isinstance(data, LabelledItems):
+        return ()
+    scored = np.flatnonzero(np.isfinite(found.best_scores).all(axis=1))
+    rows = np.random.default_rng(0).permutation(scored)
+    score = float(data.take(rows, items=False).evaluate(measure, found.best_scores[rows, None]).mean[0])
+    if not abs(found.best_score - score) > _MANY * found.best_error:
+        return ()
+    problem = f"Equal held-out scores are ranked in row order, where {measure} is {found.best_score:.3f}"
+    remedy = "Shuffle the rows, or set ties of rankrls.metrics.Measure."
+    return (InputWarning(f"{problem}; in a random order it is {score:.3f}. {remedy}", parameter="scoring"),)
 
 
 def lost_feature_warning(data: Data, feature: int) -> InputWarning:
