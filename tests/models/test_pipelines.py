@@ -12,7 +12,7 @@ from sklearn.linear_model import Ridge
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
-from rankrls import RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
+from rankrls import GreedyRankRLS, RankBoost, RankingPursuit, RankRLS, RankRLSCV, RankSVM, SparseRankRLS, fit_pairs
 from tests.refusals import Refusal
 
 RNG = np.random.default_rng(0)
@@ -82,3 +82,16 @@ def test_a_pipeline_with_a_cache_predicts_by_its_fitted_steps(tmp_path):
     plain = make_pipeline(StandardScaler(), PCA(3, random_state=0), RankRLS())
     found = fit_pairs(cached, X, A, B).predict(X)
     np.testing.assert_allclose(found, fit_pairs(plain, X, A, B).predict(X), rtol=1e-12)
+
+
+def test_selected_features_of_whatever_predict_takes():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 4))
+    y = np.round(X @ [2.0, 0.0, 1.0, 0.0])
+    table = pd.DataFrame(X, columns=["a", "b", "c", "d"])
+    model = GreedyRankRLS(2).fit(table, y, qid=np.arange(40) // 5)
+    for form in (table, table.to_dict("records"), [*table.iloc[:, ::-1].to_dict("records")]):
+        np.testing.assert_array_equal(model.transform(form), X[:, [0, 2]])
+    with Refusal("names should match", parameter="X"):
+        model.transform(table[["a", "b", "c"]])
+    assert [*model.set_output(transform="pandas").transform(table)] == ["a", "c"]

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, Setting
 from rankrls._errors import InputError
-from rankrls._typing import Array, FoldsLike, Index, Mask, Values
+from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Mask, Matrix, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure, resolve_measure
@@ -241,6 +241,20 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     @property
     def _feature_path(self) -> ForwardPath | None:
         return self.path_ if self.__sklearn_is_fitted__() else None
+
+    def transform(self, X: ItemsLike) -> Matrix:
+        """Return the selected features of items, in the order of the columns of X.
+
+        Parameters
+        ----------
+        X : as for :meth:`predict`
+
+        Returns
+        -------
+        ndarray or sparse array of shape (m, selected features)
+        """
+        check_is_fitted(self)
+        return self._checked(X)[:, self.get_support()]
 
     def _get_support_mask(self) -> Mask:
         check_is_fitted(self)
