@@ -103,24 +103,17 @@ def _float_name(X: Any) -> str:
 
 
 def taken(X: Any, numbers: Index, axis: int = 0) -> Any:
-    """Rows or columns of X by number; on a device, a view if they are consecutive."""
-    if not on_device(X):
-        return np.take(X, numbers, axis=axis)
-    a, b = (int(numbers[0]), int(numbers[-1]) + 1) if len(numbers) else (0, 0)
-    if b - a == len(numbers) and (np.diff(numbers) == 1).all():
-        return X[a:b, ...] if axis == 0 else X[:, a:b]
+    """Rows or columns of X by number."""
     return namespace(X).take(X, to_device_of(np.asarray(numbers, dtype=np.int64), X), axis=axis)
 
 
 def joined(parts: list[Any], axis: int = 0) -> Any:
     """Concatenation of arrays of one device."""
-    return np.concatenate(parts, axis=axis) if not on_device(parts[0]) else namespace(parts[0]).concat(parts, axis=axis)
+    return namespace(parts[0]).concat(parts, axis=axis)
 
 
 def repeated(values: Any, counts: Index) -> Any:
     """Rows, each repeated as often as its count."""
-    if not on_device(values):
-        return np.repeat(values, counts, axis=0)
     return taken(values, np.repeat(np.arange(len(counts)), counts))
 
 
@@ -131,17 +124,12 @@ def column(values: Array, like: Any) -> Any:
 
 def squared_lengths(X: Any, axis: int) -> Array:
     """Squared lengths of the rows (axis 1) or columns (axis 0) of a matrix, on the host."""
-    if not on_device(X):
-        return np.asarray(np.einsum("ij,ij->i" if axis else "ij,ij->j", X, X))
     return to_host(namespace(X).sum(X * X, axis=axis))
 
 
 def squared_lengths_in(units: Array, X: Any) -> Array:
     """Squared lengths of the rows of ``X / units``, on the host, without that matrix."""
-    weights = units**-2.0
-    if not on_device(X):
-        return np.asarray(np.einsum("ij,ij,j->i", X, X, weights))
-    return to_host((X * X) @ to_device_of(weights, X))
+    return to_host((X * X) @ to_device_of(units**-2.0, X))
 
 
 def items_behind(X: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from rankrls._arrays import on_device, taken
 from rankrls._checks import LARGEST, LEAST
@@ -16,7 +17,6 @@ from rankrls._errors import InputError
 
 _BLOCK_ROWS = 1024
 _PANEL = 128
-_STORED = 1 << 20
 _READ = 16.0
 """Number of multiplications that BLAS performs while it reads one number from memory."""
 _FEW_ROWS = 32
@@ -89,18 +89,15 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
 def column_scales(X: Any) -> NDArray[np.float64]:
     """Standard deviations of the columns of X, (n,); for sparse X, root mean squares of the stored entries."""
     m, n = X.shape
+    if sparse.issparse(X):
+        means, variances = mean_variance_axis(X, axis=0)
+        stored = np.bincount(X.indices, minlength=n)
+        return np.asarray(np.sqrt((variances + means**2) * m / np.maximum(stored, 1)))
+    means = X.mean(axis=0, dtype=np.float64)
     squares = np.zeros(n)
-    counts = np.zeros(n)
-    if not sparse.issparse(X):
-        means = X.mean(axis=0, dtype=np.float64)
-        for rows in row_slices(0, m):
-            squares += ((X[rows] - means) ** 2).sum(axis=0)
-        return np.asarray(np.sqrt(squares / max(m, 1)))
-    for stored in row_slices(0, X.nnz, _STORED):
-        columns = X.indices[stored]
-        squares += np.bincount(columns, X.data[stored].astype(np.float64) ** 2, minlength=n)
-        counts += np.bincount(columns, minlength=n)
-    return np.asarray(np.sqrt(squares / np.maximum(counts, 1.0)))
+    for rows in row_slices(0, m):
+        squares += ((X[rows] - means) ** 2).sum(axis=0)
+    return np.asarray(np.sqrt(squares / max(m, 1)))
 
 
 def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:

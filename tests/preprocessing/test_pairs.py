@@ -7,7 +7,7 @@ from tests.refusals import Refusal
 from rankrls.preprocessing import pair_features
 
 
-@pytest.mark.parametrize("length", [1.0, 1e-200, 1e200])
+@pytest.mark.parametrize("length", [1.0, 1e-100, 1e100])
 def test_columns_are_their_formulas(length):
     rng = np.random.default_rng(0)
     queries = length * rng.normal(size=(7, 5))

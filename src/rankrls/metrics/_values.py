@@ -43,8 +43,6 @@ def check_scores(y_score: Any, n_rows: int | None = None) -> Array:
             f"y_score has {len(scores)} rows but y_true has {n_rows}: one score per label is needed.",
             parameter="y_score",
         )
-    if scores.ndim == 2 and scores.shape[1] == 0:
-        raise InputError("y_score has no columns.", parameter="y_score")
     check_finite("y_score", scores, "score")
     return scores
 

@@ -84,8 +84,5 @@ def pair_features(
 
 def _of_common_length(vectors: Array) -> Array:
     """Rows scaled to the length n^(1/4); rows of zeros are unchanged."""
-    largest = np.abs(vectors).max(axis=1, keepdims=True, initial=0.0)
-    scaled = vectors / np.where(largest > 0.0, largest, 1.0)  # squares neither overflow nor vanish
-    lengths = np.linalg.norm(scaled, axis=1, keepdims=True)
-    wanted = float(vectors.shape[1]) ** 0.25
-    return np.asarray(scaled * (wanted / np.where(lengths > 0.0, lengths, 1.0)))
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors * (vectors.shape[1] ** 0.25 / np.where(lengths > 0.0, lengths, 1.0)))
