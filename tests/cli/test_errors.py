@@ -10,11 +10,12 @@ FIT = "fit train.txt -m m.rankrls"
     ("command", "refusal"),
     [
         (f"{FIT} --kernel gaussian", Refusal("'rbf'", parameter="kernel")),
-        (f"{FIT} --alphas -1", Refusal("at least 0; got -1.0", parameter="alpha")),
+        (f"{FIT} --alphas -1", Refusal("at least 0; got -1.0", "(--alphas)", parameter="alpha")),
         (
             f"{FIT} --set foo=1",
             Refusal("'foo' for estimator RankRLSCV", "Valid parameters are: ['alphas'", kind=ValueError),
         ),
+        (f"{FIT} --metric map --cv leave_pair_out", Refusal("(--metric)", parameter="scoring")),
         (f"{FIT} --set scoring=map", Refusal("--metric", parameter="scoring")),
         (f"{FIT} --group short.txt", Refusal("--group", file="train.txt", parameter="group")),
         (f"{FIT} --set ties=maybe", Refusal("'maybe'", parameter="ties")),

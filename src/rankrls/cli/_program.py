@@ -327,6 +327,7 @@ def _with_options(message: Warning | Exception | str) -> str:
         return str(message)
     every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
     flags = {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
+    flags |= {"scoring": "--metric", "alpha": "--alphas", "groups": "--group", "item_id": "--id"}
     flags |= {flag[2:].replace("-", "_"): flag for flag in every}
     text = message.message
     for name, value in message.settings.items():
