@@ -500,7 +500,7 @@ FAULTS = [
         "export/test_engines.py export/test_tables.py",
         ("constant -= term.weight * term.centre", "constant += term.weight * term.centre"),
         ("                constant += term.weight\n", ""),
-        ('"sine": [(1.0, 1.0)]', '"sine": [(0.0, 1.0)]'),
+        ("sums = [(1.0, 1.0)]", "sums = [(0.0, 1.0)]"),
         ('"missing": 1.0}.get(kind', '"missing": 0.0}.get(kind'),
     ),
     *_planted(

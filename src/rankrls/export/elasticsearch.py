@@ -276,11 +276,14 @@ def _script(constant: float, features: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _parts(feature: EncodedFeature) -> list[dict[str, Any]]:
     """Queries whose scores are a feature, or its positive part and that of its negative; a sine or cosine and 1."""
-    sums = {"number": [(0.0, 1.0), (0.0, -1.0)], "sine": [(1.0, 1.0)]}
-    sums |= {"age": sums["number"], "cosine": sums["sine"]}
-    if feature.kind not in sums:
-        return [{"constant_score": {"filter": _condition(feature)}}]
-    scripts = [_script(constant, [_summand(feature, weight)]) for constant, weight in sums[feature.kind]]
+    match feature.kind:
+        case "number" | "age":
+            sums = [(0.0, 1.0), (0.0, -1.0)]
+        case "sine" | "cosine":
+            sums = [(1.0, 1.0)]
+        case _:
+            return [{"constant_score": {"filter": _condition(feature)}}]
+    scripts = [_script(constant, [_summand(feature, weight)]) for constant, weight in sums]
     return [{"function_score": {"query": _ALL, **script, "boost_mode": "replace"}} for script in scripts]
 
 
