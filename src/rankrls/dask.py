@@ -35,7 +35,7 @@ class _OnDask:
 
         Parameters
         ----------
-        X : dask data frame, or dask array in chunks of rows
+        X : dask data frame or array
             Features; the chunks of an array may be sparse (scipy, CSR). A data frame may also contain the labels and
             query ids.
         y, qid, sample_weight : dask series or array in the partitions of X; or the name of a column of X
@@ -67,9 +67,8 @@ class _OnDask:
             return super().predict(X)  # type: ignore[misc]
         local = self.to_local()
         if isinstance(X, array.Array):
-            _check_chunks(X)
-            blocks: Any = X
-            return blocks.map_blocks(_scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
+            rows: Any = X.rechunk({1: -1})
+            return rows.map_blocks(_scores, local, dtype=np.float64, drop_axis=1, meta=np.zeros(0))
         names = getattr(self, "feature_names_in_", None)
         X = X if names is None else X[list(names)]
         return X.map_partitions(_scores, local, meta=("score", np.float64))
@@ -213,7 +212,6 @@ def _collected(X: Any, y: Any, qid: Any, weight: Any) -> _DaskData:
 
 def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
     """Number of rows of each chunk, and its rows, delayed."""
-    _check_chunks(X)
     blocks = {name: _blocks(array.asarray(values).rechunk((X.chunks[0],))) for name, values in given.items()}
     sizes, cut = _queries(blocks["qid"])
     if cut:
@@ -222,7 +220,7 @@ def _of_arrays(X: Any, given: dict[str, Any]) -> tuple[list[int], list[Any]]:
     make = delayed(_rows)
     rows = []
     starts = np.cumsum([0, *sizes]).tolist()
-    for k, (features, *others) in enumerate(zip(_blocks(X), *blocks.values(), strict=True)):
+    for k, (features, *others) in enumerate(zip(_blocks(X.rechunk({1: -1})), *blocks.values(), strict=True)):
         rows.append(make(k, starts[k], features, **dict(zip(blocks, others, strict=True))))
     return sizes, rows
 
@@ -271,15 +269,6 @@ def _check_numbers(frame: Any, features: list[Any]) -> None:
         if kind.kind not in "iufb":
             problem = f"column {str(name)!r} of X is {kind}, not numeric. Drop or encode it."
             raise InputError(problem, parameter="X", column=str(name))
-
-
-def _check_chunks(X: Any) -> None:
-    """Refuse an array whose rows are split over chunks."""
-    if X.ndim != 2 or len(X.chunks[1]) > 1:
-        problem = (
-            f"X must be a matrix in chunks of whole rows, as rechunk({{1: -1}}) makes it; it has chunks {X.chunks}."
-        )
-        raise InputError(problem, parameter="X")
 
 
 def _blocks(collection: Any) -> list[Any]:

@@ -206,8 +206,6 @@ class TestCollections:
 
         with Refusal("data frame or array", parameter="X"):
             of_dask.RankRLS().fit(X, y, qid=qid)
-        with Refusal("rechunk", parameter="X"):
-            of_dask.RankRLS().fit(array.from_array(X, chunks=(50, 3)), y, qid=qid)
         with Refusal("rechunk", parameter="qid"):
             chunks = [array.from_array(a, chunks=(60, *a.shape[1:])) for a in (X, y, qid)]
             of_dask.RankRLS().fit(*chunks[:2], qid=chunks[2])

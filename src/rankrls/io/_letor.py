@@ -39,8 +39,8 @@ class _Block:
 
     Attributes
     ----------
-    lines : int
-        Number of lines, including those that are not rows.
+    found : Found
+        Numbers of lines, including those that are not rows, and so on; smallest and largest feature id.
     numbers : ndarray of shape (m,), or None
         Line of each row, where the first line is 1; None if each line is a row.
     y : ndarray of shape (m,)
@@ -52,16 +52,13 @@ class _Block:
         Query ids; None if the rows have none.
     comments : list of str, or None
         Text after ``#`` in each row; None if no row has any.
-    least, largest : int
-        Smallest and largest feature id.
     start : int
         Position of a byte of the first row.
-    bad : int, or None
-        Position of a byte of the first bad line.
-        A byte of the first bad line.
+    bad : list of int
+        Positions of bytes of bad lines, among them the first one.
     """
 
-    lines: int
+    found: Found
     numbers: NDArray[np.int64] | None
     y: NDArray[np.float64]
     ends: NDArray[np.int64]
@@ -69,10 +66,8 @@ class _Block:
     values: NDArray[Any]
     qid: NDArray[Any] | None
     comments: list[str] | None
-    least: int
-    largest: int
     start: int
-    bad: int | None
+    bad: list[int]
 
 
 class LetorText(Reader):
@@ -154,7 +149,7 @@ class LetorText(Reader):
         with_qid = None
         assert self.lines is not None
         for raw, block in stream_threads(partial(_Memory().parse, schema), self._text.blocks()):
-            bad = [] if block.bad is None else [block.bad]
+            bad = block.bad
             if len(block.y):
                 with_qid = block.qid is not None if with_qid is None else with_qid
                 bad += [] if (block.qid is not None) == with_qid else [block.start]
@@ -163,17 +158,17 @@ class LetorText(Reader):
                 error = described(raw.split(b"\n")[number], with_qid, schema)
                 raise error.replace(file=self.name, line=lines + number + 1)
             if len(block.y):
-                every_line = range(lines + 1, lines + 1 + block.lines)
+                every_line = range(lines + 1, lines + 1 + block.found.lines)
                 self.lines.append(n_rows, every_line if block.numbers is None else block.numbers + lines)
                 yield block
-            lines += block.lines
+            lines += block.found.lines
             n_rows += len(block.y)
         if with_qid is None:
             raise self.refuse("the file has no rows: it is empty, or has only blank lines and comments.")
 
     def _rows(self, blocks: list[_Block], schema: Schema) -> Rows:
         """Rows of some blocks; the list is emptied on the way, to free each block's memory."""
-        last = max(block.largest for block in blocks) + 1 - (schema.first_feature or 0)
+        last = max(block.found.largest for block in blocks) + 1 - (schema.first_feature or 0)
         comments = None
         if any(block.comments for block in blocks):
             comments = [note for block in blocks for note in block.comments or [""] * len(block.y)]
@@ -230,7 +225,7 @@ def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
         places = zip(notes[:rows].tolist(), stops[:rows].tolist(), strict=True)
         comments = [text[a:b].strip(_BLANKS).decode("utf-8", "surrogateescape") for a, b in places]
     return _Block(
-        lines=found.lines,
+        found=found,
         numbers=None if found.lines == rows else numbers[:rows].copy(),
         y=labels[:rows].copy(),
         ends=ends,
@@ -238,10 +233,8 @@ def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
         values=_mapped(values, schema.dtype),
         qid=qid,
         comments=comments if comments and any(comments) else None,
-        least=found.least,
-        largest=found.largest,
         start=next(iter(firsts), 0),
-        bad=min(bad, default=None),
+        bad=bad,
     )
 
 
@@ -304,8 +297,8 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
     for block in blocks:
         rows = rows + len(block.y)
         entries = entries + len(block.values)
-        least = min(least, block.least)
-        largest = max(largest, block.largest)
+        least = min(least, block.found.least)
+        largest = max(largest, block.found.largest)
     first_feature = int(least != 0) if schema.first_feature is None else schema.first_feature
     columns = max(largest + 1 - first_feature, 0)
     given = schema.n_features

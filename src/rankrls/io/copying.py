@@ -17,7 +17,7 @@ from rankrls._queries import group_to_qid
 from rankrls.io._text import joined_ids
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
-from rankrls.io.formats import FORMATS, format_of, open_rows
+from rankrls.io.formats import format_of, is_data, open_rows
 from rankrls.io.reading import ReadOptions
 from rankrls.io.tables import partition_keys
 from rankrls.io.writing import write_stored
@@ -104,10 +104,9 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
         sizes[name] = rows.n_rows
         ids += [] if rows.qid is None else [rows.qid]
     qid = joined_ids(ids).tolist() if len(ids) == len(files) else None
-    first = Path(files[0]).name.lower()
-    bare = first.removesuffix(".gz")
-    ending = next((ending for ending in FORMATS[format].endings if bare.endswith(ending)), ".txt")
-    records = Records(sizes, qid, ending + ".gz" * first.endswith(".gz"), [*dict.fromkeys(text_keys)])
+    bare = files[0].removesuffix(".gz")
+    ending = Path(bare).suffix if is_data(bare) else ".txt"
+    records = Records(sizes, qid, ending + files[0].removeprefix(bare), [*dict.fromkeys(text_keys)])
     queries = sizes_beside(path, options.sizes, str(path), sum(sizes.values()), qid is not None, note)
     if queries is None:
         return records

@@ -231,9 +231,7 @@ def common_schema(paths: Sequence[str], format: str, roles: ColumnRoles, *, whol
             schema = file.scan(roles)
             if whole_queries and "qid" not in schema.columns:
                 name = roles.usual_names["qid"]
-                message = f"there is no column {name!r}: name the column of query ids (qid)."
-                if schema.features is None:
-                    message = "every line needs a query id."
+                message = f"there are no query ids ({name}): every row needs one. Name their column (qid)."
                 raise file.refuse(message, column=name, parameter="qid")
             schemas.append(schema)
             if schema.features is not None and (odd := {*schemas[0].stored} ^ {*schema.stored}):

@@ -284,13 +284,9 @@ class ReadOptions(ColumnRoles):
     def _check_queries(self, table: Rows) -> None:
         """Refuse rows without query ids if these are required."""
         if table.qid is None and self.queries == "required":
-            near = [name for name in table.feature_names or () if "query" in name.lower()]
-            what = "no line has a qid."
-            remedy = "Pass the sizes of the queries (group), or rank"
-            if table.feature_names is not None:
-                what = "there is no column 'qid'" + (f"; there is {near[0]!r}." if near else ".")
-                remedy = "Name it (qid), or rank"
-            message = f"{what} {remedy} all rows together (global)."
+            near = [f" such as {name!r}" for name in table.feature_names or () if "query" in name.lower()][:1]
+            remedy = f"Name their column{''.join(near)} (qid), pass the sizes of the queries (group), or rank all rows"
+            message = f"there are no query ids. {remedy} together (global)."
             raise InputError(message, file=table.path, parameter="qid")
 
 
