@@ -329,8 +329,8 @@ class AutoRankRLS(ChosenAttributes, Ranker):
         ``model``, ``scale``, and if applicable ``alpha``, ``gamma``, ``loss`` and ``leaves`` (of trees), ``blended``
         (the other model in a blend, whose scale it is) and ``weight`` (of the trees in it).
     best_score_, best_score_error_ : float
-        Estimate of the selected model's measure on new queries: its held-out value minus ``optimism_``, which removes
-        most but not all of the selection bias; and the standard error over queries.
+        Estimate of the selected model's measure on new queries, its held-out value minus ``optimism_``; and its
+        standard error over queries, which does not include that of ``optimism_``.
     optimism_ : float
         Estimate of the selection bias of the selected model's held-out value, from 200 repetitions: the whole selection
         is made on queries drawn with replacement, and evaluated on the queries that were not drawn (Tsamardinos et al.
