@@ -53,14 +53,18 @@ def predictions(
     still = np.zeros((len(sizes), D.shape[1]), dtype=bool)
     alone = sizes == 1
     rows = bounds[:-1][alone]
-    own = Z[rows]
-    leverage = (own**2 @ D).T
-    fit = (own @ full).T
-    rest = fit - leverage * t[rows]
-    P = np.divide(rest, 1.0 - leverage, out=np.zeros_like(rest), where=leverage != 1.0)
-    out[:, rows] = P
-    off[:, rows] = OFF * (np.abs(fit) + np.abs(rest) + np.abs(P))
+    leverage = (Z[rows] ** 2 @ D).T
     traces[alone] = leverage.max(axis=0)
+    fit = (Z[rows] @ full).T
+    rest = fit - leverage * t[rows]
+    others = np.subtract(1.0, leverage, out=leverage)
+    P = np.divide(rest, others, out=np.zeros_like(rest), where=others != 0.0)
+    out[:, rows] = P
+    terms = np.abs(fit, out=fit)  # in place: there may be very many preferences
+    terms += np.abs(rest, out=rest)
+    terms += np.abs(P, out=P)
+    terms *= OFF
+    off[:, rows] = terms
     some = np.flatnonzero((sizes > 1) & ~long)
     _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
