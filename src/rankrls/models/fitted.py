@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from rankrls._arrays import on_device, to_device_of
-from rankrls._comparisons import Data, LabelledItems
+from rankrls._comparisons import Data
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._problems import Solutions
 from rankrls._typing import Array, Matrix, Params, Values
@@ -217,11 +217,9 @@ def described(description: str, data: Data | None) -> str:
 
 def row_order_warnings(measure: Measure, data: Data, found: SearchState[Solutions]) -> tuple[InputWarning, ...]:
     """Warning that a random order of rows, which orders equal scores, changes the measure by many standard errors."""
-    if found.best_scores is None or not isinstance(data, LabelledItems):
+    if found.best_scores is None:
         return ()
-    scored = np.flatnonzero(np.isfinite(found.best_scores).all(axis=1))
-    rows = np.random.default_rng(0).permutation(scored)
-    score = float(data.take(rows, items=False).evaluate(measure, found.best_scores[rows, None]).mean[0])
+    score = data.measure_in_random_order(measure, found.best_scores)
     if not abs(found.best_score - score) > _MANY * found.best_error:
         return ()
     problem = f"Equal held-out scores are ranked in row order, where {measure} is {found.best_score:.3f}"
