@@ -128,7 +128,6 @@ def test_sparse_named_and_stored(tmp_path):
     ("parameters", "refusal"),
     [
         ({"disjoint": True}, Refusal("features", parameter="disjoint")),
-        ({"dictionary": "features", "views": ({},) * 41, "disjoint": True}, Refusal("41", "40", parameter="disjoint")),
         ({"disjoint": 1}, Refusal("True or False", parameter="disjoint")),
     ],
 )

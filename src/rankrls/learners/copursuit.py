@@ -28,14 +28,14 @@ from typing import Any
 import numpy as np
 
 from rankrls._cached import cached_property
-from rankrls._comparisons import Data, KnownItems, LabelledItems, Setting
+from rankrls._comparisons import Data, KnownItems, Setting
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, Problem
 from rankrls._rows import take_items
 from rankrls._typing import Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import CoPursuitPath, Dictionary, kernel_columns, select_features, sum_of_terms
-from rankrls.learners.pursuit import StackedViews, View, Walk, pursue_in_turn
+from rankrls.learners.pursuit import PursuitSettings, StackedViews, View, Walk, pursue_in_turn
 
 MAX_COMBINATIONS = 4_000_000
 """Maximum number of combinations of one column per view; beyond it, the views must share their columns."""
@@ -158,64 +158,42 @@ class Terms:
         return sum_of_terms(a, self.kernel, self.items, self.taken, X.shape[1])(X)
 
 
-@dataclass(frozen=True, eq=False)
-class CoPursuit:
-    """Views of all rows and the settings of their pursuit, for any choice of labelled rows.
+@dataclass(frozen=True)
+class CoPursuitSettings(PursuitSettings):
+    """Settings of pursuits in several views.
 
     Attributes
     ----------
-    data : LabelledItems
-        All rows.
-    unlabelled : ndarray of bool
-        Mask of the rows that never have a label. If there are none, the views agree on the labelled rows.
-    views : sequence of ViewPlan
-    n_basis : int
-        Maximum number of stages.
-    nu : float
-    shared_basis, backfit : bool
-        Parameters of :func:`co_pursue`.
-    of_features : bool
-        Whether the columns are the features themselves; the views then select in turn.
+    shared_basis : bool
+        Whether a stage selects the same row in every view; ignored for features, which views select in turn.
     disjoint : bool
         Whether a feature selected by one view is closed to the others.
-    weights : ndarray of shape (views,), optional
-        Weights of the views in the solution; equal by default.
     """
 
-    data: LabelledItems
-    unlabelled: Mask
-    views: Sequence[ViewPlan]
-    n_basis: int
-    nu: float
-    shared_basis: bool = True
-    backfit: bool = True
-    of_features: bool = False
-    disjoint: bool = False
-    weights: Array | None = None
-
-    def columns(self, plan: ViewPlan, rows: Index, candidates: Index) -> Any:
-        """A view's columns, (rows, candidates)."""
-        if self.of_features:
-            return self.data.X[rows][:, candidates]
-        X = select_features(self.data.X, plan.features)
-        return kernel_columns(plan.kernel, X[rows], X[candidates])
-
-    def terms(self, path: CoPursuitPath, v: int) -> Terms:
-        """Function of a view."""
-        plan = self.views[v]
-        Z = self.data.X
-        taken, coefficients = path.view(v).merged()
-        if self.of_features:
-            return Terms(taken, coefficients)
-        return Terms(taken, coefficients, plan.kernel, plan.features, select_features(Z[taken], plan.features))
+    shared_basis: bool
+    disjoint: bool
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CoPursuitCandidate(Candidate["ViewSolutions"]):
-    """Pursuit in all views, for one graph of the labelled rows."""
+    """Pursuit in all views, for one graph of the labelled rows.
 
-    pursuit: CoPursuit
+    Attributes
+    ----------
+    setting : Setting
+    settings : CoPursuitSettings
+    views : sequence of ViewPlan
+    nu : float
+        Weight of the agreement on the rows that never have a label, or on all rows if there are none.
+    weights : ndarray of shape (views,), optional
+        Weights of the views in the solution; equal by default.
+    """
+
     setting: Setting
+    settings: CoPursuitSettings
+    views: Sequence[ViewPlan]
+    nu: float
+    weights: Array | None = None
 
     @property
     def square(self) -> bool:
@@ -225,59 +203,78 @@ class CoPursuitCandidate(Candidate["ViewSolutions"]):
         assert isinstance(data, KnownItems)
         return CoPursuitProblem(self, data)
 
+    def terms(self, path: CoPursuitPath, Z: Matrix) -> list[Terms]:
+        """Function of each view; Z contains all rows."""
+        out = []
+        for v, view in enumerate(self.views):
+            taken, coefficients = path.view(v).merged()
+            if self.settings.of_features:
+                out.append(Terms(taken, coefficients))
+            else:
+                items = select_features(Z[taken], view.features)
+                out.append(Terms(taken, coefficients, view.kernel, view.features, items))
+        return out
 
+
+@dataclass(frozen=True, eq=False)
 class CoPursuitProblem(Problem["ViewSolutions"]):
     """Lower equation (3) stage by stage. Items are row numbers, as a matrix with one column."""
 
-    parameter = "n_basis"
+    candidate: CoPursuitCandidate
+    labelled: KnownItems
 
-    def __init__(self, candidate: CoPursuitCandidate, labelled: KnownItems) -> None:
-        self.pursuit = candidate.pursuit
-        self.setting = candidate.setting
-        self.labelled = labelled
+    parameter = "n_basis"
 
     @cached_property
     def walked(self) -> CoPursuitPath:
         """The whole path, with numbers of rows or features as indices."""
-        pursuit = self.pursuit
+        candidate = self.candidate
+        settings = candidate.settings
+        data = self.labelled.everything
         rows = self.labelled.numbers
-        (graph,) = self.labelled.numeric_graphs(self.setting)
+        (graph,) = self.labelled.numeric_graphs(candidate.setting)
         apart = rows
         agreement = graph
-        candidates = [rows for _ in pursuit.views]
-        if pursuit.of_features:
-            all_features = np.arange(pursuit.data.X.shape[1], dtype=np.intp)
-            candidates = [all_features if plan.features is None else plan.features for plan in pursuit.views]
-        if pursuit.unlabelled.any():  # all pairs of rows without labels are compared
-            apart = np.delete(np.arange(len(pursuit.unlabelled)), rows)
-            rest = pursuit.data.take(apart, items=False)
-            (agreement,) = rest.numeric_graphs(replace(self.setting, ties="include"))
+        if not self.labelled.labelled.all():  # all pairs of rows without labels are compared
+            apart = np.delete(np.arange(data.n_rows), rows)
+            rest = data.take(apart, items=False)
+            (agreement,) = rest.numeric_graphs(replace(candidate.setting, ties="include"))
+        agree = len(candidate.views) > 1 and candidate.nu > 0.0
         views = []
-        for plan, own in zip(pursuit.views, candidates, strict=True):
-            agrees = None
-            if len(candidates) > 1 and pursuit.nu > 0.0:
-                agrees = Dictionary(pursuit.columns(plan, apart, own), agreement)
-            views.append(View(Dictionary(pursuit.columns(plan, rows, own), graph), graph.target[:, 0], agrees))
-        if pursuit.of_features:
-            ids = candidates if pursuit.disjoint else None
-            path = pursue_in_turn(views, pursuit.n_basis, pursuit.nu, backfit=pursuit.backfit, ids=ids)
+        numbers = []  # of the columns of each view
+        for view in candidate.views:
+            X = select_features(data.X, view.features)
+            if settings.of_features:
+                numbers.append(np.arange(X.shape[1]) if view.features is None else view.features)
+                columns, apart_columns = X[rows], X[apart]
+            else:
+                numbers.append(rows)
+                columns, apart_columns = (kernel_columns(view.kernel, X[part], X[rows]) for part in (rows, apart))
+            agrees = Dictionary(apart_columns, agreement) if agree else None
+            views.append(View(Dictionary(columns, graph), graph.target[:, 0], agrees))
+        if settings.of_features:
+            ids = numbers if settings.disjoint else None
+            path = pursue_in_turn(views, settings.n_basis, candidate.nu, backfit=settings.backfit, ids=ids)
         else:
-            path = co_pursue(views, pursuit.n_basis, pursuit.nu, shared=pursuit.shared_basis, backfit=pursuit.backfit)
-        taken = [own[stages] for own, stages in zip(candidates, path.indices.T, strict=True)]
+            shared = settings.shared_basis
+            path = co_pursue(views, settings.n_basis, candidate.nu, shared=shared, backfit=settings.backfit)
+        taken = [own[stages] for own, stages in zip(numbers, path.indices.T, strict=True)]
         return replace(path, indices=np.column_stack(taken).astype(np.intp))
 
     def path(self, values: Array) -> ViewSolutions:
         """Functions after the given stages; the details are the paths up to there."""
         path = self.walked
-        pursuit = self.pursuit
+        Z = self.labelled.everything.X
         stages = np.minimum(values.astype(np.intp), path.n_stages)
-        terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
-        weights = np.full(len(terms), 1.0 / len(terms)) if pursuit.weights is None else pursuit.weights
-        return ViewSolutions(pursuit.data.X, terms, weights, stages, [path.at(int(stage)) for stage in stages])
+        weights = self.candidate.weights
+        if weights is None:
+            weights = np.full(len(self.candidate.views), 1.0 / len(self.candidate.views))
+        details = [path.at(int(stage)) for stage in stages]
+        return ViewSolutions(Z, self.candidate.terms(path, Z), weights, stages, details)
 
     def axis(self) -> Array:
         """All numbers of stages."""
-        return np.arange(1.0, self.pursuit.n_basis + 1.0)
+        return np.arange(1.0, self.candidate.settings.n_basis + 1.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -345,6 +345,25 @@ def first_of_best(values: Array, slack: float) -> int:
     return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0
 
 
+@dataclass(frozen=True)
+class PursuitSettings:
+    """Settings of pursuits.
+
+    Attributes
+    ----------
+    n_basis : int
+        Maximum number of stages.
+    of_features : bool
+        Whether the dictionary contains the features rather than the kernel functions of items.
+    backfit : bool
+        Whether all coefficients are refitted at each stage.
+    """
+
+    n_basis: int
+    of_features: bool
+    backfit: bool
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class PursuitCandidate(Candidate["PathSolutions[PursuitPath]"]):
     """Ranking pursuit in one dictionary, for one graph.
@@ -352,38 +371,32 @@ class PursuitCandidate(Candidate["PathSolutions[PursuitPath]"]):
     Attributes
     ----------
     setting : Setting
-    of_features : bool
-        Whether the dictionary contains the features rather than the kernel functions of items.
-    backfit : bool
-    n_basis : int
-        Maximum number of stages.
+    settings : PursuitSettings
     """
 
     setting: Setting
-    of_features: bool
-    backfit: bool
-    n_basis: int
+    settings: PursuitSettings
 
     def problem(self, data: Data) -> PursuitProblem:
         return PursuitProblem(self, data)
 
 
+@dataclass(frozen=True, eq=False)
 class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
     """Lower ``||F (y - f)||^2`` by one column of a dictionary at a time.
 
     The parameter is the number of stages.
     """
 
-    parameter = "n_basis"
+    candidate: PursuitCandidate
+    data: Data
 
-    def __init__(self, candidate: PursuitCandidate, data: Data) -> None:
-        self.candidate = candidate
-        self.data = data
+    parameter = "n_basis"
 
     @property
     def kernel(self) -> Kernel | None:
         """Kernel of the dictionary; None for features."""
-        return None if self.candidate.of_features else self.candidate.kernel
+        return None if self.candidate.settings.of_features else self.candidate.kernel
 
     @cached_property
     def walked(self) -> PursuitPath:
@@ -391,7 +404,8 @@ class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
         X = self.data.X
         (graph,) = self.data.numeric_graphs(self.candidate.setting)
         dictionary = Dictionary(X if self.kernel is None else kernel_columns(self.kernel, X, X), graph)
-        return pursue(dictionary, graph.target[:, 0], self.candidate.n_basis, backfit=self.candidate.backfit)
+        settings = self.candidate.settings
+        return pursue(dictionary, graph.target[:, 0], settings.n_basis, backfit=settings.backfit)
 
     def path(self, values: Array) -> PathSolutions[PursuitPath]:
         """Functions after the given stages; a path that ended early is constant from there. Details are its parts."""
@@ -406,4 +420,4 @@ class PursuitProblem(Problem["PathSolutions[PursuitPath]"]):
 
     def axis(self) -> Array:
         """All numbers of stages."""
-        return np.arange(1.0, self.candidate.n_basis + 1.0)
+        return np.arange(1.0, self.candidate.settings.n_basis + 1.0)

@@ -13,7 +13,7 @@ from rankrls._errors import InputError
 from rankrls._rows import take_items
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, Values
 from rankrls.kernels import Kernel
-from rankrls.learners.copursuit import CoPursuit, CoPursuitCandidate, Terms, ViewSolutions
+from rankrls.learners.copursuit import CoPursuitCandidate, CoPursuitSettings, Terms, ViewSolutions
 from rankrls.learners.paths import CoPursuitPath
 from rankrls.metrics import Measure
 from rankrls.models.fitted import ChosenAttributes, Fitted
@@ -66,76 +66,50 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
         Views; None for both halves of the features.
     nus : tuple of float
         Weights of the agreement, ascending.
-    n_basis : int
-        Maximum number of stages.
-    of_features, disjoint, shared_basis, backfit : bool
-        See :class:`rankrls.learners.copursuit.CoPursuit`.
+    settings : CoPursuitSettings
     aggregation : {"mean", "weighted", "best"}
     """
 
     kernels: KernelGrid
     views: Sequence[View] | None
     nus: tuple[float, ...]
-    n_basis: int
-    of_features: bool
-    disjoint: bool
-    shared_basis: bool
-    backfit: bool
+    settings: CoPursuitSettings
     aggregation: str
 
     def candidates(self, data: Data) -> Iterator[CoPursuitCandidate]:
-        assert isinstance(data, KnownItems)
         for kernel, chosen_kernel in self.kernels.each():
+            views = view_plans(self.views, data.features, kernel)
             for nu in self.nus:
-                pursuit = self._pursuit(data, kernel, nu)
                 for setting, chosen in data.settings(self.graphs):
                     choices = {**chosen_kernel, **chosen, "nu": nu}
-                    yield CoPursuitCandidate(choices=choices, pursuit=pursuit, setting=setting)
-
-    def _pursuit(self, data: KnownItems, kernel: KernelGrid, nu: float) -> CoPursuit:
-        """The pursuit in all views, with the given kernel of views without their own."""
-        plans = view_plans(self.views, data.features, kernel)
-        n = data.everything.X.shape[1]
-        if self.disjoint and not (self.of_features and n >= len(plans)):
-            why = "it needs dictionary='features'"
-            if self.of_features:
-                why = f"{len(plans)} views need at least as many features, and X has {n}"
-            raise InputError(f"disjoint=True keeps the features of views apart: {why}.", parameter="disjoint")
-        return CoPursuit(
-            data.everything,
-            ~data.labelled,
-            plans,
-            self.n_basis,
-            nu,
-            shared_basis=self.shared_basis,
-            backfit=self.backfit,
-            of_features=self.of_features,
-            disjoint=self.disjoint,
-        )
+                    yield CoPursuitCandidate(
+                        choices=choices, setting=setting, settings=self.settings, views=views, nu=nu
+                    )
 
     def fitted(self, data: Data, solved: Solved[ViewSolutions]) -> Fitted:
         assert isinstance(data, KnownItems)
         candidate = solved.candidate
         assert isinstance(candidate, CoPursuitCandidate)
-        pursuit = candidate.pursuit
+        everything = data.everything
         path = solved.solutions.details[0]
         errors = None if self.aggregation == "mean" else self._view_errors(data, candidate, path.n_stages)
-        weights = self._view_weights(errors, len(pursuit.views))
+        weights = self._view_weights(errors, len(candidate.views))
         taken, first = np.unique(path.indices, return_index=True)
         taken = taken[np.argsort(first)]
-        numbers = np.asarray if self.of_features else pursuit.data.given_numbers
-        terms = [pursuit.terms(path, v) for v in range(len(pursuit.views))]
+        of_features = self.settings.of_features
+        numbers = np.asarray if of_features else everything.given_numbers
+        terms = candidate.terms(path, everything.X)
         known: Values = {} if errors is None else {"view_errors_": errors}
-        if self.of_features:
-            n = data.everything.X.shape[1]
+        if of_features:
+            n = everything.X.shape[1]
             known["coef_"] = np.asarray(weights @ [feature_weights(each, n) for each in terms])
         else:
-            known["X_fit_"] = take_items(pursuit.data.X, taken)
+            known["X_fit_"] = take_items(everything.X, taken)
         if solved.found is not None:
             stages = int(solved.value)
             known["best_params_"] = {**solved.found.best_choices, "n_basis": stages}
             known["n_basis_"] = len(taken)
-            known["n_basis_at_edge_"] = stages == self.n_basis and path.n_stages == stages
+            known["n_basis_at_edge_"] = stages == self.settings.n_basis and path.n_stages == stages
         return Fitted.of(
             data,
             view_weights_=weights,
@@ -150,8 +124,8 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
         plan = QueryPlanner(Measure("disagreement"), known, self.regression_weight).few(self.cv)
         values = np.array([float(stages)])
         errors = []
-        for alone in np.eye(len(candidate.pursuit.views)):
-            one = replace(candidate, pursuit=replace(candidate.pursuit, weights=alone))
+        for alone in np.eye(len(candidate.views)):
+            one = replace(candidate, weights=alone)
             errors.append(plan.curve(known, one, one.problem(known), values).mean[0])
         return np.array(errors)
 
@@ -173,7 +147,23 @@ def feature_weights(terms: Terms, n: int) -> Array:
     return out
 
 
-class ViewPursuer(PartlyLabelledRanker):
+class _StagedSum:
+    """Sum of terms that were selected stage by stage."""
+
+    def _staged(self, X: ItemsLike, stages: slice) -> Array:
+        """Scores after some stages, (rows, stages)."""
+        raise NotImplementedError
+
+    def predict(self, X: ItemsLike) -> Array:
+        """Return scores of items, (m,); see :meth:`RankRLS.predict`."""
+        return np.asarray(self._staged(X, _LAST).sum(axis=1))
+
+    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
+        """Yield scores of items, (m,), after each stage of the path; the last are those of :meth:`predict`."""
+        yield from self._staged(X, slice(None)).T
+
+
+class ViewPursuer(_StagedSum, PartlyLabelledRanker):
     """A ranker whose function is a weighted mean of the functions of several views, each a sum of selected columns."""
 
     _accepts = Accepts(missing_labels=True, several_targets=False)
@@ -188,18 +178,8 @@ class ViewPursuer(PartlyLabelledRanker):
         check_is_fitted(self, "path_")
         return tuple(ViewFunction(self, v) for v in range(len(self._terms_)))
 
-    def predict(self, X: ItemsLike) -> Array:
-        """Score items by the weighted mean of the views' functions; see :meth:`RankRLS.predict`."""
-        check_is_fitted(self)
-        return np.asarray(self._staged(X, _LAST).sum(axis=1))
-
-    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
-        """Yield scores of items, (m,), after each stage of the path; the last are those of :meth:`predict`."""
-        check_is_fitted(self)
-        yield from self._staged(X, slice(None)).T
-
     def _staged(self, X: ItemsLike, stages: slice) -> Array:
-        """Scores after some stages, (rows, stages)."""
+        check_is_fitted(self)
         X = check_matrix(self, X, self._accepts)
         parts = [terms.scores(X, stages) for terms in self._terms_]
         return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
@@ -213,7 +193,7 @@ class ViewPursuer(PartlyLabelledRanker):
 
 
 @dataclass(frozen=True)
-class ViewFunction:
+class ViewFunction(_StagedSum):
     """The function of one view of a fitted :class:`CoRankingPursuit` or :class:`CoRankingPursuitCV`.
 
     Attributes
@@ -238,14 +218,6 @@ class ViewFunction:
     def support_(self) -> Index:
         """Numbers of the features with nonzero weight, ascending; dictionary="features"."""
         return np.flatnonzero(self.coef_)
-
-    def predict(self, X: ItemsLike) -> Array:
-        """Return scores of items, (m,)."""
-        return np.asarray(self._staged(X, _LAST).sum(axis=1))
-
-    def staged_predict(self, X: ItemsLike) -> Iterator[Array]:
-        """Yield scores of items after each stage."""
-        yield from self._staged(X, slice(None)).T
 
     def _staged(self, X: ItemsLike, stages: slice) -> Array:
         return self.model._terms_[self.number].scores(check_matrix(self.model, X, self.model._accepts), stages)
@@ -506,6 +478,10 @@ def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPu
     """Specification from the parameters that both classes have, with a maximum number of terms per view."""
     check_parameters(model)
     kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    of_features = model.dictionary == "features"
+    if model.disjoint and not of_features:
+        problem = "disjoint=True keeps the features of views apart, so it needs dictionary='features'."
+        raise InputError(problem, parameter="disjoint")
     return CoPursuitSpec(
         name=type(model).__name__,
         accepts=model._accepts,
@@ -513,10 +489,8 @@ def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPu
         kernels=kernels,
         views=model.views,
         nus=tuple(sorted(float(value) for value in options(model.nu, "nu"))),
-        n_basis=int(n_basis),
-        of_features=model.dictionary == "features",
-        disjoint=bool(model.disjoint),
-        shared_basis=bool(model.shared_basis),
-        backfit=bool(model.backfit),
+        settings=CoPursuitSettings(
+            int(n_basis), of_features, bool(model.backfit), bool(model.shared_basis), bool(model.disjoint)
+        ),
         aggregation=model.aggregation,
     )

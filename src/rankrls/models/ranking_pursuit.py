@@ -17,7 +17,7 @@ from rankrls._rows import take_items
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import PathSolutions, PursuitPath, sum_of_terms
-from rankrls.learners.pursuit import PursuitCandidate
+from rankrls.learners.pursuit import PursuitCandidate, PursuitSettings
 from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import (
     GRAPH,
@@ -48,46 +48,35 @@ class PursuitSpec(SearchSpec[PathSolutions[PursuitPath]]):
     Attributes
     ----------
     kernels : KernelGrid
-    of_features : bool
-        Whether the dictionary contains the features rather than the kernel functions of items.
-    backfit : bool
-    n_basis : int
-        Maximum number of terms.
+    settings : PursuitSettings
     """
 
     kernels: KernelGrid
-    of_features: bool
-    backfit: bool
-    n_basis: int
+    settings: PursuitSettings
 
     def candidates(self, data: Data) -> Iterator[PursuitCandidate]:
         kernels: list[tuple[Kernel, Values]] = [(LINEAR, {})]
-        if not self.of_features:
+        if not self.settings.of_features:
             kernels = self.kernels.resolved(data.X)
         for kernel, choices in kernels:
             for setting, chosen in data.settings(self.graphs):
-                yield PursuitCandidate(
-                    kernel=kernel,
-                    choices={**choices, **chosen},
-                    setting=setting,
-                    of_features=self.of_features,
-                    backfit=self.backfit,
-                    n_basis=self.n_basis,
-                )
+                every = {**choices, **chosen}
+                yield PursuitCandidate(kernel=kernel, choices=every, setting=setting, settings=self.settings)
 
     def fitted(self, data: Data, solved: Solved[PathSolutions[PursuitPath]]) -> Fitted:
         (path,) = solved.solutions.details
         taken, coefficients = path.merged()
         last = coefficients[-1] if len(coefficients) else np.zeros(0)
-        kernel = None if self.of_features else solved.candidate.kernel
-        items = None if self.of_features else take_items(data.X, taken)
+        of_features = self.settings.of_features
+        kernel = None if of_features else solved.candidate.kernel
+        items = None if of_features else take_items(data.X, taken)
         function = sum_of_terms(last[:, None], kernel, items, taken, data.features.count or 0)
-        numbers = np.asarray if self.of_features else data.given_numbers
+        numbers = np.asarray if of_features else data.given_numbers
         known: Values = {}
         if solved.found is not None:
             stages = int(solved.value)
             known["best_params_"] = {**solved.found.best_choices, "n_basis": stages}
-            known["n_basis_at_edge_"] = stages == self.n_basis and path.n_stages == stages
+            known["n_basis_at_edge_"] = stages == self.settings.n_basis and path.n_stages == stages
         return Fitted.of(
             data,
             function,
@@ -380,7 +369,5 @@ def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitS
         kind="features" if of_features else kernels.kind,
         kernels=kernels,
         graphs=graph_settings(model.ties, model.balance, model.regression_weight),
-        of_features=of_features,
-        backfit=bool(model.backfit),
-        n_basis=int(n_basis),
+        settings=PursuitSettings(int(n_basis), of_features, bool(model.backfit)),
     )
