@@ -347,11 +347,11 @@ def check_kernel(kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params
         raise InputError(problem, parameter="kernel_params")
 
 
-def resolve_kernel(X: Any, name: Any, gamma: Any, degree: Any, coef0: Any, params: Any) -> Kernel:
+def resolve_kernel(X: Any, kernel: Any, gamma: Any, degree: Any, coef0: Any, kernel_params: Any) -> Kernel:
     """Kernel with the default of gamma computed from the number of features; X may be a list of objects."""
     if gamma is None:
         gamma = 1.0 / max(X.shape[1], 1) if len(getattr(X, "shape", ())) == 2 else 1.0
-    return Kernel(name, float(gamma), int(degree), float(coef0), dict(params or {}))
+    return Kernel(kernel, float(gamma), int(degree), float(coef0), dict(kernel_params or {}))
 
 
 def _short(block: Any) -> Any:

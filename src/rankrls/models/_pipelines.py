@@ -130,11 +130,8 @@ class SelectedFeatures(Shown):
     @property
     def records(self) -> list[Values]:
         """The table by rows, as accepted by ``pandas.DataFrame``; None for NaN."""
-        names = ("feature", "name", "weight", "held_out", "gain")
-        values = zip(*(vars(self)[name].tolist() for name in names), strict=True)
-        return [
-            {name: None if value != value else value for name, value in zip(names, row, strict=True)} for row in values
-        ]
+        columns = {name: vars(self)[name] for name in ("feature", "name", "weight", "held_out", "gain")}
+        return [{name: None if value != value else value for name, value in row.items()} for row in records(columns)]
 
     @property
     def head(self) -> list[str]:

@@ -190,10 +190,9 @@ def _stored(values: Matrix, like: Matrix) -> Matrix:
     return values if on_device(values) else to_device_of(np.ascontiguousarray(values), like)
 
 
-def choice_attributes(found: SearchState[Solutions], description: str, data: Data | None = None) -> Values:
+def choice_attributes(found: SearchState[Solutions], description: str, data: Data) -> Values:
     """Attributes of the selection of a search."""
     parameter = found.parameter
-    by_item = data is not None and not data.blocks_are_queries
     return {
         f"{parameter}_": found.best_value,
         **{f"{name}_at_edge_": at_edge for name, at_edge in found.edges.items()},
@@ -204,15 +203,14 @@ def choice_attributes(found: SearchState[Solutions], description: str, data: Dat
         "optimism_": search_bias(found),
         "cv_results_": found.table(),
         "selection_": described(description, data),
-        "query_scores_": None if by_item else found.best_block_scores,
+        "query_scores_": found.best_block_scores if data.blocks_are_queries else None,
         "held_out_scores_": None,
     }
 
 
-def described(description: str, data: Data | None) -> str:
+def described(description: str, data: Data) -> str:
     """Description of the selection, including a correction of clicks."""
-    corrected = data is not None and data.propensities is not None
-    return f"{description}, clicks weighted by inverse propensities" if corrected else description
+    return description if data.propensities is None else f"{description}, clicks weighted by inverse propensities"
 
 
 def row_order_warnings(measure: Measure, data: Data, found: SearchState[Solutions]) -> tuple[InputWarning, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +31,12 @@ from rankrls.models.spec import Accepts, Spec, XKind
 from rankrls.selection.plans import Plan, ValidationPlan
 
 
-@dataclass(frozen=True, eq=False)
-class Clicks:
+class Clicks(NamedTuple):
     """Positions and numbers of impressions of rows, which correct clicks as labels."""
 
     position: VectorLike | None = None
     impressions: VectorLike | None = None
     propensities: PropensitiesLike | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether y contains clicks."""
-        return any(each is not None for each in (self.position, self.impressions, self.propensities))
 
 
 NO_CLICKS = Clicks()
@@ -67,7 +62,7 @@ def labelled_items(
     X, y, qid, sample_weight
         Data as passed by users.
     clicks : Clicks
-        Positions and impressions, if labels are clicks.
+        Positions and impressions, if labels are clicks; any of them says that they are.
     comparable : bool
         Whether some query must have different labels.
     seen : Features, optional
@@ -84,7 +79,7 @@ def labelled_items(
     layout = query_layout(qid, m)
     weights = check_weights(sample_weight, m)
     propensities = None
-    if clicks.given:
+    if any(each is not None for each in clicks):
         host_only(X, "The correction of clicks")
         Y, factors, propensities = _corrected(spec, X, Y, qid, clicks)
         weights = factors if weights is None else weights * factors
@@ -163,36 +158,22 @@ def warn_of_one_ranking(spec: Spec, data: LabelledItems) -> None:
     warn_user(InputWarning(f"{problem} {remedy}", parameter="qid"))
 
 
-@dataclass(frozen=True, eq=False)
-class Validation:
-    """Labelled items used for selection instead of held-out data."""
-
-    X: ItemsLike | None = None
-    y: LabelsLike | None = None
-    qid: IdsLike | None = None
-
-    @property
-    def given(self) -> bool:
-        """Whether there are validation data."""
-        return self.X is not None or self.y is not None or self.qid is not None
-
-
-def validation_plan(spec: Spec, data: Data, validation: Validation) -> Plan | None:
+def validation_plan(
+    spec: Spec, data: Data, X: ItemsLike | None, y: LabelsLike | None, qid: IdsLike | None = None
+) -> Plan | None:
     """Plan of the validation data; None if there are none."""
-    if not validation.given:
+    if X is None and y is None and qid is None:
         return None
     measure = spec.required_measure
     if spec.cv is not None:
         raise InputError("Pass either cv or validation data (X_val), not both.", parameter="cv")
-    if validation.X is None or validation.y is None:
+    if X is None or y is None:
         raise InputError("Validation data need X_val and y_val, and qid_val if fit has qid.", parameter="X_val")
-    if data.has_qid and validation.qid is None:
+    if data.has_qid and qid is None:
         problem = "The training data have query ids (qid), so the validation data need them too. Pass qid_val, one id"
         raise InputError(f"{problem} per row of X_val.", parameter="qid_val")
     try:
-        items = labelled_items(
-            spec, validation.X, validation.y, validation.qid, None, comparable=False, seen=data.features
-        )
+        items = labelled_items(spec, X, y, qid, None, comparable=False, seen=data.features)
     except InputError as error:
         name = None if error.parameter is None else f"{error.parameter}_val"
         raise error.replace(message=f"Validation data: {error.message}", parameter=name) from None
@@ -385,16 +366,14 @@ def check_labels(name: str, accepts: Accepts, y: LabelsLike) -> tuple[Array, boo
 
 
 def check_weights(sample_weight: VectorLike | None, m: int) -> Array | None:
-    """Row weights, not all zero; None if none were given. A single number is the weight of every row."""
-    given = None if sample_weight is None else numbers_of("sample_weight", sample_weight)
-    if given is not None and given.ndim == 0:
-        given = np.full(m, given)
-    weights = check_row_weights(given, m)
-    if weights is not None and not weights.any():
+    """Row weights, not all zero; None if none were given."""
+    weights = check_row_weights(sample_weight, m)
+    if weights is None:
+        return None
+    if not weights.any():
         problem = "All values of sample_weight are zero: at least one must be positive."
         raise InputError(problem, parameter="sample_weight")
-    if weights is not None:
-        check_magnitude("sample_weight", weights)
+    check_magnitude("sample_weight", weights)
     return weights
 
 

@@ -92,12 +92,7 @@ def any_value(name: str, value: object) -> None:
 
 def word(words: Iterable[str]) -> Check:
     """Check for one of the given words."""
-    known = tuple(words)
-
-    def check(name: str, value: object) -> None:
-        check_word(name, value, known)
-
-    return check
+    return lambda name, value: check_word(name, value, words)
 
 
 def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check:

@@ -13,7 +13,7 @@ from rankrls._comparisons import Features, KnownItems
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._typing import IdsLike, Index, ItemsLike, LabelsLike, VectorLike
-from rankrls.kernels import check_kernel
+from rankrls.kernels import check_kernel, resolve_kernel
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.models.intake import check_comparable, labelled_items
 from rankrls.models.parameters import Columns, View
@@ -112,7 +112,9 @@ def _plan(where: str, view: View, known: Features, kernel: KernelGrid) -> ViewPl
     unknown = [key for key in view if key not in _KEYS]
     if unknown:
         raise InputError(f"{where} has {unknown[0]!r}; the keys of a view are {', '.join(_KEYS)}.", parameter="views")
-    given = {**kernel.values, "kernel_params": None if "kernel" in view else kernel.params, **view}
+    given = {**kernel.values, **view}
+    if "kernel" in view:
+        given["kernel_params"] = view.get("kernel_params")
     features = _numbers(where, given.pop("features", None), known)
     try:
         check_kernel(**given)
@@ -121,9 +123,7 @@ def _plan(where: str, view: View, known: Features, kernel: KernelGrid) -> ViewPl
     if isinstance(given["kernel"], str) and given["kernel"] == "precomputed":
         raise InputError(f"{where}: views need features, and a precomputed kernel has none.", parameter="kernel")
     shape = np.empty((0, known.count or 0 if features is None else len(features)))
-    params = given.pop("kernel_params")
-    ((resolved, _),) = KernelGrid(given, params).resolved(shape)
-    return ViewPlan(features, resolved)
+    return ViewPlan(features, resolve_kernel(shape, **given))
 
 
 def _numbers(where: str, given: Columns | None, features: Features) -> Index | None:

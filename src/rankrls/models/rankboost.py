@@ -15,7 +15,7 @@ from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Values
 from rankrls.learners.rankboost import RankBoostCandidate, StagedScores, Stumps
 from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
-from rankrls.models.intake import Validation, check_matrix, labelled_items, validation_plan
+from rankrls.models.intake import check_matrix, labelled_items, validation_plan
 from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
 from rankrls.models.ranker import FitsPreferences
 from rankrls.models.spec import Accepts, SearchSpec, Solved
@@ -204,7 +204,7 @@ class RankBoost(FitsPreferences):
         """
         spec = self._spec()
         data = labelled_items(spec, X, y, qid, sample_weight)
-        return self._set_fitted(spec.fit(data, validation_plan(spec, data, Validation(X_val, y_val, qid_val))))
+        return self._set_fitted(spec.fit(data, validation_plan(spec, data, X_val, y_val, qid_val)))
 
     def predict(self, X: ItemsLike) -> Array:
         """Score items.

@@ -25,7 +25,6 @@ from rankrls.metrics._values import labelled_rows
 from rankrls.models.fitted import ChosenAttributes, FittedAttributes
 from rankrls.models.intake import (
     Clicks,
-    Validation,
     check_items,
     check_qid_given,
     labelled_items,
@@ -346,7 +345,7 @@ class Chooses(ChosenAttributes, Ranker):
         spec = self._spec()
         clicks = Clicks(position, impressions, propensities)
         data = labelled_items(spec, X, y, qid, sample_weight, clicks=clicks)
-        plan = validation_plan(spec, data, Validation(X_val, y_val, qid_val)) or spec.query_plan(data)
+        plan = validation_plan(spec, data, X_val, y_val, qid_val) or spec.query_plan(data)
         warn_of_one_ranking(spec, plan.items if isinstance(plan, ValidationPlan) else data)
         return self._set_fitted(spec.fit(data, plan))
 
@@ -397,5 +396,5 @@ class Chooses(ChosenAttributes, Ranker):
         spec = self._spec().for_preferences()
         data = preferred_items(spec, X, winners, losers, strength, weight, groups=groups, item_id=item_id)
         data = with_new(data, new)
-        plan = validation_plan(spec, data, Validation(X_val, y_val)) or spec.preference_plan(data)
+        plan = validation_plan(spec, data, X_val, y_val) or spec.preference_plan(data)
         return self._set_fitted(spec.fit(data, plan))

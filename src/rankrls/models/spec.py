@@ -75,13 +75,10 @@ class KernelGrid:
     Attributes
     ----------
     values : mapping
-        ``kernel``, ``gamma``, ``degree`` and ``coef0``, each one value or several.
-    params : mapping or None
-        Keyword arguments of a callable kernel.
+        ``kernel``, ``gamma``, ``degree`` and ``coef0``, each one value or several, and ``kernel_params``.
     """
 
     values: Params
-    params: Params | None = None
 
     @classmethod
     def of(
@@ -93,10 +90,11 @@ class KernelGrid:
         kernel_params: Params | None,
     ) -> KernelGrid:
         """Kernels from an estimator's parameters, which are checked."""
-        values = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+        values: Values = {"kernel": kernel, "gamma": gamma, "degree": degree, "coef0": coef0}
+        values["kernel_params"] = kernel_params
         for each in combinations(values):
-            check_kernel(**each, kernel_params=kernel_params)
-        return cls(values, kernel_params)
+            check_kernel(**each)
+        return cls(values)
 
     @property
     def names(self) -> tuple[KernelLike, ...]:
@@ -122,15 +120,13 @@ class KernelGrid:
         """Each kernel as a grid of one, and the values of the parameters that have several."""
         several = [name for name, value in self.values.items() if len(options(value, name)) > 1]
         for values in combinations(self.values):
-            yield replace(self, values=values), {name: values[name] for name in several}
+            yield KernelGrid(values), {name: values[name] for name in several}
 
     def resolved(self, X: Matrix) -> list[tuple[Kernel, Values]]:
         """Every kernel, with default parameters computed from X, and the parameter values that it represents."""
         found: dict[tuple[object, ...], tuple[Kernel, Values]] = {}
         for values in combinations(self.values):
-            kernel = resolve_kernel(
-                X, values["kernel"], values["gamma"], values["degree"], values["coef0"], self.params
-            )
+            kernel = resolve_kernel(X, **values)
             known = {**values, "gamma": kernel.gamma}
             choices = {name: known[name] for name in ("kernel", *kernel_parameters(values["kernel"]))}
             found.setdefault(tuple(choices.items()), (kernel, choices))

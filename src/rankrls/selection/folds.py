@@ -97,16 +97,16 @@ def numbered_folds(k: int, n: int, what: str) -> Iterator[Index]:
 def given_folds(cv: ExactFoldsLike, data: LabelledItems) -> tuple[list[tuple[Index, Index]], str]:
     """Training and test rows of each fold, and the name of the splitter."""
     m = data.n_given
-    if isinstance(cv, Splitter) and not isinstance(cv, str):
-        splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
-        name = type(cv).__name__
-    elif isinstance(cv, Iterable) and not isinstance(cv, str) and getattr(cv, "ndim", 1) > 0:
-        splits = cv
-        name = "given folds"
-    else:
+    if isinstance(cv, str) or not isinstance(cv, Splitter | Iterable):
         raise InputError(
             f"cv must be None, a number of folds, a splitter or (train, test) row lists; got {cv!r}.", parameter="cv"
         )
+    if isinstance(cv, Splitter):
+        splits = cv.split(np.empty((m, 1)), *_labels_and_groups(cv, data, m))
+        name = type(cv).__name__
+    else:
+        splits = cv
+        name = "given folds"
     folds = [_checked_fold(number, split, m) for number, split in enumerate(splits)]
     if data.kept is not None:  # rows of weight zero were dropped
         number_left = np.cumsum(data.kept) - 1
@@ -296,8 +296,6 @@ def preference_units(data: PreferredItems, k: int | None = None) -> tuple[list[I
     """
     what = named(data)
     n = data.preferences.n_groups
-    if n < 2:
-        raise InputError(f"Leaving out {what} needs at least two; there is {n}.")
     units = None if k is None else list(numbered_folds(k, n, what))
     held_out = f"leave-one-out over {n} {what}" if k is None else f"{k} folds of {n} {what}"
     ordering = (block for block in data.blocks(units) if data.preferences.strength[block].any())

@@ -84,7 +84,7 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
     def square(self) -> bool:
         return self.make_basis is None and super().square
 
-    @cached_property
+    @property
     def basis(self) -> Basis | None:
         """The basis, created on first use."""
         return None if self.make_basis is None else self.make_basis()
@@ -101,25 +101,15 @@ class LeastSquares(Candidate["LeastSquaresSolutions"]):
             return BasisSolver(items, self.basis)
         if self.signs is not None:
             return SignedSolver(items, self.signs)
-        if self._is_primal(items):
+        if self.solver == "primal" and not self.kernel.is_linear:
+            problem = "solver='primal' solves for feature weights and needs kernel='linear'"
+            raise InputError(f"{problem}; got {self.kernel.name!r}.", parameter="solver")
+        if self.solver == "primal" or (self.solver == "auto" and self.kernel.is_linear and items.primal):
             return PrimalSolver(items)
         preferences = items.whole().graph.over_items
         if preferences is None:
             return DualSolver(items, self.kernel)
         return ItemSolver(items, self.kernel, preferences)
-
-    def _is_primal(self, items: ComparedItems) -> bool:
-        """Whether to solve for one weight per feature instead of one coefficient per item."""
-        if not self.kernel.is_linear:
-            if self.solver == "primal":
-                raise InputError(
-                    f"solver='primal' solves for feature weights and needs kernel='linear'; got {self.kernel.name!r}.",
-                    parameter="solver",
-                )
-            return False
-        if self.solver == "auto":
-            return items.primal
-        return self.solver == "primal"
 
 
 def without_offset(X: Matrix) -> Matrix:
