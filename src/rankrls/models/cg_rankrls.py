@@ -15,7 +15,6 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._rows import column_scales
 from rankrls._typing import Array, FoldsLike, Index, Matrix, RandomState
 from rankrls.kernels import Kernel
-from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted, NotConverged, described
 from rankrls.models.parameters import (
     GRAPH,
@@ -242,18 +241,13 @@ class CGRankRLS(Chooses):
             name=type(self).__name__,
             accepts=self._accepts,
             kind=kind_of(self.kernel),
-            grid=self._grid(),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            cv=self.cv,
-            verbose=int(self.verbose),
             kernel=Kernel(self.kernel),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             selection=self.selection,
             cg=MultiShiftCG(float(self.tol), int(self.max_iter)),
             patience=int(self.patience),
             random_state=self.random_state,
-        )
+        ).choosing(self._grid(), self.scoring, self.rule, self.cv, self.verbose)
 
     def _grid(self) -> Array | None:
         """The given alphas, or 0 for early stopping; None for an automatic grid."""

@@ -30,7 +30,6 @@ from rankrls.models.parameters import (
     Scoring,
     Several,
     View,
-    check_parameters,
     count,
     flag,
     number,
@@ -38,8 +37,9 @@ from rankrls.models.parameters import (
     word,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
+from rankrls.models.ranker import KernelGraphEstimator
 from rankrls.models.ranking_pursuit import DICTIONARIES
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 from rankrls.selection.planning import QueryPlanner
 
 AGGREGATIONS = ("mean", "weighted", "best")
@@ -163,7 +163,7 @@ class _StagedSum:
         yield from self._staged(X, slice(None)).T
 
 
-class ViewPursuer(_StagedSum, PartlyLabelledRanker):
+class ViewPursuer(_StagedSum, KernelGraphEstimator, PartlyLabelledRanker):
     """A ranker whose function is a weighted mean of the functions of several views, each a sum of selected columns."""
 
     _accepts = Accepts(missing_labels=True, several_targets=False)
@@ -476,8 +476,7 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
 
 def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPursuitSpec:
     """Specification from the parameters that both classes have, with a maximum number of terms per view."""
-    check_parameters(model)
-    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    kernels = model._kernels()
     of_features = model.dictionary == "features"
     if model.disjoint and not of_features:
         problem = "disjoint=True keeps the features of views apart, so it needs dictionary='features'."
@@ -485,7 +484,7 @@ def _spec_of(model: CoRankingPursuit | CoRankingPursuitCV, n_basis: int) -> CoPu
     return CoPursuitSpec(
         name=type(model).__name__,
         accepts=model._accepts,
-        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
+        graphs=model._graphs(),
         kernels=kernels,
         views=model.views,
         nus=tuple(sorted(float(value) for value in options(model.nu, "nu"))),

@@ -10,12 +10,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._comparisons import Data, Features, KnownItems
-from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, RandomState
+from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Matrix, Params, RandomState, Values
 from rankrls.kernels import Kernel
 from rankrls.learners.consensus import ConsensusCandidate, Views
 from rankrls.learners.copursuit import ViewPlan
 from rankrls.learners.paths import PathSolutions, select_features
-from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_matrix
 from rankrls.models.parameters import (
@@ -29,7 +28,6 @@ from rankrls.models.parameters import (
     Several,
     View,
     auto_or,
-    check_parameters,
     check_seed,
     count,
     descending_grid,
@@ -37,7 +35,8 @@ from rankrls.models.parameters import (
     options,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker, view_plans
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
+from rankrls.models.ranker import KernelGraphEstimator
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 from rankrls.numerics.graph import LabelledGraph
 from rankrls.numerics.scorer import expansion_scores
 from rankrls.selection.basis import random_numbers
@@ -114,23 +113,24 @@ class ConsensusSpec(SearchSpec[PathSolutions[None]]):
         Z = data.everything.X
         h = candidate.consensus.columns(data.numbers) @ solved.solutions.coefficients[0]
         coefficients = np.hstack(candidate.consensus.view_coefficients(h))
-        fitted = Fitted.of(
+        function: Values = {"dual_coef_": coefficients, "X_fit_": Z}
+        if all(plan.kernel.is_linear for plan in views):
+            weights = np.zeros(Z.shape[1])
+            for plan, a in zip(views, coefficients.T, strict=True):
+                features = slice(None) if plan.features is None else plan.features
+                weights[features] += select_features(Z, plan.features).T @ a
+            function = {"coef_": weights}
+        return Fitted.of(
             data,
             mu_=float(candidate.choices["mu"]),
             mu_at_edge_=solved.found.edges.get("mu", False),
             _view_kernels_=[plan.kernel for plan in views],
             _view_features_=[plan.features for plan in views],
+            **function,
         )
-        if not all(plan.kernel.is_linear for plan in views):
-            return fitted.with_attributes(dual_coef_=coefficients, X_fit_=Z)
-        weights = np.zeros(Z.shape[1])
-        for plan, a in zip(views, coefficients.T, strict=True):
-            features = slice(None) if plan.features is None else plan.features
-            weights[features] += select_features(Z, plan.features).T @ a
-        return fitted.with_attributes(coef_=weights)
 
 
-class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
+class CoRankRLS(ChosenAttributes, KernelGraphEstimator, PartlyLabelledRanker):
     r"""Co-regularized RankRLS: several views that agree on labelled and unlabelled rows.
 
     Minimizes, over a function :math:`f_v` for each of M views and their consensus h on all rows Z,
@@ -260,23 +260,18 @@ class CoRankRLS(ChosenAttributes, PartlyLabelledRanker):
         self.random_state = random_state
 
     def _spec(self) -> ConsensusSpec:
-        check_parameters(self)
+        kernel = self._kernels()
         automatic = isinstance(self.mu, str) and self.mu == "auto"
         return ConsensusSpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            grid=descending_grid(self.alphas, positive=True),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            cv=self.cv,
-            verbose=int(self.verbose),
-            graphs=graph_settings(self.ties, self.balance, self.regression_weight),
+            graphs=self._graphs(),
             agreements=None if automatic else tuple(sorted(float(value) for value in options(self.mu, "mu"))),
             views=self.views,
             n_views=int(self.n_views),
             random_state=self.random_state,
-            kernel=KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params),
-        )
+            kernel=kernel,
+        ).choosing(descending_grid(self.alphas, positive=True), self.scoring, self.rule, self.cv, self.verbose)
 
     def predict(self, X: ItemsLike) -> Array:
         """Score items by the mean of the views' functions; see :meth:`RankRLS.predict`."""

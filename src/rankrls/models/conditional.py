@@ -20,7 +20,7 @@ from rankrls.kernels import Kernel
 from rankrls.learners.conditional import ConditionalCandidate, RankedItems, each_query
 from rankrls.learners.paths import PathSolutions
 from rankrls.metrics import Measure
-from rankrls.models.fitted import ChosenAttributes, Fitted, FittedAttributes
+from rankrls.models.fitted import ChosenAttributes, Fitted
 from rankrls.models.intake import check_items as check_rows, check_labels, check_weights, labelled_items
 from rankrls.models.parameters import (
     CHOICE,
@@ -30,11 +30,11 @@ from rankrls.models.parameters import (
     KernelLike,
     Scoring,
     any_value,
-    check_parameters,
     descending_grid,
     flag,
     number,
 )
+from rankrls.models.ranker import KernelEstimator
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, kind_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.ranking import rank_positions
@@ -108,7 +108,7 @@ class ConditionalSpec(SearchSpec[PathSolutions[Array]]):
         )
 
 
-class ConditionalRanker(RegressorMixin, FittedAttributes):
+class ConditionalRanker(RegressorMixin, KernelEstimator):
     """Estimator that ranks the same items for every query."""
 
     # Items reach fit through pipelines and searches, which evaluate with the items of the training data.
@@ -118,11 +118,6 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
 
     _accepts = Accepts()
 
-    kernel: KernelLike
-    gamma: float | None
-    degree: int
-    coef0: float
-    kernel_params: Params | None
     item_kernel: KernelLike
     item_gamma: float | None
     item_degree: int
@@ -159,8 +154,7 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
 
     def _spec(self) -> ConditionalSpec:
         """Specification from the checked parameters."""
-        check_parameters(self)
-        kernels = KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+        kernels = self._kernels()
         return ConditionalSpec(
             name=type(self).__name__,
             accepts=self._accepts,
@@ -187,19 +181,20 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         """
         check_is_fitted(self)
         X = check_rows(self, X, kind_of(self._kernel_.name), self._accepts)
-        scores = self._scorer(X)
+        known = vars(self)
+        weights = known["coef_"].T if "coef_" in known else None
+        scores = Scorer(weights, known.get("dual_coef_"), self._kernel_, known.get("X_fit_"))(X)
         if self.items_ is None:
             if items is not None:
                 problem = "This model was fitted without items and scores only the columns of Y. Leave out items."
                 raise InputError(problem, parameter="items")
             return scores + self.intercept_
-        if items is not None and (items := check_items(items)).features.shape[1] != self.items_.features.shape[1]:
-            n = items.features.shape[1]
-            own = self.items_.features.shape[1]
-            problem = f"items have {n} features, but those of the training data have {own}."
+        own = self.items_.features
+        ranked = own if items is None else check_items(items).features
+        if ranked.shape[1] != own.shape[1]:
+            problem = f"items have {ranked.shape[1]} features, but those of the training data have {own.shape[1]}."
             raise InputError(problem, parameter="items")
-        across = self._item_kernel_((self.items_ if items is None else items).features, self.items_.features)
-        return np.asarray(scores @ across.T)
+        return np.asarray(scores @ self._item_kernel_(ranked, own).T)
 
     def rank(self, X: ItemsLike, *, items: Items | None = None) -> Index:
         """Return the position of each item for each query, from 1 for the highest score; ties keep column order.
@@ -251,14 +246,6 @@ class ConditionalRanker(RegressorMixin, FittedAttributes):
         tags.target_tags.single_output = False
         tags.regressor_tags.poor_score = True
         return tags
-
-    @property
-    def _scorer(self) -> Scorer:
-        """Function of queries, with one column per item of the training data."""
-        known = vars(self)
-        return Scorer(
-            self.coef_.T if "coef_" in known else None, known.get("dual_coef_"), self._kernel_, known.get("X_fit_")
-        )
 
 
 def ranked_items(spec: ConditionalSpec, X: ItemsLike, y: LabelsLike, items: Items | None) -> RankedItems:

@@ -15,7 +15,7 @@ from rankrls._errors import InputError
 from rankrls._typing import Array, FoldsLike, Index, ItemsLike, Mask, Matrix, Values
 from rankrls.learners.greedy import ForwardPath, GreedyCandidate, block_rows
 from rankrls.learners.paths import PathSolutions
-from rankrls.metrics import Measure, resolve_measure
+from rankrls.metrics import Measure
 from rankrls.models.fitted import Fitted
 from rankrls.models.parameters import (
     GRAPHS,
@@ -224,19 +224,15 @@ class GreedyRankRLS(SelectorMixin, Chooses):
         check_parameters(self)
         given = self.n_features_to_select
         n_features = None if isinstance(given, str) else int(given)
+        grid = None if n_features is None else np.array([n_features], dtype=np.float64)
         return GreedySpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            grid=None if n_features is None else np.array([n_features], dtype=np.float64),
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
-            cv=self.cv,
-            verbose=int(self.verbose),
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             alphas=descending_grid(self.alphas, positive=True),
             n_features=n_features,
             max_features=int(self.max_features),
-        )
+        ).choosing(grid, self.scoring, self.rule, self.cv, self.verbose)
 
     @property
     def _feature_path(self) -> ForwardPath | None:

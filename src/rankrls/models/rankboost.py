@@ -13,7 +13,6 @@ from rankrls._checks import refuse_foreign_arguments
 from rankrls._comparisons import Data
 from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Values, VectorLike
 from rankrls.learners.rankboost import RankBoostCandidate, StagedScores, Stumps
-from rankrls.metrics import resolve_measure
 from rankrls.models.fitted import Fitted
 from rankrls.models.intake import check_matrix, labelled_items, validation_plan
 from rankrls.models.parameters import BALANCES, CHOICE, Scoring, check_parameters, count, word
@@ -174,11 +173,9 @@ class RankBoost(FitsPreferences):
         return RankBoostSpec(
             name=type(self).__name__,
             accepts=self._accepts,
-            measure=resolve_measure(self.scoring),
-            rule=self.rule,
             balance=self.balance,
             n_estimators=int(self.n_estimators),
-        )
+        ).choosing(None, self.scoring, self.rule)
 
     @refuse_foreign_arguments
     def fit(

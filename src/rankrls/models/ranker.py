@@ -12,9 +12,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankrls._arrays import check_together, in_place, to_device_of, to_host
 from rankrls._checks import array_of, refuse_foreign_arguments
+from rankrls._comparisons import Settings
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, VectorLike
+from rankrls._typing import Array, ExactFoldsLike, IdsLike, Index, ItemsLike, LabelsLike, Matrix, Params, VectorLike
 from rankrls.clicks import Propensities, PropensitiesLike
 from rankrls.kernels import Kernel
 from rankrls.learners.paths import StagePath
@@ -32,13 +33,61 @@ from rankrls.models.intake import (
     validation_plan,
     warn_of_one_ranking,
 )
-from rankrls.models.spec import Accepts, Spec, kind_of
+from rankrls.models.parameters import KernelLike, Positive, Several, check_parameters
+from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, Spec, graph_settings, has_signs, kind_of
 from rankrls.numerics.scorer import Scorer
 from rankrls.numerics.ties import tied
 from rankrls.ranking import rank_positions
+from rankrls.selection.basis import BasisSpec
 from rankrls.selection.folds import with_new
 from rankrls.selection.plans import ValidationPlan
 from rankrls.streaming.fitting import Streamable
+
+
+class KernelEstimator(FittedAttributes):
+    """Estimator with the parameters of one kernel or several."""
+
+    _accepts: ClassVar[Accepts]
+
+    kernel: Several[KernelLike]
+    gamma: Several[float | None]
+    degree: Several[int]
+    coef0: Several[float]
+    kernel_params: Params | None
+
+    def _kernels(self) -> KernelGrid:
+        """Kernels to try, after a check of all parameters."""
+        check_parameters(self)
+        return KernelGrid.of(self.kernel, self.gamma, self.degree, self.coef0, self.kernel_params)
+
+
+class KernelGraphEstimator(KernelEstimator):
+    """Estimator with the parameters of kernels and of graphs."""
+
+    ties: Several[str]
+    balance: Several[str]
+    regression_weight: float
+
+    def _graphs(self) -> Settings:
+        """Graphs to try."""
+        return graph_settings(self.ties, self.balance, self.regression_weight)
+
+    def _least_squares(
+        self, *, solver: str = "auto", positive: Positive = False, basis: BasisSpec | None = None
+    ) -> LeastSquaresSpec:
+        """Specification of RankRLS with these parameters."""
+        kernels = self._kernels()
+        return LeastSquaresSpec(
+            name=type(self).__name__,
+            accepts=self._accepts,
+            kind=kernels.kind,
+            signed=has_signs(positive, kernels, solver),
+            kernels=kernels,
+            graphs=self._graphs(),
+            solver=solver,
+            positive=positive,
+            basis=basis,
+        )
 
 
 class Ranker(RegressorMixin, FittedAttributes):

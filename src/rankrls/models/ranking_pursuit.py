@@ -29,13 +29,12 @@ from rankrls.models.parameters import (
     KernelLike,
     Scoring,
     Several,
-    check_parameters,
     count,
     flag,
     word,
 )
-from rankrls.models.ranker import Chooses, Fits, Ranker
-from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved, graph_settings
+from rankrls.models.ranker import Chooses, Fits, KernelGraphEstimator, Ranker
+from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 
 DICTIONARIES = ("kernel", "features")
 _CHECKS: dict[str, Check] = {"dictionary": word(DICTIONARIES), "backfit": flag}
@@ -92,7 +91,7 @@ def _of_features(model: _PathRanker) -> bool:
     return model.dictionary == "features"
 
 
-class _PathRanker(Ranker):
+class _PathRanker(KernelGraphEstimator, Ranker):
     """A ranker whose function is a sum of columns selected one by one."""
 
     _accepts = Accepts(several_targets=False)
@@ -360,14 +359,13 @@ class RankingPursuitCV(Chooses, _PathRanker):
 
 def _spec_of(model: RankingPursuit | RankingPursuitCV, n_basis: int) -> PursuitSpec:
     """Specification from the parameters that both classes have, with a maximum number of terms."""
-    check_parameters(model)
-    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    kernels = model._kernels()
     of_features = model.dictionary == "features"
     return PursuitSpec(
         name=type(model).__name__,
         accepts=model._accepts,
         kind="features" if of_features else kernels.kind,
         kernels=kernels,
-        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
+        graphs=model._graphs(),
         settings=PursuitSettings(int(n_basis), of_features, bool(model.backfit)),
     )

@@ -28,13 +28,12 @@ from rankrls.models.parameters import (
     Positive,
     Scoring,
     Several,
-    check_parameters,
     descending_grid,
     number,
     word,
 )
-from rankrls.models.ranker import Chooses, Fits
-from rankrls.models.spec import Accepts, KernelGrid, LeastSquaresSpec, graph_settings, has_signs
+from rankrls.models.ranker import Chooses, Fits, KernelGraphEstimator
+from rankrls.models.spec import Accepts, LeastSquaresSpec
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 from rankrls.streaming.executors import Executor
@@ -47,7 +46,7 @@ def _adds_batches(model: ExactRanker) -> bool:
     return model._can_update()
 
 
-class ExactRanker(Fits):
+class ExactRanker(KernelGraphEstimator, Fits):
     """Estimator fitted to labels, clicks or preferences, to streamed data, and to later batches, for one alpha."""
 
     _accepts = Accepts(devices=True)
@@ -128,7 +127,7 @@ class ExactRanker(Fits):
         return self._set_fitted(updated(spec, data, state, known.get("X_fit_")))
 
 
-class ExactChooser(Chooses):
+class ExactChooser(KernelGraphEstimator, Chooses):
     """Estimator that selects a model by held-out scores that need no refits."""
 
     _accepts = Accepts(devices=True)
@@ -211,18 +210,16 @@ class ExactChooser(Chooses):
 def check_streams(spec: LeastSquaresSpec) -> None:
     """Refuse parameters that need all rows at once, before anything is read."""
     names = spec.kernels.names
-    unsuited = names != ("linear",) if spec.basis is None else "precomputed" in names
-    needs_all: dict[str, tuple[bool, object]] = {
-        "kernel": (unsuited, spec.kernels.values["kernel"]),
-        "basis_indices": (spec.basis is not None and spec.basis.indices is not None, None),
-        "solver": (spec.solver == "dual", spec.solver),
-        "positive": (spec.measure is not None and spec.signed, spec.positive),
-        "cv": (spec.cv is not None, spec.cv),
+    needs_all = {
+        "kernel": names != ("linear",) if spec.basis is None else "precomputed" in names,
+        "basis_indices": spec.basis is not None and spec.basis.indices is not None,
+        "solver": spec.solver == "dual",
+        "positive": spec.measure is not None and spec.signed,
+        "cv": spec.cv is not None,
     }
-    for name, (refused, value) in needs_all.items():
+    for name, refused in needs_all.items():
         if refused:
-            given = "" if name == "basis_indices" else f"={value!r}"
-            problem = f"{spec.name}.fit_dataset cannot use {name}{given}: it needs all rows in memory."
+            problem = f"{spec.name}.fit_dataset cannot use this value of {name}: it needs all rows in memory."
             raise InputError(problem, parameter=name)
 
 
@@ -353,7 +350,7 @@ class RankRLS(ExactRanker):
         self.positive = positive
 
     def _spec(self) -> LeastSquaresSpec:
-        return _spec_of(self).at(self.alpha)
+        return self._least_squares(solver=self.solver, positive=self.positive).at(self.alpha)
 
     def _can_update(self) -> bool:
         return self.kernel == "linear" and self.solver != "dual"
@@ -496,20 +493,5 @@ class RankRLSCV(ExactChooser):
         self.positive = positive
 
     def _spec(self) -> LeastSquaresSpec:
-        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv, self.verbose)
-
-
-def _spec_of(model: RankRLS | RankRLSCV) -> LeastSquaresSpec:
-    """Specification from the parameters that both classes have."""
-    check_parameters(model)
-    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
-    return LeastSquaresSpec(
-        name=type(model).__name__,
-        accepts=model._accepts,
-        kind=kernels.kind,
-        signed=has_signs(model.positive, kernels, model.solver),
-        kernels=kernels,
-        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
-        solver=model.solver,
-        positive=model.positive,
-    )
+        spec = self._least_squares(solver=self.solver, positive=self.positive)
+        return spec.choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv, self.verbose)

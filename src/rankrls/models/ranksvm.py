@@ -25,14 +25,13 @@ from rankrls.models.parameters import (
     KernelLike,
     Scoring,
     Several,
-    check_parameters,
     count,
     descending_grid,
     number,
     options,
     word,
 )
-from rankrls.models.ranker import Chooses, Fits
+from rankrls.models.ranker import Chooses, Fits, KernelEstimator
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 from rankrls.selection.basis import BasisSpec, basis_numbers, make_basis
 
@@ -113,7 +112,7 @@ class RankSVMSpec(SearchSpec[PathSolutions[Minimum]]):
         )
 
 
-class RankSVM(Fits):
+class RankSVM(KernelEstimator, Fits):
     r"""Learning to rank by the squared hinge loss of ordered pairs.
 
     Minimizes, over all functions f of the kernel's space,
@@ -252,7 +251,7 @@ class RankSVM(Fits):
         return _spec_of(self).at(self.C)
 
 
-class RankSVMCV(Chooses):
+class RankSVMCV(KernelEstimator, Chooses):
     r"""RankSVM with C, balance and kernel selected by held-out queries.
 
     Has the same objective as :class:`RankSVM`. There is no hold-out shortcut as for squared errors: each fold is
@@ -360,8 +359,7 @@ class RankSVMCV(Chooses):
 
 def _spec_of(model: RankSVM | RankSVMCV) -> RankSVMSpec:
     """Specification from the parameters that both classes have."""
-    check_parameters(model)
-    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
+    kernels = model._kernels()
     return RankSVMSpec(
         name=type(model).__name__,
         accepts=model._accepts,

@@ -16,11 +16,10 @@ from rankrls.models.parameters import (
     KernelLike,
     Scoring,
     Several,
-    check_parameters,
     descending_grid,
 )
 from rankrls.models.rankrls import ALPHA, ExactChooser, ExactRanker
-from rankrls.models.spec import KernelGrid, LeastSquaresSpec, graph_settings
+from rankrls.models.spec import LeastSquaresSpec
 from rankrls.selection.basis import BasisSpec
 
 
@@ -134,7 +133,8 @@ class SparseRankRLS(ExactRanker):
         self.random_state = random_state
 
     def _spec(self) -> LeastSquaresSpec:
-        return _spec_of(self).at(self.alpha)
+        basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
+        return self._least_squares(basis=basis).at(self.alpha)
 
     def _can_update(self) -> bool:
         return self.kernel != "precomputed"
@@ -224,18 +224,6 @@ class SparseRankRLSCV(ExactChooser):
         self.random_state = random_state
 
     def _spec(self) -> LeastSquaresSpec:
-        return _spec_of(self).choosing(descending_grid(self.alphas), self.scoring, self.rule, self.cv, self.verbose)
-
-
-def _spec_of(model: SparseRankRLS | SparseRankRLSCV) -> LeastSquaresSpec:
-    """Specification from the parameters that both classes have."""
-    check_parameters(model)
-    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
-    return LeastSquaresSpec(
-        name=type(model).__name__,
-        accepts=model._accepts,
-        kind=kernels.kind,
-        kernels=kernels,
-        graphs=graph_settings(model.ties, model.balance, model.regression_weight),
-        basis=BasisSpec(model.n_basis, model.basis_indices, model.random_state),
-    )
+        basis = BasisSpec(self.n_basis, self.basis_indices, self.random_state)
+        grid = descending_grid(self.alphas)
+        return self._least_squares(basis=basis).choosing(grid, self.scoring, self.rule, self.cv, self.verbose)

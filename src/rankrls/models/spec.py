@@ -240,6 +240,12 @@ class Spec(ABC):
         assert self.measure is not None
         return self.measure
 
+    def choosing(
+        self, grid: Array | None, scoring: Scoring, rule: str, cv: ExactFoldsLike = None, verbose: int = 0
+    ) -> Self:
+        """A copy for an estimator that selects from a grid, with its parameters of these names."""
+        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv, verbose=int(verbose))
+
     def for_preferences(self) -> Self:
         """The specification for preferences instead of labels."""
         return self
@@ -270,12 +276,6 @@ class SearchSpec(Spec, Generic[S]):
     def at(self, value: float) -> Self:
         """A copy with one value of the problem's parameter, for an estimator without selection."""
         return replace(self, grid=np.array([value], dtype=np.float64))
-
-    def choosing(
-        self, grid: Array | None, scoring: Scoring, rule: str, cv: ExactFoldsLike = None, verbose: int = 0
-    ) -> Self:
-        """A copy for an estimator that selects from a grid, with its parameters of these names."""
-        return replace(self, grid=grid, measure=resolve_measure(scoring), rule=rule, cv=cv, verbose=int(verbose))
 
     def plan(self, planner: Planner[Data]) -> Plan | None:
         return planner.few(self.cv)

@@ -26,14 +26,14 @@ from rankrls.models.parameters import (
     KernelLike,
     Scoring,
     Several,
-    check_parameters,
     descending_grid,
     number,
     options,
     word,
 )
 from rankrls.models.partly_labelled import PartlyLabelledRanker
-from rankrls.models.spec import KernelGrid, LeastSquaresSpec, SearchSpec, Solved, graph_settings
+from rankrls.models.ranker import KernelGraphEstimator
+from rankrls.models.spec import LeastSquaresSpec, SearchSpec, Solved
 from rankrls.selection.basis import BasisSpec
 
 _PENALTIES = (0.1, 1.0, 10.0, 100.0)
@@ -92,7 +92,7 @@ class TransductiveSpec(SearchSpec[TransductiveSolutions]):
         )
 
 
-class TransductiveRankRLS(PartlyLabelledRanker):
+class TransductiveRankRLS(KernelGraphEstimator, PartlyLabelledRanker):
     r"""RankRLS that is also fitted to queries without labels.
 
     The labels of the unlabelled queries V minimize
@@ -213,7 +213,7 @@ class TransductiveRankRLS(PartlyLabelledRanker):
         return _spec_of(self).at(self.alpha)
 
 
-class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
+class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabelledRanker):
     r"""Transductive RankRLS with alpha and penalty selected by folds of the labelled queries.
 
     Has the same objective as :class:`TransductiveRankRLS`. A held-out query loses its labels and remains among the
@@ -319,21 +319,15 @@ class TransductiveRankRLSCV(ChosenAttributes, PartlyLabelledRanker):
 
 def _spec_of(model: TransductiveRankRLS | TransductiveRankRLSCV) -> TransductiveSpec:
     """Specification from the parameters that both classes have."""
-    check_parameters(model)
-    kernels = KernelGrid.of(model.kernel, model.gamma, model.degree, model.coef0, model.kernel_params)
     basis = None
     if model.n_basis is not None or model.basis_indices is not None:
         basis = BasisSpec(model.n_basis, model.basis_indices, model.random_state)
-    name = type(model).__name__
-    graphs = graph_settings(model.ties, model.balance, model.regression_weight)
-    least_squares = LeastSquaresSpec(
-        name=name, kind=kernels.kind, kernels=kernels, graphs=graphs, solver=model.solver, basis=basis
-    )
+    least_squares = model._least_squares(solver=model.solver, basis=basis)
     return TransductiveSpec(
-        name=name,
+        name=least_squares.name,
         accepts=model._accepts,
-        kind=kernels.kind,
-        graphs=graphs,
+        kind=least_squares.kind,
+        graphs=least_squares.graphs,
         model=least_squares,
         penalties=tuple(sorted((float(each) for each in options(model.penalty, "penalty")), reverse=True)),
     )
