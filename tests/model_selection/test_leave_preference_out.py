@@ -43,7 +43,7 @@ def test_equals_refits(options, m, grouped):
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ({"groups": np.zeros(P)}, Refusal("at least two", "there is 1")),
+        ({"groups": np.zeros(P)}, Refusal("Only one group", parameter="strength")),
         ({"groups": np.zeros(3)}, Refusal("3 entries", parameter="groups")),
         ({"strength": np.eye(P)[0]}, Refusal("Only one group", parameter="strength")),
         ({"alphas": [0.0]}, Refusal("alphas > 0", parameter="alphas")),

@@ -209,7 +209,7 @@ GOOD = {"X": X, "winners": [0, 1, 2], "losers": [3, 4, 5]}
         ({"cv": KFold(2)}, {"new": "votes"}, Refusal("number of folds", parameter="cv")),
         ({"cv": 4}, {"new": "votes"}, Refusal("got 4", "preferences", parameter="cv")),
         ({"cv": 1}, {"new": "votes"}, Refusal("got 1", "preferences", parameter="cv")),
-        ({}, {"groups": [1, 1, 1]}, Refusal("Leaving out groups", "there is 1")),
+        ({}, {"groups": [1, 1, 1]}, Refusal("Only one group", parameter="strength")),
         ({}, {"groups": [1, 2]}, Refusal("2 entries", parameter="groups")),
         ({}, {"groups": [1, None, 2]}, Refusal("missing in", parameter="groups", row=1)),
         ({"alphas": (0.0, 1.0)}, {"new": "votes"}, Refusal("needs", "> 0", parameter="alphas")),
