@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from rankrls import RankRLS
+from rankrls import RankRLS, SparseRankRLS
 from rankrls.models.incremental import UpdateState
 from tests.models.oracles import GRAPHS, graph_id, query_rows, ranking_data
 from tests.refusals import Refusal
@@ -61,6 +61,19 @@ def test_batches_in_any_order_equal_one_fit(kind, graph):
         np.testing.assert_allclose(model.coef_, full.coef_, atol=1e-10)
         assert model.n_queries_ == full.n_queries_
         assert model.coef_.shape == full.coef_.shape
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_the_first_batch_gives_the_basis_of_shorter_ones(kernel):
+    first = np.concatenate(QUERIES[:5])
+    rest = np.concatenate(QUERIES[5:])
+    rows = np.concatenate((first, rest))
+    basis = [0, len(first) - 1, 3]
+    assert max(basis) >= len(rest)
+    full = SparseRankRLS(0.3, basis_indices=basis, kernel=kernel).fit(**take(rows))
+    model = SparseRankRLS(0.3, basis_indices=basis, kernel=kernel).partial_fit(**take(first)).partial_fit(**take(rest))
+    np.testing.assert_array_equal(model.basis_indices_, full.basis_indices_)
+    np.testing.assert_allclose(model.predict(X), full.predict(X), atol=1e-9)
 
 
 def test_batches_without_qid_are_rankings_of_their_own():

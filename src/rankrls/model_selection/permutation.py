@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +36,6 @@ from rankrls.survival import survival_pairs
 
 _BATCH = 1 << 24
 """Maximum number of held-out scores of the permutations that share a factorization."""
-
-
-OfTargets: TypeAlias = Callable[[Array, Index], Array]
-"""Goodness of targets for some alphas, (alphas, targets); greater is better."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,16 +210,16 @@ def _best_scores(spec: LeastSquaresSpec, data: LabelledItems, plan: Plan) -> Arr
     for candidate in spec.candidates(data):
         problem = candidate.problem(data)
         (graph,) = data.numeric_graphs(candidate.setting)
-        of_values: OfTargets = partial(_of_pairs, plan, problem, graph)
-        if isinstance(plan, UnitsPlan):
-            of_values = partial(_of_queries, plan, problem)
+        of_values = partial(_goodness, plan, problem, graph)
         grid, rounds = (problem.axis(), EXTENSIONS) if spec.grid is None else (spec.grid, 0)
         found.append(_best_of(of_values, grid, of_values(grid, every), every, rounds))
     best: Array = np.fmax.reduce(np.stack(found))
     return best if plan.greater_is_better else -best
 
 
-def _best_of(of_values: OfTargets, grid: Array, goodness: Array, targets: Index, rounds: int) -> Array:
+def _best_of(
+    of_values: Callable[[Array, Index], Array], grid: Array, goodness: Array, targets: Index, rounds: int
+) -> Array:
     """Best of each column of goodness, the curve of a target, after extending its grid as in a search."""
     out: Array = np.fmax.reduce(goodness)
     top = best_within_rounding(goodness, 1.0).argmax(axis=0)
@@ -240,17 +236,14 @@ def _best_of(of_values: OfTargets, grid: Array, goodness: Array, targets: Index,
     return out
 
 
-def _of_pairs(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array, targets: Index) -> Array:
-    """Goodness of each alpha for some targets, by held-out pairs, (alphas, targets); greater is better."""
+def _goodness(plan: Plan, problem: LeastSquaresProblem, graph: LabelledGraph, values: Array, targets: Index) -> Array:
+    """Goodness of each alpha for some targets, by held-out pairs or queries, (alphas, targets); greater is better."""
+    if isinstance(plan, UnitsPlan):
+        (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.units)
+        means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
+        means[problem.unresolved(values)] = np.nan
+        return means if plan.greater_is_better else -means
     (solver,) = problem.solvers
     graph = replace(graph, y=graph.y[:, targets])
     share = concordance_of_targets(solver.smoother, graph, solver.features, values, problem.setting.balance).T
     return share if plan.greater_is_better else share - 1.0
-
-
-def _of_queries(plan: UnitsPlan, problem: LeastSquaresProblem, values: Array, targets: Index) -> Array:
-    """Goodness of each alpha for some targets, by held-out queries or folds of them."""
-    (chunks,) = problem.hold_out(values, QueryEvaluator(plan.measure), plan.units)
-    means = np.stack([mean_of_judged(each) for each in np.concatenate(chunks, axis=1)[targets]], axis=1)
-    means[problem.unresolved(values)] = np.nan
-    return means if plan.greater_is_better else -means

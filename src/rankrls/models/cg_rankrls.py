@@ -35,7 +35,7 @@ from rankrls.numerics.scorer import Scorer
 from rankrls.selection.basis import random_numbers
 from rankrls.selection.krylov import KrylovSystems, Surface, Watched
 from rankrls.selection.planning import Planner
-from rankrls.selection.plans import NothingHeldOut, Plan
+from rankrls.selection.plans import Plan
 from rankrls.selection.search import at_open_end
 
 _REASONS = {
@@ -280,14 +280,14 @@ class CGSpec(Spec):
     patience: int
     random_state: RandomState
 
-    def plan(self, planner: Planner[Data]) -> Plan:
+    def plan(self, planner: Planner[Data]) -> Plan | None:
         chooses = self.selection != "tikhonov" or self.grid is None or len(self.grid) > 1
         if self.cv is None and not chooses:
-            return NothingHeldOut(measure=self.required_measure, description="nothing held out")
+            return None
         return planner.one(self.cv, random_numbers(self.random_state))
 
     def fit(self, data: Data, plan: Plan | None = None) -> Fitted:
-        assert plan is not None
+        measure = self.required_measure
         setting, _ = data.settings(self.graphs)[0]
         systems = KrylovSystems(data.whole(), self.kernel, setting)
         # threads that BLAS wakes for a vector would spin and delay the next product
@@ -297,18 +297,20 @@ class CGSpec(Spec):
             def start(train: Index | None = None, watched: Matrix = None) -> list[KrylovRun]:
                 return [self.cg.init(system, right, grid) for system, right in systems.build(train, watched)]
 
-            splits = plan.splits(data.whole())
+            splits = [] if plan is None else plan.splits(data.whole())
             watched = [
-                Watched(start(each.train, each.watched), partial(each.data.evaluate, plan.measure)) for each in splits
+                Watched(start(each.train, each.watched), partial(each.data.evaluate, measure)) for each in splits
             ]
             final = watched[0].runs if len(splits) == 1 and splits[0].train is None else start()
             every = self.selection != "tikhonov"
-            surface = Surface(self.cg, grid, final, watched, every, self.patience, plan.greater_is_better, self.verbose)
+            surface = Surface(
+                self.cg, grid, final, watched, every, self.patience, measure.greater_is_better, self.verbose
+            )
             surface.run()
             surface.choose_by(self.rule, start)
-            return self._found(surface, data, plan)
+            return self._found(surface, data, "nothing held out" if plan is None else plan.description)
 
-    def _found(self, surface: Surface, data: Data, plan: Plan) -> Fitted:
+    def _found(self, surface: Surface, data: Data, held_out: str) -> Fitted:
         """Attributes of the model at the best point of a surface."""
         k, n_iter = surface.best
         alpha = float(surface.alphas[k])
@@ -331,7 +333,7 @@ class CGSpec(Spec):
             best_params_={"alpha": alpha, "n_iter": n_iter},
             cv_results_=surface.readings(),
             alpha_at_edge_=at_edge,
-            selection_=described(plan.description, data),
+            selection_=described(held_out, data),
             held_out_scores_=None,
         )
         return fitted if warning is None else fitted.with_warnings(warning)

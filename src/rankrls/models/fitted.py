@@ -25,7 +25,7 @@ from rankrls.selection.optimism import search_bias
 from rankrls.selection.plans import Plan
 from rankrls.selection.search import SearchState
 
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 """Version of the attributes of fitted models, for pickles and model files."""
 _MANY = 3.0
 """Number of standard errors that the order of rows does not change if it is random."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from rankrls._arrays import host_only
 from rankrls._comparisons import ComparedItems, LabelledItems, Setting
 from rankrls._errors import InputError
-from rankrls._typing import Array, Index, Matrix, Values
+from rankrls._typing import Matrix, Values
 from rankrls.models.fitted import Fitted
 from rankrls.models.spec import LeastSquaresSpec
 from rankrls.numerics.basis import Basis
@@ -29,22 +30,14 @@ class UpdateState:
         Ids of all queries so far, or numbers of batches without ids, in order; values are None.
     settings : dict
         Parameters that must not change, by name.
-    basis_indices : ndarray, or None
-        Rows of the first batch that form the basis.
-    to_items : ndarray, or None
-        Coefficients of the basis items for orthonormal functions.
-    rows_first : bool
-    of_features : ndarray, or None
-        Attributes of :class:`rankrls.numerics.basis.Basis`.
+    basis : Basis, or None
+        Basis of rows of the first batch, without its items, which the model contains.
     """
 
     equations: list[Equations]
     queries: dict[Hashable, None]
     settings: Values
-    basis_indices: Index | None = None
-    to_items: Array | None = None
-    rows_first: bool = False
-    of_features: Array | None = None
+    basis: Basis | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,24 +56,24 @@ class AddedItems(ComparedItems):
 def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | None, items: Matrix) -> Fitted:
     """Model of all rows so far; ``items`` are the basis items of a model that is continued."""
     host_only(data.X, "partial_fit")
-    candidate = next(spec.candidates(data))
+    candidate = next((spec if state is None else replace(spec, basis=None)).candidates(data))
     settings = _settings(spec, candidate.setting, data)
     if state is None:
-        state = _first_state(candidate.basis, settings, data)
+        state = UpdateState([], {}, settings, _without_items(candidate.basis, data))
+    elif state.basis is not None:
+        candidate = replace(candidate, make_basis=partial(replace, state.basis, items=items))
     _check_continued(state.settings, settings)
-    if state.equations and state.to_items is not None:
-        basis = Basis(candidate.kernel, items, state.to_items, state.rows_first, of_features=state.of_features)
-        candidate = replace(candidate, make_basis=lambda: basis)
     new_queries = dict.fromkeys(_new_queries(state.queries, data))
-    whitening = None if candidate.basis is None else candidate.basis.whitening
-    equations = [items.equations(candidate.basis).whitened(whitening) for items in data.compared(candidate.setting)]
+    basis = candidate.basis
+    whitening = None if basis is None else basis.whitening
+    equations = [items.equations(basis).whitened(whitening) for items in data.compared(candidate.setting)]
     for k, old in enumerate(state.equations):
         equations[k] += old
     assert spec.grid is not None
     alpha = float(spec.grid[0])
     solutions = candidate.problem_of([AddedItems(total) for total in equations]).solve(alpha)
     state.queries.update(new_queries)  # in place, because there may be very many
-    known: Values = {} if state.basis_indices is None else {"basis_indices_": state.basis_indices}
+    known: Values = {} if state.basis is None else {"basis_indices_": state.basis.numbers}
     return Fitted.of(
         data,
         solutions[0],
@@ -92,12 +85,11 @@ def updated(spec: LeastSquaresSpec, data: LabelledItems, state: UpdateState | No
     )
 
 
-def _first_state(basis: Basis | None, settings: Values, data: LabelledItems) -> UpdateState:
-    """State before the first batch, which determines the basis."""
+def _without_items(basis: Basis | None, data: LabelledItems) -> Basis | None:
+    """The basis of the first batch as it is stored, with row numbers among the given rows."""
     if basis is None:
-        return UpdateState([], {}, settings)
-    numbers = data.given_numbers(np.asarray(basis.numbers))
-    return UpdateState([], {}, settings, numbers, basis.to_items, basis.rows_first, basis.of_features)
+        return None
+    return replace(basis, items=None, numbers=data.given_numbers(np.asarray(basis.numbers)))
 
 
 def _settings(spec: LeastSquaresSpec, setting: Setting, data: LabelledItems) -> Values:

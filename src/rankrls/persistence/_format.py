@@ -144,6 +144,7 @@ VALUES = {
     "Trees": "rankrls.learners.forest",
     "Equations": "rankrls.numerics.smoother",
     "UpdateState": "rankrls.models.incremental",
+    "Basis": "rankrls.numerics.basis",
 }
 """Frozen dataclasses that a fitted estimator may contain, with their modules."""
 

@@ -76,14 +76,6 @@ class Plan(ABC):
         return []
 
 
-class NothingHeldOut(Plan):
-    """Plan for solvers that select nothing."""
-
-    def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
-        nothing = np.full(len(values), np.nan)
-        return Curve(nothing, nothing)
-
-
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ValidationPlan(Plan):
     """Models of all data, evaluated on other items."""
@@ -172,7 +164,12 @@ class ItemFoldsPlan(Plan):
     extends: bool = False
 
     def splits(self, data: DataInMemory) -> list[Split]:
-        return [_split_of(data.of_kind(PreferredItems), fold) for fold in self.folds]
+        found = []
+        for fold in self.folds:
+            items, inside = data.of_kind(PreferredItems).watch(fold.test)
+            weighted = replace(inside, preferences=replace(inside.preferences, weight=fold.weight))
+            found.append(Split(fold.train, items, weighted))
+        return found
 
     def curve(self, data: Data, candidate: AnyCandidate, problem: AnyProblem, values: Array) -> Curve:
         known = data.of_kind(PreferredItems)
@@ -183,12 +180,6 @@ class ItemFoldsPlan(Plan):
                 scores = scores_of_refit(known, candidate, split, values)[:, :, 0]
                 margins.append(split.data.of_kind(PreferredItems).preferences.differences(scores))
         return of_item_folds(self.measure, known.preferences, known.identity, self.folds, margins)
-
-
-def _split_of(data: PreferredItems, fold: ItemFold) -> Split:
-    """A fold as a split, with the fold's weights of its preferences."""
-    items, inside = data.watch(fold.test)
-    return Split(fold.train, items, replace(inside, preferences=replace(inside.preferences, weight=fold.weight)))
 
 
 class PairsPlan(Plan):
