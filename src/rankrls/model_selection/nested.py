@@ -131,7 +131,7 @@ def nested_estimate(
     Nested pair_accuracy 0.7838 ± 0.0269 (standard error), by 5 folds of 60 rows, with the choice repeated in each
     alpha of each: 100, 100, 100, 1, 100
     """
-    model, measure = choosing(estimator, event, "nested_estimate")
+    measure = measure_of_choice(estimator, event, "nested_estimate")
     number(least=2, whole=True)("cv", cv)
     number(least=0, whole=True)("random_state", random_state)
     y = vector_of("y", y, "one label per row")
@@ -171,8 +171,8 @@ def nested_estimate(
     return NestedEstimate(mean, error, values, choices, fold, scores, name, protocol)
 
 
-def choosing(estimator: object, event: object, what: str) -> tuple[Any, Measure]:
-    """A clone of an estimator that selects a model, and the measure used for selection."""
+def measure_of_choice(estimator: object, event: object, what: str) -> Measure:
+    """Measure by which an estimator selects a model; other estimators are refused."""
     if not isinstance(estimator, ChosenAttributes) or not isinstance(estimator, Ranker):
         raise InputError(
             f"{what} repeats the selection of a model, so it needs an estimator with cross-validation (cv), such as "
@@ -183,7 +183,7 @@ def choosing(estimator: object, event: object, what: str) -> tuple[Any, Measure]
         raise InputError(f"{type(estimator).__name__} cannot be fitted to censored times.", parameter="event")
     spec = estimator._spec()
     spec = spec if event is None else spec.for_preferences()
-    return clone(estimator), spec.required_measure
+    return spec.required_measure
 
 
 def _folds(

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
 from rankrls._checks import refusing
@@ -20,7 +21,7 @@ from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
 from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Splitter, VectorLike
 from rankrls.metrics._values import mean_of_judged
-from rankrls.model_selection.nested import choosing
+from rankrls.model_selection.nested import measure_of_choice
 from rankrls.models.intake import labelled_items
 from rankrls.models.parameters import number, options
 from rankrls.models.ranker import Ranker
@@ -140,7 +141,8 @@ def permutation_test(
     number(least=0, whole=True)("random_state", random_state)
     with refusing("X"):
         check_consistent_length(X, y, event)
-    model, measure = choosing(estimator, event, "permutation_test")
+    measure = measure_of_choice(estimator, event, "permutation_test")
+    model: Any = clone(estimator)
     permuted = np.empty(n_permutations)
     labels: NDArray[Any] = np.asarray(y)
     layout = query_layout(qid, len(labels))

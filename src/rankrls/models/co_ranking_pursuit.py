@@ -22,7 +22,6 @@ from rankrls.models.parameters import (
     GRAPH,
     GRAPHS,
     KERNEL,
-    KERNELS,
     SELECTION,
     Check,
     EachOf,
@@ -422,7 +421,7 @@ class CoRankingPursuitCV(ChosenAttributes, ViewPursuer):
     ('5 folds of 8 queries', ['balance', 'n_basis', 'nu', 'ties'])
     """
 
-    _checks = KERNELS | GRAPHS | SELECTION | {"max_basis": count, "nu": EachOf(number(least=0.0))} | _CHECKS
+    _checks = GRAPHS | SELECTION | {"max_basis": count, "nu": EachOf(number(least=0.0))} | _CHECKS
 
     def __init__(
         self,

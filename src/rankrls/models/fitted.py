@@ -103,10 +103,23 @@ class Fitted:
 
     def chosen_by(self, plan: Plan, data: Data, found: SearchState[Solutions]) -> Fitted:
         """A copy with the results of the selection; held-out scores are those of the rows of ``data``."""
+        choice: Values = {
+            f"{found.parameter}_": found.best_value,
+            **{f"{name}_at_edge_": at_edge for name, at_edge in found.edges.items()},
+            "best_params_": {**found.best_choices, found.parameter: found.best_value},
+            "best_index_": found.best_index,
+            "best_score_": found.best_score,
+            "best_score_error_": found.best_error,
+            "optimism_": search_bias(found),
+            "cv_results_": found.table(),
+            "selection_": described(plan.description, data),
+            "query_scores_": found.best_block_scores if data.blocks_are_queries else None,
+            "held_out_scores_": None,
+        }
+        if found.best_scores is not None:
+            choice |= data.held_out_attributes(found.best_scores)
         lost = () if found.lost_feature is None else (lost_feature_warning(data, found.lost_feature),)
         tied = row_order_warnings(plan.measure, data, found)
-        held_out = {} if found.best_scores is None else data.held_out_attributes(found.best_scores)
-        choice = {**choice_attributes(found, plan.description, data), **held_out}
         # attributes set by the solver itself take precedence
         return replace(self, attributes={**choice, **self.attributes}).with_warnings(*lost, *tied)
 
@@ -127,18 +140,13 @@ class FittedAttributes(BaseEstimator):
         super().__setstate__(attributes)
 
     def _set_fitted(self, fitted: Fitted) -> Self:
-        """Set the attributes of a fit that has succeeded, and issue its warnings."""
-        self._set_attributes(fitted.attributes)
-        for warning in fitted.warnings:
-            warn_user(warning)
-        return self
-
-    def _set_attributes(self, attributes: Params) -> Self:
-        """Replace the attributes of an earlier fit by those of one that has succeeded."""
+        """Replace the attributes of an earlier fit by those of one that has succeeded, and issue its warnings."""
         known: Values = self.__dict__
         for name in [name for name in known if name.endswith("_") and not name.startswith("__")]:
             del known[name]
-        known.update(attributes)
+        known.update(fitted.attributes)
+        for warning in fitted.warnings:
+            warn_user(warning)
         return self
 
 
@@ -188,24 +196,6 @@ def _of_function(data: Data, scorer: Scorer) -> Values:
 
 def _stored(values: Matrix, like: Matrix) -> Matrix:
     return values if on_device(values) else to_device_of(np.ascontiguousarray(values), like)
-
-
-def choice_attributes(found: SearchState[Solutions], description: str, data: Data) -> Values:
-    """Attributes of the selection of a search."""
-    parameter = found.parameter
-    return {
-        f"{parameter}_": found.best_value,
-        **{f"{name}_at_edge_": at_edge for name, at_edge in found.edges.items()},
-        "best_params_": {**found.best_choices, parameter: found.best_value},
-        "best_index_": found.best_index,
-        "best_score_": found.best_score,
-        "best_score_error_": found.best_error,
-        "optimism_": search_bias(found),
-        "cv_results_": found.table(),
-        "selection_": described(description, data),
-        "query_scores_": found.best_block_scores if data.blocks_are_queries else None,
-        "held_out_scores_": None,
-    }
 
 
 def described(description: str, data: Data) -> str:

@@ -187,29 +187,19 @@ def validation_plan(
     return ValidationPlan(measure=measure, description=description, items=items)
 
 
-class _FeatureCheck(BaseEstimator):
-    """Stand-in for an estimator that records the features of X: a failed fit leaves the estimator unchanged."""
-
-    def __init__(self, seen: Features | None = None) -> None:
-        if seen is not None and seen.count is not None:
-            self.n_features_in_ = seen.count
-        if seen is not None and seen.names is not None:
-            self.feature_names_in_ = seen.names
-
-    @property
-    def features(self) -> Features:
-        known = vars(self)
-        return Features(known.get("n_features_in_"), known.get("feature_names_in_"))
-
-
 def check_features(spec: Spec, X: ItemsLike, seen: Features | None = None) -> tuple[Matrix, Features]:
     """Checked items to fit and their features, which must equal ``seen`` if given."""
-    holder = type(spec.name, (_FeatureCheck,), {})(seen)  # messages of scikit-learn contain the class name
+    # Records the features, so that a failed fit changes nothing. Messages of scikit-learn contain the class name.
+    holder = type(spec.name, (BaseEstimator,), {})()
+    known = vars(holder)
+    if seen is not None:
+        names = {"n_features_in_": seen.count, "feature_names_in_": seen.names}
+        known.update({name: value for name, value in names.items() if value is not None})
     checked = check_items(holder, X, spec.kind, spec.accepts, reset=seen is None, fits=True)
     if seen is None and spec.kind == "kernel" and checked.shape[0] != checked.shape[1]:
         problem = f"A precomputed kernel matrix must be square to fit; got shape {checked.shape}."
         raise InputError(problem, parameter="X")
-    return checked, holder.features
+    return checked, Features(known.get("n_features_in_"), known.get("feature_names_in_"))
 
 
 def check_items(

@@ -176,9 +176,7 @@ def descending_grid(values: Grid, name: str = "alphas", *, positive: bool = Fals
 count = number(least=1, whole=True)
 
 KERNEL: dict[str, Check] = dict.fromkeys(("kernel", "gamma", "degree", "coef0"), any_value)
-"""One kernel. Its parameters are checked together, by :class:`rankrls.models.spec.KernelGrid`."""
-KERNELS: dict[str, Check] = dict.fromkeys(KERNEL, EachOf(any_value))
-"""Several kernels to choose from."""
+"""A single kernel. Parameters of kernels are checked together, by :class:`rankrls.models.spec.KernelGrid`."""
 GRAPH: dict[str, Check] = {
     "ties": word(TIES),
     "balance": word(BALANCES),

@@ -23,7 +23,6 @@ from rankrls.models.parameters import (
     GRAPH,
     GRAPHS,
     KERNEL,
-    KERNELS,
     SELECTION,
     Check,
     KernelLike,
@@ -316,7 +315,7 @@ class RankingPursuitCV(Chooses, _PathRanker):
     ('5 folds of 30 queries', array([11,  3, 30]))
     """
 
-    _checks = _CHECKS | KERNELS | GRAPHS | SELECTION | {"max_basis": count}
+    _checks = _CHECKS | GRAPHS | SELECTION | {"max_basis": count}
 
     def __init__(
         self,

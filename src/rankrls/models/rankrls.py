@@ -20,7 +20,6 @@ from rankrls.models.parameters import (
     GRAPH,
     GRAPHS,
     KERNEL,
-    KERNELS,
     SELECTION,
     SOLVERS,
     Grid,
@@ -455,7 +454,7 @@ class RankRLSCV(ExactChooser):
     (0.13, (60,))
     """
 
-    _checks = KERNELS | GRAPHS | SELECTION | {"solver": word(SOLVERS)}
+    _checks = GRAPHS | SELECTION | {"solver": word(SOLVERS)}
 
     def __init__(
         self,

@@ -17,7 +17,6 @@ from rankrls.models.parameters import (
     BALANCES,
     BASIS,
     KERNEL,
-    KERNELS,
     SELECTION,
     Check,
     EachOf,
@@ -309,7 +308,7 @@ class RankSVMCV(KernelEstimator, Chooses):
     """
 
     _accepts = _ACCEPTS
-    _checks = _CHECKS | KERNELS | SELECTION | {"balance": EachOf(word(BALANCES))}
+    _checks = _CHECKS | SELECTION | {"balance": EachOf(word(BALANCES))}
 
     C_: float
     C_at_edge_: bool

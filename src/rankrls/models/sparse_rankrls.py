@@ -10,7 +10,6 @@ from rankrls.models.parameters import (
     GRAPH,
     GRAPHS,
     KERNEL,
-    KERNELS,
     SELECTION,
     Grid,
     KernelLike,
@@ -184,7 +183,7 @@ class SparseRankRLSCV(ExactChooser):
     ('leave-query-out over 200 queries', 1.0, 0.06)
     """
 
-    _checks = KERNELS | BASIS | GRAPHS | SELECTION
+    _checks = BASIS | GRAPHS | SELECTION
 
     def __init__(
         self,

@@ -17,7 +17,6 @@ from rankrls.models.parameters import (
     GRAPH,
     GRAPHS,
     KERNEL,
-    KERNELS,
     SELECTION,
     SOLVERS,
     Check,
@@ -267,7 +266,7 @@ class TransductiveRankRLSCV(ChosenAttributes, KernelGraphEstimator, PartlyLabell
     ('4 folds of 4 queries', ['alpha', 'balance', 'kernel', 'penalty', 'ties'])
     """
 
-    _checks = KERNELS | GRAPHS | SELECTION | {"penalty": EachOf(number(above=0.0))} | _CHECKS
+    _checks = GRAPHS | SELECTION | {"penalty": EachOf(number(above=0.0))} | _CHECKS
 
     alpha_: float
 
