@@ -130,7 +130,7 @@ def label_varies(y: Array, layout: QueryLayout) -> Mask:
         return np.zeros(layout.n_queries, dtype=bool)
     sorted_y = (y if y.ndim == 2 else y[:, None])[layout.order]
     first = np.repeat(sorted_y[layout.starts[:-1]], layout.counts, axis=0)
-    return np.asarray(np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1]))
+    return np.logical_or.reduceat((sorted_y != first).any(axis=1), layout.starts[:-1])
 
 
 def group_to_qid(group: Any) -> Index:

@@ -153,7 +153,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
     def axis(self) -> Array:
         """Regularization values from 10 to 1e-9 times the largest eigenvalue, descending, in equal ratios."""
         top = float(self.queries.values.max(initial=0.0) * self._sigma.max(initial=0.0))
-        return np.asarray(np.geomspace(10.0 * top, 1e-9 * top, 21)) if top > 0.0 else np.ones(1)
+        return np.geomspace(10.0 * top, 1e-9 * top, 21) if top > 0.0 else np.ones(1)
 
     def path(self, values: Array) -> PathSolutions[Array]:
         """Functions of queries with one column per item; the details are the intercepts of the items."""
@@ -162,7 +162,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
 
     def _read(self, a: Array) -> Scorer:
         if self.kernel.is_linear:
-            return Scorer(np.asarray(self.X.T @ a))
+            return Scorer(self.X.T @ a)
         return Scorer(None, a, self.kernel, None if self.kernel.name == "precomputed" else self.X)
 
     def held_out_curve(self, measure: Measure, folds: Sequence[Index] | None, values: Array) -> Curve | None:
@@ -204,7 +204,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
         inside, outside = self._along
         scaled = self._products + alpha
         scaled = np.divide(inside, scaled, out=scaled if scaled.shape == inside.shape else None)
-        c = np.asarray(self.queries.vectors @ scaled)
+        c = self.queries.vectors @ scaled
         if outside is not None:
             c += outside / alpha
         return c
@@ -245,7 +245,7 @@ class ConditionalRanking(Problem[PathSolutions[Array]]):
             errors -= ones * level
             diagonal -= ones**2 / total
         held = self._T - errors / diagonal
-        return held if self.items is None else np.asarray(held @ self.items.vectors.T)
+        return held if self.items is None else held @ self.items.vectors.T
 
 
 def each_query(measure: Measure, Y: Array, scores: Array) -> Array:

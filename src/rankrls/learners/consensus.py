@@ -73,11 +73,11 @@ class Views:
             reach = reach + self.graph.item_coefficients(A @ across).T
         root = np.sqrt(self.graph.restore(self.graph.weights))
         number = np.argsort(self.graph.rows)
-        kernel = definite_inverse(np.asarray(total), "sum of the views")[np.ix_(number, number[judged])]
+        kernel = definite_inverse(total, "sum of the views")[np.ix_(number, number[judged])]
         kernel *= len(views) / root[:, None] / root[judged]
         place = np.full(len(root), len(root), dtype=np.intp)  # out of range, so that any other row raises an error
         place[judged] = np.arange(len(judged))
-        return Consensus(kernel, np.asarray(reach) / len(views), place, views, self.graph)
+        return Consensus(kernel, reach / len(views), place, views, self.graph)
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,7 +96,7 @@ class Consensus:
 
     def predictions(self, rows: Index, h: Array) -> Array:
         """Values of f on some rows, computed from h, (Z, columns)."""
-        return np.asarray(self.reach[self.place[rows]] @ h)
+        return self.reach[self.place[rows]] @ h
 
     def view_coefficients(self, h: Array) -> list[Array]:
         """Coefficients of the rows of Z in each view, computed from h; both (Z, columns)."""
@@ -162,4 +162,4 @@ class ConsensusProblem(Problem["PathSolutions[None]"]):
 def _read(across: Array, consensus: Consensus, a: Array) -> Callable[[Any], Array]:
     """Function of row numbers of Z. Not a method: a problem that contains its own bound method is freed late."""
     h = across @ a
-    return lambda X: consensus.predictions(np.asarray(X)[:, 0].astype(np.intp), h)
+    return lambda X: consensus.predictions(X[:, 0].astype(np.intp), h)

@@ -195,10 +195,6 @@ class CoPursuitCandidate(Candidate["ViewSolutions"]):
     nu: float
     weights: Array | None = None
 
-    @property
-    def square(self) -> bool:
-        return False  # items are row numbers
-
     def problem(self, data: Data) -> CoPursuitProblem:
         assert isinstance(data, KnownItems)
         return CoPursuitProblem(self, data)
@@ -289,6 +285,6 @@ class ViewSolutions:
 
     def scores(self, numbers: Any) -> Array:
         """Scores of rows, (rows, stages, 1)."""
-        rows = take_items(self.Z, np.asarray(numbers)[:, 0].astype(np.intp))
+        rows = take_items(self.Z, numbers[:, 0].astype(np.intp))
         parts = [np.hstack((np.zeros((rows.shape[0], 1)), part.scores(rows))) for part in self.terms]
-        return np.asarray(np.tensordot(self.weights, parts, axes=1)[:, self.stages, None])
+        return np.tensordot(self.weights, parts, axes=1)[:, self.stages, None]

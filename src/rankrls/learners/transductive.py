@@ -296,6 +296,6 @@ class TransductiveSolutions:
 
     def scores(self, numbers: Any) -> Array:
         """Scores of rows, (rows, values, targets)."""
-        items = take_items(self.X, np.asarray(numbers)[:, 0].astype(np.intp))
+        items = take_items(self.X, numbers[:, 0].astype(np.intp))
         items = items if self.columns is None else items[:, self.columns]
         return np.stack([function(items) for _, function in self.details], axis=1)

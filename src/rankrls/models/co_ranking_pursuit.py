@@ -101,7 +101,7 @@ class CoPursuitSpec(SearchSpec[ViewSolutions]):
         known: Values = {} if errors is None else {"view_errors_": errors}
         if of_features:
             n = everything.X.shape[1]
-            known["coef_"] = np.asarray(weights @ [feature_weights(each, n) for each in terms])
+            known["coef_"] = weights @ [feature_weights(each, n) for each in terms]
         else:
             known["X_fit_"] = take_items(everything.X, taken)
         if solved.found is not None:
@@ -181,7 +181,7 @@ class ViewPursuer(_StagedSum, KernelGraphEstimator, PartlyLabelledRanker):
         check_is_fitted(self)
         X = check_matrix(self, X, self._accepts)
         parts = [terms.scores(X, stages) for terms in self._terms_]
-        return np.asarray(np.tensordot(self.view_weights_, parts, axes=1))
+        return np.tensordot(self.view_weights_, parts, axes=1)
 
     def _expansions(self) -> Iterator[tuple[Kernel | None, Index | None, Matrix, Array]]:
         """The sum over a kernel that each view adds to a score: kernel, features (None for all), items and

@@ -194,7 +194,7 @@ class ConditionalRanker(RegressorMixin, KernelEstimator):
         if ranked.shape[1] != own.shape[1]:
             problem = f"items have {ranked.shape[1]} features, but those of the training data have {own.shape[1]}."
             raise InputError(problem, parameter="items")
-        return np.asarray(scores @ self._item_kernel_(ranked, own).T)
+        return scores @ self._item_kernel_(ranked, own).T
 
     def rank(self, X: ItemsLike, *, items: Items | None = None) -> Index:
         """Return the position of each item for each query, from 1 for the highest score; ties keep column order.

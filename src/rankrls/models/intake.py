@@ -141,7 +141,7 @@ def preferred_items(
         raise InputError("There are no preferences, or all of them have weight zero.", parameter=name)
     check_magnitude("strength", given.strength)
     check_magnitude("weight", given.weight)
-    given = given if kept.all() else given.take(kept)
+    given = given.take(kept)
     if not given.strength.any():
         raise InputError("Every strength is 0: at least one preference must not be a tie.", parameter="strength")
     identity = query_layout(np.arange(given.n_items) if item_id is None else item_id, given.n_items, name="item_id")

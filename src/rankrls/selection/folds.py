@@ -276,7 +276,7 @@ def _shares_of_wins(table: PreferenceTable, first: Index, second: Index, n: int)
     """Net weight of each item's wins and losses, as a share of all its preferences."""
     won = table.weight * np.sign(table.strength)
     net = np.bincount(first, won, n) - np.bincount(second, won, n)
-    return np.asarray(net / (np.bincount(first, table.weight, n) + np.bincount(second, table.weight, n)))
+    return net / (np.bincount(first, table.weight, n) + np.bincount(second, table.weight, n))
 
 
 def _chances(strata: Index, fold: Index, count: int, k: int) -> Array:

@@ -229,4 +229,4 @@ def scores_of_refit(data: DataInMemory, candidate: AnyCandidate, split: Split, v
     if candidate.square:
         X = X[:, data.items_of(split.train)]
     inner = data.take(split.train, square=candidate.square)
-    return np.asarray(candidate.problem(inner).path(values).scores(X))
+    return candidate.problem(inner).path(values).scores(X)
