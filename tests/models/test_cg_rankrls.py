@@ -368,7 +368,7 @@ def test_data_that_cannot_be_judged():
         CGRankRLS().fit_pairs(X, i, j, weight=[0.0, 0.0, 0.0])
     with Refusal("at least four", parameter="new"):
         CGRankRLS().fit_pairs(X, [0], [1])
-    with Refusal("least two"):
+    with Refusal("Only one group"):
         CGRankRLS().fit_pairs(X, [0], [1], new="votes")
     assert CGRankRLS((1.0,), selection="tikhonov").fit_pairs(X, [0], [1]).selection_ == "nothing held out"
 
