@@ -48,7 +48,6 @@ class Report:
     quiet: bool = False
     seconds: dict[str, float] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    doing: str = "working"
     spinner: Any = None
 
     @contextmanager
@@ -59,26 +58,18 @@ class Report:
         else:
             from rich.console import Console
 
-            with Console(stderr=True).status(self.doing) as self.spinner:
+            with Console(stderr=True).status("working") as self.spinner:
                 yield
 
     @contextmanager
     def working(self, part: str, what: Any = "", *, bars: bool = False) -> Iterator[None]:
         """Show which part of a command is running, and add up its seconds; an estimator shows its own bars."""
         start = perf_counter()
-        before = self.doing
-        self._set_task(f"{part} {what}".strip(), spins=not bars)
-        try:
-            yield
-        finally:
-            self._set_task(before)
-        self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - start
-
-    def _set_task(self, what: str, *, spins: bool = True) -> None:
-        self.doing = what
         if self.spinner is not None:
-            self.spinner.update(printable(what))
-            (self.spinner.start if spins else self.spinner.stop)()
+            self.spinner.update(printable(f"{part} {what}"))
+            (self.spinner.stop if bars else self.spinner.start)()
+        yield
+        self.seconds[part] = self.seconds.get(part, 0.0) + perf_counter() - start
 
     def note(self, text: str) -> None:
         """Print a note once; it is not an error."""
