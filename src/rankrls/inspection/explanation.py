@@ -236,14 +236,6 @@ class PairExplanation(Shown):
             out.append((f"{used - kept} others", float(self.contributions[kept:].sum()), np.nan, np.nan, np.nan))
         return out
 
-    def cells(self, top: int | None = None) -> list[tuple[str, ...]]:
-        """:meth:`rows` as text, with empty cells for NaN."""
-
-        def shown(values: Any) -> Any:
-            return ("" if np.isnan(value) else f"{value:.4g}" for value in values)
-
-        return [(name, f"{part:+.4g}", *shown(others)) for name, part, *others in self.rows(top)]
-
     def as_dict(self, *, top: int | None = None) -> dict[str, Any]:
         """Plain values for JSON, with the ``top`` largest contributions."""
         keys = ("feature", "contribution", "a", "b", "weight")
@@ -251,24 +243,26 @@ class PairExplanation(Shown):
         known = {name: getattr(self, name) for name in ("a", "b", "query", "difference", "units")}
         return {**known, "contributions": parts}
 
-    def table(self, top: int | None = 10) -> str:
-        """The ``top`` largest contributions as text; None for all."""
-        title = self.title() + ("" if self.units == "as given" else f" (features {self.units})")
-        columns = ("", "contribution", f"row {self.a}", self._other(), "weight")
-        return f"{title}\n{table_text(columns, self.cells(top))}"
+    def table(self, top: int | None = 10, a: str | None = None, b: str | None = None) -> str:
+        """The ``top`` largest contributions as text; None for all. ``a`` and ``b`` are as for :meth:`title`."""
+        title = self.title(a, b) + ("" if self.units == "as given" else f" (features {self.units})")
+        columns = ["", "contribution", *self._names(a, b), "weight"]
+        cells = []
+        for name, contribution, *others in self.rows(top):
+            cells.append([name, f"{contribution:+.4g}", *("" if np.isnan(x) else f"{x:.4g}" for x in others)])
+        return f"{title}\n{table_text(columns, cells)}"
 
     def title(self, a: str | None = None, b: str | None = None) -> str:
         """The result as a sentence; ``a`` and ``b`` are names of the items, by default their rows."""
-        one = a or f"row {self.a}"
-        other = b or self._other()
+        one, other = self._names(a, b)
         where = "" if self.query is None else f" in query {self.query!s}"
         gap = self.difference
         if gap == 0.0:
             return f"{one} and {other}{where} have the same score"
         return f"{one} ranks {'above' if gap > 0 else 'below'} {other}{where} by {abs(gap):.4g}"
 
-    def _other(self) -> str:
-        return "the mean" if self.b is None else f"row {self.b}"
+    def _names(self, a: str | None, b: str | None) -> tuple[str, str]:
+        return a or f"row {self.a}", b or ("the mean" if self.b is None else f"row {self.b}")
 
     def __str__(self) -> str:
         return self.table()

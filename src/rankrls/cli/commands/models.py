@@ -34,14 +34,10 @@ def explain(options: Options, report: Report) -> Result:
     rows = [row_of(item, table, options.query) for item in items]
     explained = inspection.explain(stored.model, table.X, qid=table.qid, feature_names=names, target=options.target)
     pair = explained.item(rows[0]) if len(rows) == 1 else explained.pair(*rows)
-    if pair.units != "as given":
-        report.note(f"the features are shown {pair.units}.")
-    called = (None, None) if table.docids is None else (options.first, options.second)
+    called = [] if table.docids is None else [options.first, options.second]
     top = options.top or None
-    found = {"command": "explain", "items": [*called] if called[0] is not None else None, **pair.as_dict(top=top)}
-    columns = ["", "contribution", called[0] or f"row {pair.a}"]
-    columns += ["mean" if pair.b is None else called[1] or f"row {pair.b}", "weight"]
-    return Result(found, [Table(pair.title(*called), columns, pair.cells(top))])
+    found = {"command": "explain", "items": called or None, **pair.as_dict(top=top)}
+    return Result(found, text=[f"{pair.table(top, *called)}\n"])
 
 
 def export(options: Options, report: Report) -> Result:
