@@ -106,7 +106,7 @@ def curve_of_preferences(measure: Measure, table: PreferenceTable, scores: Array
     def of_rows(rows: slice) -> tuple[Array, Array]:
         return ordered_rightly(measure, table.differences(scores, rows), table.strength[rows], table.weight[rows])
 
-    found = map_threads(of_rows, row_slices(0, table.n_rows, _PAIR_ROWS))
+    found = map_threads(of_rows, row_slices(table.n_rows, _PAIR_ROWS))
     if by_item:
         right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
         values = item_values(right, weight, table.winners, table.losers, table.n_items)

@@ -102,10 +102,10 @@ def format_setting(name: str, value: Any) -> str:
     return f"{name}={value!r}"
 
 
-def did_you_mean(given: Any, words: Iterable[str], ending: str = "") -> str:
-    """Question about a similar word, with an ending, after a space; empty if no word is similar."""
+def did_you_mean(given: Any, words: Iterable[str]) -> str:
+    """Question about a similar word, after a space; empty if no word is similar."""
     near = get_close_matches(str(given).lower(), [*words], n=1, cutoff=0.6)
-    return f" Did you mean {near[0] + ending!r}?" if near else ""
+    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 class MissingPackageError(ImportError):

@@ -33,21 +33,21 @@ def take_items(X: Any, rows: Any) -> Any:
     return X[rows] if isinstance(rows, slice) else [X[i] for i in rows]
 
 
-def row_slices(lo: int, hi: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
-    """``slice(lo, hi)`` cut into pieces of at most ``step`` rows."""
-    for start in range(lo, hi, step):
-        yield slice(start, min(start + step, hi))
+def row_slices(n_rows: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
+    """``slice(0, n_rows)`` cut into pieces of at most ``step`` rows."""
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 def mirror(block: NDArray[np.float64]) -> None:
     """Copy the lower triangle to the upper one, panel by panel."""
-    for panel in row_slices(0, len(block), _PANEL):
+    for panel in row_slices(len(block), _PANEL):
         block[: panel.start, panel] = block[panel, : panel.start].T
         corner = np.tril(block[panel, panel])
         block[panel, panel] = corner + np.tril(corner, -1).T
 
 
-def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool = False, first_row: int = 0) -> None:
+def check_finite_features(X: Any, names: Any, *, products: bool = False, first_row: int = 0) -> None:
     """Refuse NaN and infinity, and with ``products`` values whose products overflow or vanish; name the first one.
 
     ``first_row`` is the number of X's first row in the user's data.
@@ -66,24 +66,23 @@ def check_finite_features(X: Any, names: Any, what: str = "X", *, products: bool
         if not products or largest == 0.0 or LEAST <= largest <= LARGEST:
             return
         good = np.abs(values) < largest
+    position = int(np.argmin(good))
     if sparse.issparse(X):
-        position = int(np.argmin(good))
         row = int(np.searchsorted(X.indptr, position, side="right")) - 1
         column = int(X.indices[position])
-        value = values[position]
     else:
-        row, column = (int(v) for v in np.argwhere(~good)[0])
-        value = values[row, column]
+        row, column = divmod(position, X.shape[1])
+    value = values.flat[position]
     row += first_row
     where = f"row {row}, column {column}{'' if names is None else f' ({names[column]!r})'}"
     if np.isfinite(value):
-        problem = f"Input {what} contains values whose products overflow or vanish, such as {value:g}: {where}."
+        problem = f"Input X contains values whose products overflow or vanish, such as {value:g}: {where}."
         problem += " Scale the features."
     else:
         word = "NaN" if np.isnan(value) else "infinity" if value > 0 else "-infinity"
-        problem = f"Input {what} contains {word}: {where}. Impute such values (with sklearn's SimpleImputer, or "
+        problem = f"Input X contains {word}: {where}. Impute such values (with sklearn's SimpleImputer, or "
         problem += "TableEncoder for tables), or remove them."
-    raise InputError(problem, parameter=what, row=row, column=column)
+    raise InputError(problem, parameter="X", row=row, column=column)
 
 
 def column_scales(X: Any) -> NDArray[np.float64]:
@@ -95,7 +94,7 @@ def column_scales(X: Any) -> NDArray[np.float64]:
         return np.asarray(np.sqrt((variances + means**2) * m / np.maximum(stored, 1)))
     means = X.mean(axis=0, dtype=np.float64)
     squares = np.zeros(n)
-    for rows in row_slices(0, m):
+    for rows in row_slices(m):
         squares += ((X[rows] - means) ** 2).sum(axis=0)
     return np.asarray(np.sqrt(squares / max(m, 1)))
 

@@ -166,7 +166,7 @@ class Kernel:
             fixed.fill(left[rows], fixed.against(columns), out[rows, columns])
 
         with one_blas_thread():
-            map_threads(evaluate, row_slices(0, len(out), _TILE))
+            map_threads(evaluate, row_slices(len(out), _TILE))
         if Z is None:
             mirror(out)
         return out
@@ -279,7 +279,7 @@ class KernelColumns:
         device = on_device(out)
         values = chunk_values(out) if device else _CACHED
         eps = float(xp.finfo(out.dtype).eps)
-        for rows in row_slices(0, X.shape[0], max(16, values // out.shape[1])):
+        for rows in row_slices(X.shape[0], max(16, values // out.shape[1])):
             block = self._tile(take_items(X, rows))
             part = take_items(out, rows)
             if device:

@@ -109,7 +109,7 @@ def save_letor(
             entries = ends, np.tile(np.arange(first_id, first_id + columns), len(part)), part.ravel()
         return lines(*entries, labels[here], ids and ids[here], notes and notes[here])
 
-    write_stored(path, stream_threads(block, row_slices(0, rows, step)), "letor")
+    write_stored(path, stream_threads(block, row_slices(rows, step)), "letor")
 
 
 def save_table(
@@ -191,7 +191,7 @@ def save_table(
         return [*(column[part] for _, column in leading), *values.T]
 
     step = max(_BLOCK_CELLS // (len(leading) + n), 1)
-    write_blocks(path, [*(name for name, _ in leading), *names], map(block, row_slices(0, rows, step)))
+    write_blocks(path, [*(name for name, _ in leading), *names], map(block, row_slices(rows, step)))
 
 
 def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Callable[[str], object]) -> None:

@@ -104,7 +104,7 @@ class Trees:
             for k in range(len(self.sizes)):
                 _add_values(block, *nodes, self.roots[starts[k] : starts[k + 1]], scores[k, rows])
 
-        map_threads(add, row_slices(0, X.shape[0], _ROWS))
+        map_threads(add, row_slices(X.shape[0], _ROWS))
         return np.asarray(scores.mean(axis=0))
 
 

@@ -25,7 +25,6 @@ def predictions(
     Equivalent to :func:`rankrls.numerics.units.predictions`, with Z and the means on a device, the rest on the host.
     """
     n = Z.shape[1]
-    mT = namespace(Z).matrix_transpose
     out = np.empty((D.shape[1], len(t)))
     off = np.empty((D.shape[1], len(t)))
     levels = None if means is None else np.empty_like(out)
@@ -41,9 +40,8 @@ def predictions(
         uncertain = unit * np.linalg.norm(P, axis=2)
         off[:, at[real]] = np.broadcast_to(uncertain.T[:, :, None], P.transpose(1, 0, 2).shape)[:, real]
         if means is not None and levels is not None:
-            w = (to_device_of(P - labels[:, None, :], Z) @ own + to_device_of(right, Z)) * to_device_of(D.T, Z)
-            found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
-            levels[:, at[real]] = found.transpose(1, 0, 2)[:, real]
+            centres = _rows(means[0], means[1][at], real)
+            levels[:, at[real]] = _scores_without(own, labels[:, None, :] - P, D, right, centres)[:, real]
     return out, off, levels
 
 
@@ -88,14 +86,18 @@ def dual_predictions(
             amplified = np.linalg.norm(inverse, axis=2, keepdims=True) * np.linalg.norm(found, axis=1, keepdims=True)
             off[:, k, at[real]] = unit * amplified[real].T
             out[:, k, at[real]] = (found if large[k] else labels - found)[real].T
-        if means is None or levels is None:
-            continue
-        for k in range(t.shape[1]):
-            error = np.where(real[:, None, :], labels[:, None, :, k] - out[k][:, at].transpose(1, 0, 2), 0.0)
-            w = (to_device_of(right[:, k], V) - to_device_of(error, V) @ own) * to_device_of(D.T, V)
-            found = to_host(w @ mT(_rows(means[0], means[1][at], real)))
-            levels[k][:, at[real]] = found.transpose(1, 0, 2)[:, real]
+        if means is not None and levels is not None:
+            centres = _rows(means[0], means[1][at], real)
+            for k in range(t.shape[1]):
+                error = labels[:, None, :, k] - out[k][:, at].transpose(1, 0, 2)
+                levels[k][:, at[real]] = _scores_without(own, error, D, right[:, k], centres)[:, real]
     return out, off, levels
+
+
+def _scores_without(Z: Matrix, error: Array, D: Array, right: Array, rows: Matrix) -> Array:
+    """Scores of rows, (alphas, units, rows), by models without units that have these errors, (units, alphas, rows)."""
+    w = (to_device_of(right, Z) - to_device_of(error, Z) @ Z) * to_device_of(D.T, Z)
+    return to_host(w @ namespace(Z).matrix_transpose(rows)).transpose(1, 0, 2)
 
 
 def _batches(bounds: Index, width: int, more: int, most: int, *, exact: bool = False) -> Iterator[tuple[Index, Matrix]]:

@@ -102,7 +102,7 @@ def _by_blocks(X: Matrix, columns: Callable[[Matrix], Matrix], a: Array, step: i
     m = len(X) if isinstance(X, list) else X.shape[0]
     if on_device(X):
         step = max(1, chunk_values(X) // max(X.shape[1], a.shape[0]))
-        blocks = [columns(take_items(X, rows)) @ to_device_of(a, X) for rows in row_slices(0, m, step)]
+        blocks = [columns(take_items(X, rows)) @ to_device_of(a, X) for rows in row_slices(m, step)]
         scores: Array = joined(blocks)  # on the device of X
         return scores
     out = np.empty((m, *a.shape[1:]))

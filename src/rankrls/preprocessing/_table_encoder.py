@@ -265,9 +265,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _warn_of_unseen(self, columns: Mapping[str, Column]) -> None:
         """Warn of columns with several rows and no category that ``fit`` has seen."""
         unseen: list[str] = []
-        for name, found in self._unusual(columns).items():
-            if 1 < found.get("unseen", 0) == int((~columns[name].missing).sum()):
-                unseen.append(f"{name!r} ({', '.join(map(repr, [*columns[name].counts()][:2]))})")
+        for encoding in self.encodings_:
+            column = columns[encoding.column]
+            present = int((~column.missing).sum())
+            if isinstance(encoding, Categories) and present > 1 and encoding.unseen(column) == present:
+                unseen.append(f"{encoding.column!r} ({', '.join(map(repr, [*column.counts()][:2]))})")
         if unseen:
             text = f"Training rows have no category of any row in {', '.join(unseen)}. Check how the cells are written."
             warn_user(InputWarning(text, parameter="X"))
@@ -284,10 +286,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dict of str to dict of str to int
             "missing" and "unseen" of each column that has such cells.
         """
-        return self._unusual(self._columns_needed(X))
-
-    def _unusual(self, columns: Mapping[str, Column]) -> dict[str, dict[str, int]]:
-        """Numbers of missing cells and unseen categories of the columns that have some."""
+        columns = self._columns_needed(X)
         out: dict[str, dict[str, int]] = {}
         for encoding in self.encodings_:
             column = columns[encoding.column]
