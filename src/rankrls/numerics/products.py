@@ -28,8 +28,6 @@ _FEW = 0.3
 """Share of the entries of X below which the mean rows allow the product in one pass."""
 _CACHE = 1 << 18
 """Largest typical distance in bytes of rows read one after the other, if they are to come from the cache."""
-_FEW_GROUPS = 16
-"""Largest number of groups whose mean rows are computed densely: a sparse product needs memory for all their rows."""
 
 
 class RowProducts:
@@ -143,12 +141,10 @@ class _OnePass:
         self.pays = near and entries <= _FEW * X.nnz
         for starts, change in levels if self.pays else ():
             share = averaging(self.weights, starts).data
-            if len(change) <= _FEW_GROUPS:
-                runs = (slice(a, b) for a, b in pairwise(starts))
-                M = np.stack([RowProducts(X, rows[run]).combine(share[run]) for run in runs])
-            else:
-                M = sparse.csr_array((share, rows, starts), shape=(len(change), X.shape[0])) @ X
-            self.means.append((shift_columns(sparse.csr_array(M), self.columns, self.shift), change, starts))
+            # other types of numbers would make scipy copy those of X
+            groups = share, rows.astype(X.indices.dtype), starts.astype(X.indptr.dtype)
+            M = sparse.csr_array(groups, shape=(len(change), X.shape[0])) @ X
+            self.means.append((shift_columns(M, self.columns, self.shift), change, starts))
         self.pays = self.pays and sum(M.nnz for M, _, _ in self.means) < _FEW * X.nnz
 
     def __call__(self, p: Array) -> Array:

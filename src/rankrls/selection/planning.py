@@ -64,6 +64,18 @@ class Planner(ABC, Generic[D]):
     measure: Measure
     data: D
 
+    def holds_out_pairs(self, cv: ExactFoldsLike) -> bool:
+        """Whether ``cv`` is leave-pair-out; refuses it on devices and for measures that are not of pairs."""
+        if not (isinstance(cv, str) and cv == "leave_pair_out"):
+            return False
+        host_only(self.data.X, "Leave-pair-out")
+        if not is_concordance(self.measure):
+            raise InputError(
+                "cv=leave_pair_out needs a measure of pairs: scoring=disagreement or scoring=pair_accuracy.",
+                parameter="scoring",
+            )
+        return True
+
     @abstractmethod
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
         """Plan for problems that can hold out without refitting: None holds out each query, pair or new unit."""
@@ -94,9 +106,7 @@ class QueryPlanner(Planner[LabelledItems]):
         data = self.data
         q = data.n_queries
         m = data.n_rows
-        if _is_leave_pair_out(cv):
-            host_only(data.X, "Leave-pair-out")
-            _check_concordance(self.measure)
+        if self.holds_out_pairs(cv):
             check_query_pairs(data, settings, constrained=constrained, parameter="cv")
             pairs = f"{m} items" if q == 1 else f"{ordered_pairs(data.Y[:, 0], data.layout.codes)} pairs"
             return QueryPairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
@@ -166,10 +176,8 @@ class PreferencePlanner(Planner[PreferredItems]):
     """Planner that holds out what will be new: items, connected components of items, votes, or groups of votes."""
 
     def exact(self, cv: ExactFoldsLike, settings: Sequence[Setting], *, constrained: bool = False) -> Plan:
-        if not _is_leave_pair_out(cv):
+        if not self.holds_out_pairs(cv):
             return self._folds(number_of_folds(cv), REPETITIONS)
-        host_only(self.data.X, "Leave-pair-out")
-        _check_concordance(self.measure)
         check_preferred_pairs(self.data, constrained=constrained, parameter="cv")
         pairs = f"{np.count_nonzero(self.data.preferences.strength)} comparable pairs: new items"
         return PreferencePairsPlan(measure=self.measure, description=f"leave-pair-out over {pairs}")
@@ -214,15 +222,3 @@ class PreferencePlanner(Planner[PreferredItems]):
                 "which needs labels.",
                 parameter="scoring",
             )
-
-
-def _is_leave_pair_out(cv: ExactFoldsLike) -> bool:
-    return isinstance(cv, str) and cv == "leave_pair_out"
-
-
-def _check_concordance(measure: Measure) -> None:
-    if not is_concordance(measure):
-        raise InputError(
-            "cv=leave_pair_out needs a measure of pairs: scoring=disagreement or scoring=pair_accuracy.",
-            parameter="scoring",
-        )
