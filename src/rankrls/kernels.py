@@ -182,24 +182,19 @@ class Kernel:
         out = np.empty((len(left), len(right)))
         for i, x in enumerate(left):
             for j, z in enumerate(right[: i + 1] if Z is None else right):
-                out[i, j] = self._value(x, z, i, j)
+                value = self.name(x, z, **self.params)
+                try:
+                    out[i, j] = float(value)
+                except (TypeError, ValueError):
+                    found = type(value).__name__
+                    problem = f"The kernel function must return one number; for items {i} and {j} it returned {found}."
+                    raise InputError(problem, parameter="kernel") from None
+                if not np.isfinite(out[i, j]):
+                    problem = f"The kernel function returned {value} for items {i} and {j}; it must be finite."
+                    raise InputError(problem, parameter="kernel")
         if Z is None:
             mirror(out)
         return out
-
-    def _value(self, x: Any, z: Any, i: int, j: int) -> float:
-        assert callable(self.name)
-        value = self.name(x, z, **self.params)
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            found = type(value).__name__
-            problem = f"The kernel function must return one number; for items {i} and {j} it returned {found}."
-            raise InputError(problem, parameter="kernel") from None
-        if not np.isfinite(number):
-            problem = f"The kernel function returned {number} for items {i} and {j}; it must be finite."
-            raise InputError(problem, parameter="kernel")
-        return number
 
 
 class KernelColumns:

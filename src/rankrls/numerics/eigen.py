@@ -28,8 +28,6 @@ def symmetric_eigen(S: Matrix, size: int) -> tuple[Array, Matrix]:
     if on_device(S):
         found, vectors = namespace(S).linalg.eigh(S)
         values = np.array(to_host(found), dtype=np.float64)
-    elif not n:
-        return np.zeros(0), np.zeros((0, 0))
     else:
         # the transpose is in LAPACK's column-major order
         with blas_threads_for(float(n) ** 3):
