@@ -229,7 +229,9 @@ class Walk:
 
     def best(self, gains: Array) -> int | None:
         """Index of the first of the largest gains; None if none exceeds rounding."""
-        best = first_of_best(gains, self._rounding * np.sqrt(self._losses[-1]))
+        top = gains.max()
+        slack = _EQUAL * top + self._rounding * np.sqrt(self._losses[-1])
+        best = int(np.argmax(gains >= top - slack))
         return best if gains[best] > self._least else None
 
     def project(self, v: int, j: int) -> bool:
@@ -337,12 +339,6 @@ class StackedViews:
     def _along(self, values: Array, *axes: int) -> Array:
         """Values of the columns of some views, with one axis per view."""
         return np.expand_dims(values, [v for v in range(len(self.views)) if v not in axes])
-
-
-def first_of_best(values: Array, slack: float) -> int:
-    """Lowest index of the largest value, up to rounding."""
-    top = values.max(initial=0.0)
-    return int(np.argmax(values >= top - (_EQUAL * top + slack))) if values.size else 0
 
 
 @dataclass(frozen=True)

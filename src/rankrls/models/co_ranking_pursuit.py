@@ -41,11 +41,10 @@ from rankrls.models.ranking_pursuit import DICTIONARIES
 from rankrls.models.spec import Accepts, KernelGrid, SearchSpec, Solved
 from rankrls.selection.planning import QueryPlanner
 
-AGGREGATIONS = ("mean", "weighted", "best")
 _CHECKS: dict[str, Check] = {
     "dictionary": word(DICTIONARIES),
     "disjoint": flag,
-    "aggregation": word(AGGREGATIONS),
+    "aggregation": word(("mean", "weighted", "best")),
     "shared_basis": flag,
     "backfit": flag,
 }

@@ -44,13 +44,10 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
     ----------
     alphas : ndarray or None
         Values of alpha; None for an automatic grid.
-    n_features : int or None
-        Number of features; None to select it.
     max_features : int
     """
 
     alphas: Array | None
-    n_features: int | None
     max_features: int
 
     def for_preferences(self) -> Self:
@@ -60,12 +57,12 @@ class GreedySpec(SearchSpec[PathSolutions[ForwardPath]]):
 
     def plan(self, planner: Planner[Data]) -> Plan | None:
         alphas = 2 if self.alphas is None else len(self.alphas)
-        chooses = self.n_features is None or alphas > 1 or len(self.graphs) > 1
+        chooses = self.grid is None or alphas > 1 or len(self.graphs) > 1
         return super().plan(planner) if chooses or self.cv is not None else None
 
     def candidates(self, data: Data) -> Iterator[GreedyCandidate]:
         n = data.X.shape[1]
-        most = min(n, self.max_features) if self.n_features is None else self.n_features
+        most = min(n, self.max_features) if self.grid is None else int(self.grid[0])
         if most > n:
             message = f"n_features_to_select is {most}, but X has {n} features."
             raise InputError(message, parameter="n_features_to_select")
@@ -223,14 +220,12 @@ class GreedyRankRLS(SelectorMixin, Chooses):
     def _spec(self) -> GreedySpec:
         check_parameters(self)
         given = self.n_features_to_select
-        n_features = None if isinstance(given, str) else int(given)
-        grid = None if n_features is None else np.array([n_features], dtype=np.float64)
+        grid = None if isinstance(given, str) else np.array([given], dtype=np.float64)
         return GreedySpec(
             name=type(self).__name__,
             accepts=self._accepts,
             graphs=graph_settings(self.ties, self.balance, self.regression_weight),
             alphas=descending_grid(self.alphas, positive=True),
-            n_features=n_features,
             max_features=int(self.max_features),
         ).choosing(grid, self.scoring, self.rule, self.cv, self.verbose)
 

@@ -36,7 +36,6 @@ Scoring: TypeAlias = str | Measure | Callable[..., float]
 Check: TypeAlias = Callable[[str, Any], object]
 """Function of a parameter's name and value that raises an InputError for an invalid value."""
 
-TIES = ("include", "exclude")
 BALANCES = ("pairs", "examples", "queries")
 SOLVERS = ("auto", "primal", "dual")
 
@@ -99,9 +98,8 @@ def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check
     """Check for a finite number inside bounds (``least``, ``above``, ``most``, ``below``); ``whole`` requires whole
     numbers, and ``none`` allows None.
     """
-    holds = {"least": ge, "above": gt, "most": le, "below": lt}
-    phrases = {"least": "of at least", "above": "above", "most": "up to", "below": "below"}
-    words = ", ".join(f"{phrases[name]} {bound:g}" for name, bound in bounds.items())
+    limits = {"least": (ge, "of at least"), "above": (gt, "above"), "most": (le, "up to"), "below": (lt, "below")}
+    words = ", ".join(f"{limits[name][1]} {bound:g}" for name, bound in bounds.items())
     what = f"a {'whole ' if whole else ''}number{' ' + words if words else ''}"
     kind: Any = Integral if whole else Real
 
@@ -109,7 +107,7 @@ def number(*, whole: bool = False, none: bool = False, **bounds: float) -> Check
         if none and value is None:
             return
         known = isinstance(value, kind) and not isinstance(value, bool) and bool(np.isfinite(value))
-        if not known or not all(holds[of](value, bound) for of, bound in bounds.items()):
+        if not known or not all(limits[limit][0](value, bound) for limit, bound in bounds.items()):
             raise InputError(f"{name} must be {what}; got {value!r}.", parameter=name)
 
     return check
@@ -178,7 +176,7 @@ count = number(least=1, whole=True)
 KERNEL: dict[str, Check] = dict.fromkeys(("kernel", "gamma", "degree", "coef0"), any_value)
 """A single kernel. Parameters of kernels are checked together, by :class:`rankrls.models.spec.KernelGrid`."""
 GRAPH: dict[str, Check] = {
-    "ties": word(TIES),
+    "ties": word(("include", "exclude")),
     "balance": word(BALANCES),
     "regression_weight": number(least=0.0, most=1.0),
 }

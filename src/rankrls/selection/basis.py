@@ -35,9 +35,8 @@ class BasisSpec:
 
 def basis_numbers(spec: BasisSpec, data: Data) -> Index:
     """Numbers of the basis items among the items of the data."""
-    given = _given_numbers(spec, data)
-    if given is not None:
-        return given
+    if spec.indices is not None:
+        return _given_numbers(spec.indices, data)
     m = data.n_rows
     if spec.n_basis is None or m <= spec.n_basis:
         return np.arange(m, dtype=np.intp)
@@ -54,17 +53,15 @@ def make_basis(data: Data, kernel: Kernel, numbers: Index) -> Basis:
     return Basis.build(kernel, numbers, numbers, 0.5 * (K + K.T))
 
 
-def _given_numbers(spec: BasisSpec, data: Data) -> Index | None:
+def _given_numbers(indices: Sequence[int] | Index, data: Data) -> Index:
     """``basis_indices``, checked against the rows of X and renumbered among those of positive weight."""
-    if spec.indices is None:
-        return None
     kept = data.kept
     rows = data.n_given
-    numbers = np.asarray(spec.indices)
+    numbers = np.asarray(indices)
     whole = numbers.ndim == 1 and numbers.dtype.kind in "iu" and len(numbers)
     if not whole or numbers.min() < 0 or numbers.max() >= rows:
         raise InputError(
-            f"basis_indices must be a sequence of at least one row number of X, 0 to {rows - 1}; got {spec.indices!r}.",
+            f"basis_indices must be a sequence of at least one row number of X, 0 to {rows - 1}; got {indices!r}.",
             parameter="basis_indices",
         )
     if kept is None:
