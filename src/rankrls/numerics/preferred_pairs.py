@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from scipy import linalg, sparse
+from scipy import linalg
 
 from rankrls._arrays import squared_lengths
 from rankrls._errors import InputError
@@ -45,14 +45,10 @@ def kernel_features(K: Array) -> Array:
 
 def feature_rounding(Z: Matrix) -> tuple[Array, Array]:
     """Sizes of the items (items,) and units of the weights (d,): see :func:`hold_out_items`."""
-    if sparse.issparse(Z):
-        squares = Z.multiply(Z)
-        lengths = np.asarray(squares.sum(axis=0)).ravel()
-        units = np.sqrt(np.where(lengths > 0.0, lengths / Z.shape[0], 1.0))
-        return np.sqrt(squares @ units**-2.0), units
-    lengths = squared_lengths(Z, axis=0)
-    units = np.sqrt(np.where(lengths > 0.0, lengths / len(Z), 1.0))
-    return np.sqrt(np.einsum("id,id,d->i", Z, Z, units**-2.0)), units
+    squares = Z**2
+    means = squares.mean(axis=0)
+    units = np.sqrt(np.where(means > 0.0, means, 1.0))
+    return np.sqrt(squares @ units**-2.0), units
 
 
 def kernel_rounding(Z: Array) -> tuple[Array, Array]:
