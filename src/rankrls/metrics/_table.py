@@ -229,9 +229,9 @@ class Definition:
         return SimpleNamespace(**defaults | CONVENTIONS[convention] | own | given)
 
 
-def _filled(values: Array, empty: NDArray[np.bool_], chunk: Chunk) -> Array:
+def _filled(values: Array, found: Array, chunk: Chunk) -> Array:
     """Values, with the convention's value for queries that have nothing to find."""
-    values[empty] = np.nan if chunk.choices.empty == "skip" else chunk.choices.empty
+    values[found == 0] = np.nan if chunk.choices.empty == "skip" else chunk.choices.empty
     return values
 
 
@@ -239,7 +239,7 @@ def _ndcg(chunk: Chunk) -> Array:
     gains = gains_of(chunk.choices.gain, chunk.y)
     discounts = discounts_of(chunk.choices.discount, chunk.depth)
     best = chunk.ideal(gains, discounts)
-    return _filled(ratio(chunk.walk("SUM", gains, discounts), best[:, None]), best == 0, chunk)
+    return _filled(ratio(chunk.walk("SUM", gains, discounts), best[:, None]), best, chunk)
 
 
 def _average_precision(chunk: Chunk) -> Array:
@@ -248,7 +248,7 @@ def _average_precision(chunk: Chunk) -> Array:
         raise InputError(f"{problem} Choose ties='row'.", parameter="k")
     relevant, found = chunk.relevant()
     reachable = np.minimum(found, chunk.depth) if chunk.choices.denominator == "reachable" else found
-    return _filled(ratio(chunk.walk("PRECISIONS", relevant), reachable[:, None]), found == 0, chunk)
+    return _filled(ratio(chunk.walk("PRECISIONS", relevant), reachable[:, None]), found, chunk)
 
 
 def _precision(chunk: Chunk) -> Array:
@@ -256,27 +256,27 @@ def _precision(chunk: Chunk) -> Array:
     places = np.full(chunk.n_queries, float(chunk.k or 1))
     if chunk.choices.denominator == "reachable":
         places = np.minimum(places, np.diff(chunk.starts))
-    return _filled(ratio(chunk.walk("SUM", relevant), places[:, None]), found == 0, chunk)
+    return _filled(ratio(chunk.walk("SUM", relevant), places[:, None]), found, chunk)
 
 
 def _reciprocal_rank(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(chunk.walk("CASCADE", relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
+    return _filled(chunk.walk("CASCADE", relevant, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found, chunk)
 
 
 def _recall(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(ratio(chunk.walk("SUM", relevant), found[:, None]), found == 0, chunk)
+    return _filled(ratio(chunk.walk("SUM", relevant), found[:, None]), found, chunk)
 
 
 def _success(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(chunk.walk("CASCADE", relevant), found == 0, chunk)
+    return _filled(chunk.walk("CASCADE", relevant), found, chunk)
 
 
 def _r_precision(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
-    return _filled(ratio(chunk.walk("SUM", relevant, depths=found), found[:, None]), found == 0, chunk)
+    return _filled(ratio(chunk.walk("SUM", relevant, depths=found), found[:, None]), found, chunk)
 
 
 def _expected_reciprocal_rank(chunk: Chunk) -> Array:
@@ -286,14 +286,14 @@ def _expected_reciprocal_rank(chunk: Chunk) -> Array:
         raise InputError(f"{problem} Use Measure('err', highest=...).", parameter="highest")
     satisfied = (np.exp2(np.maximum(chunk.y, 0.0)) - 1.0) / np.exp2(high)
     found = chunk.sums(satisfied)
-    return _filled(chunk.walk("CASCADE", satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found == 0, chunk)
+    return _filled(chunk.walk("CASCADE", satisfied, 1.0 / np.arange(1.0, chunk.depth + 1.0)), found, chunk)
 
 
 def _rank_biased_precision(chunk: Chunk) -> Array:
     relevant, found = chunk.relevant()
     persistence = chunk.choices.persistence
     discounts = (1.0 - persistence) * persistence ** np.arange(chunk.depth)
-    return _filled(chunk.walk("SUM", relevant, discounts), found == 0, chunk)
+    return _filled(chunk.walk("SUM", relevant, discounts), found, chunk)
 
 
 def _bpref(chunk: Chunk) -> Array:
@@ -309,7 +309,7 @@ def _bpref(chunk: Chunk) -> Array:
         above = misses - (misses - (1.0 - hits))[chunk.starts[:-1]][query]
         share = 1.0 - np.minimum(above, found[query]) / fewer
         values[:, k] = chunk.sums(share * hits * (scores[order] > -np.inf))
-    return _filled(ratio(values, found[:, None]), found == 0, chunk)
+    return _filled(ratio(values, found[:, None]), found, chunk)
 
 
 def disagreement(chunk: Chunk) -> Array:
@@ -338,10 +338,7 @@ def _kendall_tau(chunk: Chunk) -> Array:
     differ = ordered - (counts.not_below - counts.above) + counts.apart
     differ[differ <= 1e-13 * ordered] = 0.0  # rounding errors of weights that are not integers
     pairs = np.sqrt(ordered * differ)
-    values = ratio(ordered - counts.above - counts.not_below, pairs)
-    if chunk.choices.empty != "skip":
-        values[pairs == 0] = chunk.choices.empty
-    return values
+    return _filled(ratio(ordered - counts.above - counts.not_below, pairs), pairs, chunk)
 
 
 def _pair_squared_error(chunk: Chunk) -> Array:
