@@ -136,16 +136,13 @@ class Delimited(Stored):
             n_rows = found.num_rows + int(block is self._first)
             self.lines.append(first_row, self._row_lines(block, n_rows))
             for n_fields, place in odd:
-                raise self._uneven(n_fields, first_row + place)
+                row = first_row + place
+                have = f"the row has {n_fields} field{'s' * (n_fields != 1)}, but the header has {len(self.schema)}."
+                remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
+                raise self._refuse(f"{have} {remedy}", row=row, line=self.lines.of(row))
             first_row += n_rows
             for batch in found.combine_chunks().to_batches():
                 yield pa.RecordBatch.from_arrays([*map(pc.ascii_trim_whitespace, batch.columns)], names=names)
-
-    def _uneven(self, n_fields: int, row: int) -> InputError:
-        """Error about a row whose fields do not fit the names."""
-        have = f"the row has {n_fields} field{'s' * (n_fields != 1)}, but the header has {len(self.schema)}."
-        remedy = f"Add or remove fields, or write a field with {self._delimiter!r} inside in double quotes."
-        return self._refuse(f"{have} {remedy}", row=row, line=self.lines.of(row))
 
     def _row_lines(self, block: _RowBlock, n_rows: int) -> Sequence[int]:
         """Lines of a block's rows, including that of the names."""

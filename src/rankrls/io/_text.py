@@ -154,7 +154,7 @@ def few(names: Sequence[str], most: int = 6) -> str:
 def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     """float64 or float32; InputError for other types."""
     out = np.dtype(dtype)
-    if out not in (np.dtype(np.float64), np.dtype(np.float32)):
+    if out not in (np.float64, np.float32):
         raise InputError(f"dtype must be float64 or float32; got {out}.", parameter="dtype")
     return out
 

@@ -163,7 +163,7 @@ def feature_columns(words: Sequence[str], table: Rows, parameter: str) -> list[i
     numbers = {name: k for k, name in enumerate(table.feature_ids)}
     out: list[int] = []
     for word in words:
-        found = [word] if word in numbers else matching(word, [*numbers])
+        found = matching(word, [*numbers])
         if not found:
             message = f"{parameter} names feature {word!r}, which {table.path} does not have ({few([*numbers])})."
             raise InputError(message, parameter=parameter)

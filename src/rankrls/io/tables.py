@@ -251,11 +251,11 @@ class Table(Reader):
 
     def _list_size(self, field: Any) -> int | None:
         """Number of columns that represent a column of lists of numbers; None for other columns."""
+        import pyarrow as pa
         import pyarrow.compute as pc
-        from pyarrow import types
 
-        lists = (types.is_list, types.is_large_list, types.is_fixed_size_list)
-        if not any(is_lists(field.type) for is_lists in lists) or not is_number(field.type.value_type):
+        lists = (pa.ListType, pa.LargeListType, pa.FixedSizeListType)
+        if not isinstance(field.type, lists) or not is_number(field.type.value_type):
             return None
         first = islice(self._data.batches([field.name], 1024, None), 1)
         sizes = (size for batch in first for size in pc.list_value_length(batch.column(0)).to_pylist())
