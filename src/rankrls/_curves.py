@@ -188,10 +188,11 @@ def of_preferences(found: list[tuple[Array, Array]], sizes: Index) -> Curve:
     right, weight = (np.concatenate(each) for each in zip(*found, strict=True))
     found.clear()
     if (sizes == 1).all():
-        mean = np.asarray((weight @ right) / weight.sum())
+        total = np.asarray(weight.sum())
+        mean = ratio(weight @ right, total)
         squares = right - mean  # no further copy, for very many preferences
         squares *= squares
-        error = np.sqrt((weight**2) @ squares) / weight.sum()
+        error = ratio(np.sqrt((weight**2) @ squares), total)
         right[weight == 0.0] = np.nan
         return Curve(mean, error, right)
     starts = np.cumsum(sizes) - sizes

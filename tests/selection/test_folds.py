@@ -8,6 +8,7 @@ from scipy import sparse
 
 from rankrls import (
     CGRankRLS,
+    GreedyRankRLS,
     RankingPursuit,
     RankingPursuitCV,
     RankRLS,
@@ -19,7 +20,7 @@ from rankrls import (
 )
 from rankrls._curves import logistic_slope
 from rankrls.models.intake import preferred_items
-from rankrls.selection.folds import item_folds, with_new
+from rankrls.selection.folds import item_folds, numbered_folds, with_new
 from tests.refusals import Refusal
 
 M, P = 30, 240
@@ -265,6 +266,19 @@ def test_win_probabilities_of_new_items_are_those_of_chance_on_noise():
     p = model.predict_win_probability(items[winners], items[losers])
     assert np.abs(p - 0.5).max() < 0.2
     assert model.query_scores_ is None
+
+
+@pytest.mark.parametrize(
+    "model", [RankingPursuitCV(3), GreedyRankRLS(max_features=2, cv=5), RankSVMCV((1.0,)), CGRankRLS(cv=5)], ids=str
+)
+def test_a_fold_of_tied_votes_is_not_evaluated(model):
+    """The second of five folds of votes has strength zero: the others are averaged, without warnings."""
+    winners = np.tile(np.arange(5), 2)
+    losers = np.r_[np.roll(np.arange(5), -1), np.roll(np.arange(5), -2)]
+    tied = [*numbered_folds(5, 10, "votes")][1]
+    strength = np.where(np.isin(np.arange(10), tied), 0.0, 1.0)
+    model.fit_pairs(np.eye(5), winners, losers, strength=strength, new="votes")
+    assert 0.0 <= model.best_score_ <= 1.0
 
 
 def test_preferences_of_strength_zero_do_not_make_a_component_large():
