@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -124,9 +124,13 @@ class Solver(ABC):
     Attributes
     ----------
     items : ComparedItems
+    own_rounding : bool
+        Whether each of :attr:`item_features` has rounding errors relative to itself; see :meth:`Equations.smoother`.
     """
 
     items: ComparedItems
+
+    own_rounding: ClassVar[bool] = False
 
     @property
     def basis(self) -> Basis | None:
@@ -138,9 +142,9 @@ class Solver(ABC):
     def smoother(self) -> Smoother:
         """The decomposed problem, for every alpha."""
 
-    @abstractmethod
     def solve(self, alpha: float) -> Array:
-        """Coefficients for one alpha without a decomposition, (coefficients, targets)."""
+        """Coefficients for one alpha, (coefficients, targets), without a decomposition if possible."""
+        return np.asarray(self.path(np.array([alpha]))[0])
 
     @abstractmethod
     def read(self, coefficients: Array) -> Scorer:
@@ -177,7 +181,7 @@ class Solver(ABC):
 
     def weights(self, equations: Equations, alphas: Array) -> Array:
         """Weights of :attr:`item_features` for several alphas, (alphas, d, 1)."""
-        return equations.smoother().path(alphas)
+        return equations.smoother(own=self.own_rounding).path(alphas)
 
     def hold_out_items(
         self, graph: PreferenceGraph, folds: Sequence[tuple[Index, Index]], alphas: Array
@@ -197,6 +201,8 @@ class Solver(ABC):
 @dataclass(frozen=True, eq=False)
 class PrimalSolver(Solver):
     """Solver with one weight per feature."""
+
+    own_rounding = True
 
     @cached_property
     def equations(self) -> Equations:
@@ -226,7 +232,7 @@ class SignedSolver(PrimalSolver):
     signs: NDArray[np.int8]
 
     def solve(self, alpha: float) -> Array:
-        return np.asarray(self.path(np.array([alpha]))[0])
+        return Solver.solve(self, alpha)  # equations alone know no signs
 
     def path(self, alphas: Array) -> Array:
         return self.weights(self.equations, alphas)
@@ -253,6 +259,8 @@ class BasisSolver(PrimalSolver):
 
     expansion: Basis
 
+    own_rounding = False
+
     @property
     def basis(self) -> Basis:
         return self.expansion
@@ -265,9 +273,6 @@ class BasisSolver(PrimalSolver):
     def item_features(self) -> Matrix:
         Z = dense_rows(self.features, slice(None))
         return Z if self.basis.whitening is None else Z @ self.basis.whitening
-
-    def weights(self, equations: Equations, alphas: Array) -> Array:
-        return equations.smoother(own=False).path(alphas)
 
     def read(self, coefficients: Array) -> Scorer:
         return self.basis.scorer(coefficients)
@@ -291,9 +296,6 @@ class KernelSolver(Solver):
     @property
     def rounding(self) -> tuple[Array, Array]:
         return kernel_rounding(self.item_features)
-
-    def weights(self, equations: Equations, alphas: Array) -> Array:
-        return equations.smoother(own=False).path(alphas)
 
     def read(self, coefficients: Array) -> Scorer:
         a = to_device_of(coefficients, self.X)
@@ -348,9 +350,6 @@ class ItemSolver(KernelSolver):
     @property
     def item_features(self) -> Matrix:
         return self.smoother.features
-
-    def solve(self, alpha: float) -> Array:
-        return np.asarray(self.smoother.path(np.array([alpha]))[0])
 
     def feature_weights(self, coefficients: Array) -> Array:
         return np.asarray(self.shifted_items.T @ coefficients, dtype=np.float64)
