@@ -252,12 +252,8 @@ def _with_columns(X: Any, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
             raise InputError(problem, parameter=name, column=column)
     others = {name: value for name, value in given.items() if name not in columns}
     for name, value in others.items():
-        found = getattr(value, "npartitions", None)
-        if found is None:
-            problem = f"{name} must be the name of a column of X, or a Dask series; got {type(value).__name__}."
-            raise InputError(problem, parameter=name)
-        if found != X.npartitions:
-            problem = f"{name} has {found} partitions, X has {X.npartitions}. Take them from the same data frame."
+        if getattr(value, "npartitions", None) != X.npartitions:
+            problem = f"{name} must name a column of X, or be a Dask series in the {X.npartitions} partitions of X."
             raise InputError(problem, parameter=name)
         columns[name] = f"rankrls {name}"
     return X.assign(**{columns[name]: value for name, value in others.items()}), columns

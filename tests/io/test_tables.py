@@ -303,7 +303,7 @@ def test_a_cell_that_is_no_number(word):
         (b"label,qid,a\n1,1,2\n\x8b\n", Refusal("UTF-8", line=3)),
         ("", Refusal("empty")),
         ("label,a\n\n", Refusal("no row")),
-        ("A report,,\nlabel,qid,a\n1,2,3\n", Refusal("first line must name")),
+        ("A report,,\nlabel,qid,a\n1,2,3\n", Refusal("first line", column="")),
         ("label^qid^a\n1^2^3\n", Refusal("separated by", parameter="label")),
         ("1 qid:1 1:2 2:3 # d\n0 qid:1 1:3\n", Refusal("separated by", parameter="label")),
         pytest.param("x" * 200_000, Refusal("delimited text"), id="one long word"),

@@ -193,8 +193,8 @@ class TestCollections:
         for X, label, refusal in (
             (text, "label", Refusal("'docid'", "Drop", parameter="X", column="docid")),
             (frame(), "lable", Refusal("'lable'", "'label'", parameter="y", column="lable")),
-            (frame(), np.ones(len(y)), Refusal("ndarray", parameter="y")),
-            (frame(), frame().repartition(npartitions=2)["label"], Refusal("2 partitions", parameter="y")),
+            (frame(), np.ones(len(y)), Refusal("partitions of X", parameter="y")),
+            (frame(), frame().repartition(npartitions=2)["label"], Refusal("partitions of X", parameter="y")),
         ):
             with refusal:
                 of_dask.RankRLS().fit(X, label, qid="query")

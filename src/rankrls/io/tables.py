@@ -20,7 +20,7 @@ from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls._missing import MISSING
 from rankrls.io._stored import Stored
-from rankrls.io._text import SAVE_AS_UTF8, Growing, ids_of, is_whole, joined_ids, objects, quoted
+from rankrls.io._text import Growing, ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, find_columns
 from rankrls.io.reader import Reader
 from rankrls.io.rows import Rows, Schema
@@ -99,8 +99,6 @@ class Table(Reader):
         twice = next((name for name, count in Counter(self.columns).items() if count > 1), None)
         if twice is not None:
             problem = f"two columns are called {twice!r}. Use a different name for each, in text on the first line."
-            if not twice:
-                problem = "two columns are without a name. The first line must name every column."
             raise self.refuse(problem, column=twice)
 
     @property
@@ -302,8 +300,7 @@ class Table(Reader):
             if isinstance(error, OSError) and error.errno is not None:
                 raise
             line = (str(error).splitlines() or [type(error).__name__])[0].rstrip(".")
-            remedy = f": {SAVE_AS_UTF8}" if isinstance(error, UnicodeDecodeError) else "."
-            raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}){remedy}") from None
+            raise self.refuse(f"this is not {self._kind}, or it is damaged ({line}).") from None
 
 
 def partition_keys(path: str) -> dict[str, str]:
