@@ -84,6 +84,11 @@ class QueryLayout:
         except TypeError:
             return np.arange(self.n_queries, dtype=np.intp)
 
+    @property
+    def codes_by_id(self) -> Index:
+        """Number of each row's query in the order of their ids."""
+        return np.argsort(self.by_id)[self.codes]
+
     def rows(self, query: int) -> Index:
         """Rows of one query."""
         return self.order[self.starts[query] : self.starts[query + 1]]

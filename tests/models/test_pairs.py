@@ -173,7 +173,7 @@ def test_left_out_preferences_equal_refits(how, p, kind):
         model.fit_pairs(X, i, j, strength=s, weight=c, groups=groups, new=new)
         kept = np.flatnonzero(c > 0)
         names = kept if groups is None else groups[kept]
-        order = dict.fromkeys((np.arange(p) if groups is None else groups).tolist())
+        order = sorted(set((np.arange(p) if groups is None else groups).tolist()))
         blocks = [kept[names == g] for g in order if (names == g).any()]
         if cv:
             splits = KFold(cv, shuffle=True, random_state=0).split(blocks)
@@ -187,6 +187,19 @@ def test_left_out_preferences_equal_refits(how, p, kind):
         plain = RankRLS(model.alpha_, **kind).fit_pairs(X, i, j, strength=s, weight=c)
         np.testing.assert_allclose(model.predict(X), plain.predict(X), atol=1e-9)
     assert str(len(kept) if groups is None else len(set(names))) in model.selection_
+
+
+def test_folds_of_groups_depend_on_their_ids_alone():
+    """Neither on the order of preferences, nor on preferences of weight zero."""
+    i, j, s, c = preferences(40, 5)
+    groups = np.random.default_rng(6).integers(0, 7, 40)
+    c[:2] = 0.0
+    model = RankRLSCV(ALPHAS, cv=3)
+    expected = model.fit_pairs(X, i, j, strength=s, weight=c, groups=groups).cv_results_["mean_score"]
+    for rows in (np.flatnonzero(c), np.random.default_rng(7).permutation(40)):
+        given = {"strength": s[rows], "weight": c[rows], "groups": groups[rows]}
+        found = model.fit_pairs(X, i[rows], j[rows], **given).cv_results_["mean_score"]
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
 def test_kernel_parameters_are_chosen_too():

@@ -230,7 +230,7 @@ def leaderboard(
                 raise InputError("There are no votes.", parameter="winners")
             layout = query_layout([*winners, *losers], len(winners) + len(losers), name="winners")
             names = layout.ids[layout.by_id]
-            numbers = np.argsort(layout.by_id)[layout.codes]
+            numbers = layout.codes_by_id
             winners, losers = np.split(numbers, [len(winners)])
         X = sparse.eye_array(len(names), format="csr")
     spec, prior = checked_prior(estimator, None, None, "leaderboard")

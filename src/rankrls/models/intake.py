@@ -134,7 +134,7 @@ def preferred_items(
     host_only(X, "A fit of preferences")
     given = check_preferences(winners, losers, _num_samples(X), strength, weight)
     if groups is not None:
-        given = replace(given, groups=query_layout(groups, given.n_rows, name="groups").codes)
+        given = replace(given, groups=query_layout(groups, given.n_rows, name="groups").codes_by_id)
     kept = given.weight > 0.0
     if not kept.any():
         name = "weight" if len(kept) else "winners"
