@@ -124,12 +124,17 @@ def column(values: Array, like: Any) -> Any:
 
 def squared_lengths(X: Any, axis: int) -> Array:
     """Squared lengths of the rows (axis 1) or columns (axis 0) of a matrix, on the host."""
+    if not on_device(X):  # without an array of the size of X
+        return np.asarray(np.einsum("ij,ij->i" if axis else "ij,ij->j", X, X))
     return to_host(namespace(X).sum(X * X, axis=axis))
 
 
 def squared_lengths_in(units: Array, X: Any) -> Array:
     """Squared lengths of the rows of ``X / units``, on the host, without that matrix."""
-    return to_host((X * X) @ to_device_of(units**-2.0, X))
+    weights = units**-2.0
+    if not on_device(X):
+        return np.asarray(np.einsum("ij,ij,j->i", X, X, weights))
+    return to_host((X * X) @ to_device_of(weights, X))
 
 
 def items_behind(X: Any) -> Any:

@@ -75,7 +75,10 @@ class Formula:
         xp = namespace(block)
         with np.errstate(over="ignore", invalid="ignore"):
             for operation, *numbers in steps:
-                block[...] = getattr(xp, operation)(block, *numbers)
+                if xp is np:
+                    getattr(np, operation)(block, *numbers, out=block)
+                else:
+                    block[...] = getattr(xp, operation)(block, *numbers)
         powers = any(step[0] == "pow" for step in steps) and 0 not in block.shape
         largest = float(xp.max(xp.abs(block))) if powers else 0.0
         if largest < _MOST:
