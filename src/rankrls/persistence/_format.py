@@ -263,6 +263,8 @@ def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
         case {"csr": list(parts), "shape": [int(rows), int(columns)]}:
             matrix = sparse.csr_array(tuple(map(inside, parts)), shape=(rows, columns))
             matrix.check_format(full_check=True)  # products do not check the indices
+            if matrix.nnz < 0:  # which the check overlooks
+                raise ValueError("a sparse array claims to have a negative number of entries")
             return matrix
         case {"object": name, "state": dict(state)}:
             return _restored(class_of(name), {key: inside(part) for key, part in state.items()})
