@@ -24,6 +24,8 @@ _BLOCKS = 5000
 """Number of blocks; runs of blocks are drawn if there are more than twice as many."""
 
 
+_DIGITS = 9
+"""Number of digits by which blocks are ordered, so that rounding does not decide."""
 _TAUGHT = 1.15
 """Factor of the bias if held-out blocks also train the models that evaluate others.
 
@@ -59,6 +61,7 @@ def bias_of_choice(
     if values is None or len(values) < 3:
         return float("nan")
     values = runs_of_blocks(values, _BLOCKS)
+    values = values[np.lexsort(np.round(values.T, _DIGITS))]  # what is drawn does not depend on the order of rows
     n = len(values)
     rng = np.random.default_rng(0)
     reached = []
