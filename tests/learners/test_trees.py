@@ -17,7 +17,8 @@ NDCG = Measure("ndcg", k=5)
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
-    monkeypatch.setattr(trees, "_MOST_TREES", 12)
+    monkeypatch.setattr(trees, "_MOST_TREES", 30)
+    monkeypatch.setattr(trees, "_PATIENCE", 4)
 
 
 def _data(seed=0, queries=15, size=20, n=4):
@@ -28,8 +29,8 @@ def _data(seed=0, queries=15, size=20, n=4):
     return QueryRows(X, y, rng.uniform(0.5, 2.0, m), np.arange(queries + 1) * size)
 
 
-def _boosting(data, loss="rankrls"):
-    return Boosting(loss, 5, 0.2, data, [np.arange(k, 15, 5) for k in range(5)], NDCG, 7)
+def _boosting(data, loss="rankrls", measure=NDCG):
+    return Boosting(loss, 5, 0.2, data, [np.arange(k, 15, 5) for k in range(5)], measure, 7)
 
 
 def _dataset(data, rows):
@@ -63,9 +64,10 @@ def test_derivatives_are_those_of_the_explicit_laplacian():
 
 
 @pytest.mark.parametrize("loss", ["rankrls", "lambdarank"])
-def test_scores_are_those_of_lightgbm_without_the_fold(loss):
+@pytest.mark.parametrize("measure", [NDCG, Measure("disagreement")])
+def test_scores_are_those_of_lightgbm_without_the_fold(loss, measure):
     data, query = _data(), np.repeat(np.arange(15), 20)
-    boosting = _boosting(data, loss)
+    boosting = _boosting(data, loss, measure)
 
     def lightgbm_on(some, n_trees, seed, **how):
         parameters = {"num_leaves": 5, "seed": seed, "learning_rate": 0.2, "feature_fraction": 0.5}
@@ -80,9 +82,11 @@ def test_scores_are_those_of_lightgbm_without_the_fold(loss):
         rows = np.concatenate([np.flatnonzero(query == q) for q in grown])
         other = np.concatenate([np.flatnonzero(query == q) for q in watched])
         every = np.concatenate([np.flatnonzero(query == q) for q in rest])
-        judge = lambda f, _, rows=other: ("m", NDCG(data.y[rows], f, qid=query[rows]), True)
-        stop = lightgbm.early_stopping(50, verbose=False)
-        first = lightgbm_on(rows, 12, 7 + k, valid_sets=[_dataset(data, other)], feval=judge, callbacks=[stop])
+        known = {"qid": query[other], "sample_weight": data.weights[other] if measure.uses_sample_weight else None}
+        value = lambda f, y=data.y[other], known=known: measure(y, f, **known)
+        judge = lambda f, _, value=value: ("m", value(f), measure.greater_is_better)
+        stop = lightgbm.early_stopping(4, verbose=False)
+        first = lightgbm_on(rows, 30, 7 + k, valid_sets=[_dataset(data, other)], feval=judge, callbacks=[stop])
         assert boosting.numbers[k] == round(1.25 * first.best_iteration)
         held = np.isin(query, boosting.folds[k])
         for repetition in range(2):

@@ -112,32 +112,48 @@ class Boosting:
 
     @cached_property
     def screened(self) -> list[tuple[int, Array]]:
-        """Number of trees without each fold, and scores of the fold's rows by the trees that selected this number.
+        """Number of trees to grow without each fold, and scores of its rows by the trees that selected this number.
 
-        The number is the best on a fifth of the other queries, by trees grown without these.
+        The number is the best on a fifth of the other queries, by trees grown without these, x 5/4, because the data
+        with the watched fifth are 5/4 as many.
         """
+        best_of = np.argmax if self.measure.greater_is_better else np.argmin
 
         def without(k: int) -> tuple[int, Array]:
             rest = self._without(k)
             fifth = np.arange(len(rest.starts) - 1) % _WATCHED == 0
             grown, watched = (rest.take(np.flatnonzero(some)) for some in (~fifth, fifth))
 
-            def judged(f: Array, _: Any) -> tuple[str, float, bool]:
-                values = self.measure.values(f[None], watched.y, watched.starts, weights=watched.weights)
-                return "measure", float(np.nan_to_num(mean_of_judged(values)[0])), self.measure.greater_is_better
+            scores: list[Array] = []
+            values: list[float] = []
 
-            stop = lightgbm().early_stopping(_PATIENCE, verbose=False)
-            how = {"valid_sets": [watched.dataset()], "feval": judged, "callbacks": [stop]}
-            booster = self._grown(grown, _MOST_TREES, k, **how)
-            return int(booster.best_iteration), self._scores(booster, k)
+            def record(f: Array, _: Any) -> list[Any]:
+                scores.append(f.copy())
+                return []
+
+            def evaluate(now: Any) -> None:
+                """Evaluate the trees when the patience with the best number ends, and stop if it is still the best."""
+                if now.iteration not in (now.model.best_iteration + _PATIENCE, _MOST_TREES - 1):
+                    return
+                found = self.measure.values(np.array(scores), watched.y, watched.starts, weights=watched.weights)
+                values.extend(np.nan_to_num([mean_of_judged(of_number) for of_number in found.T]))
+                scores.clear()
+                best = int(best_of(values))
+                if now.iteration in (best + _PATIENCE, _MOST_TREES - 1):
+                    raise lightgbm().callback.EarlyStopException(best, [])
+                now.model.best_iteration = best
+
+            valid = [watched.dataset()]
+            booster = self._grown(grown, _MOST_TREES, k, valid_sets=valid, feval=record, callbacks=[evaluate])
+            return round(booster.best_iteration * _WATCHED / (_WATCHED - 1)), self._scores(booster, k)
 
         # LightGBM's threads wait busily for each other at every tree: folds side by side take a tenth of the time.
         return map_threads(without, range(len(self.folds)))
 
     @property
     def numbers(self) -> list[int]:
-        """Number of trees to grow without each fold: x 5/4, because the data with the watched fifth are 5/4 as many."""
-        return [round(number * _WATCHED / (_WATCHED - 1)) for number, _ in self.screened]
+        """Number of trees to grow without each fold."""
+        return [number for number, _ in self.screened]
 
     def screened_scores(self) -> Array:
         """Scores of each query by the trees that :attr:`screened` has grown without its fold, (m,)."""
@@ -184,7 +200,7 @@ class Boosting:
             "feature_fraction": 0.5,
             "seed": self.seed + number,
             "deterministic": True,
-            "force_row_wise": True,
+            "force_col_wise": True,
             "num_threads": 1,
             "verbosity": -1,
         }
