@@ -110,7 +110,7 @@ def test_what_a_fifth_of_preferences_is_drawn_from_orders_something():
     model = CGRankRLS(random_state=0).fit_pairs(X, winners, losers, **given)
     assert np.abs(model.coef_).max() > 0.0
     strength[11] = 0.0
-    with Refusal("Only one group", parameter="strength"):
+    with Refusal("Only one fold", parameter="cv"):
         CGRankRLS().fit_pairs(X, winners, losers, **given)
     for learner in (RankRLSCV(), SparseRankRLSCV(n_basis=5)):
         with Refusal("Only one group", parameter="strength"):

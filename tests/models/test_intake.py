@@ -186,11 +186,18 @@ def test_the_smallest_data():
     np.testing.assert_allclose(tied.coef_, [1.0])
 
 
-def test_a_generator_draws():
+@pytest.mark.parametrize(
+    ("make", "queries"),
+    [
+        (lambda rng: CGRankRLS((1.0, 10.0), random_state=rng), 600),
+        (lambda rng: CoRankRLS(n_views=2, random_state=rng), 30),
+    ],
+    ids=["CGRankRLS", "CoRankRLS"],
+)
+def test_a_generator_draws(make, queries):
     """The same numbers as another Generator of the same seed, and others than those of another seed."""
-    X, y, qid = ranking_data(3, queries=30)
-    for make in (lambda rng: CGRankRLS(random_state=rng), lambda rng: CoRankRLS(n_views=2, random_state=rng)):
-        models = [make(np.random.default_rng(seed)).fit(X, y, qid=qid) for seed in (1, 1, 2)]
-        scores = [model.predict(X) for model in models]
-        np.testing.assert_array_equal(scores[0], scores[1])
-        assert not np.array_equal(scores[0], scores[2])
+    X, y, qid = ranking_data(3, queries=queries)
+    models = [make(np.random.default_rng(seed)).fit(X, y, qid=qid) for seed in (1, 1, 2)]
+    scores = [model.predict(X) for model in models]
+    np.testing.assert_array_equal(scores[0], scores[1])
+    assert not np.array_equal(scores[0], scores[2])

@@ -79,8 +79,8 @@ class CGRankRLS(Chooses):
     cv : None, int, splitter or iterable of (train rows, test rows), default=None
         Held-out units if there are no validation data. The data are not copied.
 
-        - None: a fifth of the queries, or for one global ranking, of the rows, drawn evenly along the labels. For
-          preferences a fifth of what will be new (:ref:`new`).
+        - None: 5 folds of the queries, or for one global ranking, of the rows, or for preferences, of what will be new
+          (:ref:`new`). Of 500 or more of these only a fifth is held out: of the rows, evenly along the labels.
         - An int: a number of folds of these.
         - A splitter, or an iterable of row numbers: these folds.
     scoring : str, Measure or callable, default="disagreement"
@@ -95,8 +95,8 @@ class CGRankRLS(Chooses):
     verbose : int, default=0
         1 shows a progress bar over the iterations; 0 shows it only on a terminal.
     random_state : int, Generator, RandomState or None, default=0
-        Seed of the held-out queries, or rows of one ranking, with ``cv=None``. Queries are drawn in the order of their
-        ids, rows in row order.
+        Seed of the fifth that ``cv=None`` holds out of many queries or rows of one ranking. Queries are drawn in the
+        order of their ids, rows in row order.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ class CGRankRLS(Chooses):
     >>> y = X @ rng.normal(size=50) + 0.5 * rng.normal(size=300)
     >>> model = CGRankRLS(random_state=0).fit(X, y)
     >>> model.selection_
-    '60 of 300 rows held out'
+    '5 folds of 300 rows'
     >>> model.validation_surface_.shape[0], bool(model.validation_surface_.min() == model.best_score_)
     (21, True)
     """

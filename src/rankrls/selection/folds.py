@@ -22,7 +22,7 @@ from rankrls._queries import QueryLayout, label_varies, query_layout
 from rankrls._typing import Array, ExactFoldsLike, Index, Matrix, Splitter
 
 FEW_FOLDS = 5
-"""Default number of folds that need refits; iterative solvers hold out one of as many folds."""
+"""Default number of folds that need refits; of many units, iterative solvers hold out one of as many folds."""
 REPETITIONS = 5
 """Number of times that folds of items are drawn, with seeds 0, 1, ..."""
 _ENOUGH = 250_000
@@ -30,7 +30,6 @@ _ENOUGH = 250_000
 _STRATA = 5
 _LARGEST = 0.2
 """Largest share of the preferences in a component that is held out as a whole."""
-INSTEAD = "Pass validation data (X_val) or folds of your own (cv), or use one alpha with selection='tikhonov'."
 
 
 def fifth_of_one_ranking(data: LabelledItems, rng: np.random.RandomState) -> Index:
