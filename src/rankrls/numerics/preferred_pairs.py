@@ -45,7 +45,7 @@ def kernel_features(K: Array) -> Array:
 
 def feature_rounding(Z: Matrix) -> tuple[Array, Array]:
     """Sizes of the items (items,) and units of the weights (d,): see :func:`hold_out_items`."""
-    squares = Z**2
+    squares = Z * Z  # of a sparse array Z**2 would sort the user's entries
     means = squares.mean(axis=0)
     units = np.sqrt(np.where(means > 0.0, means, 1.0))
     return np.sqrt(squares @ units**-2.0), units
