@@ -51,20 +51,9 @@ def predictions(
     long = sizes > max(8 * n, 512)
     traces = np.zeros(len(sizes))
     still = np.zeros((len(sizes), D.shape[1]), dtype=bool)
-    alone = sizes == 1
-    rows = bounds[:-1][alone]
-    leverage = (Z[rows] ** 2 @ D).T
-    traces[alone] = leverage.max(axis=0)
-    fit = (Z[rows] @ full).T
-    rest = fit - leverage * t[rows]
-    others = np.subtract(1.0, leverage, out=leverage)
-    P = np.divide(rest, others, out=np.zeros_like(rest), where=others != 0.0)
-    out[:, rows] = P
-    terms = np.abs(fit, out=fit)  # in place: there may be very many preferences
-    terms += np.abs(rest, out=rest)
-    terms += np.abs(P, out=P)
-    terms *= OFF
-    off[:, rows] = terms
+    rows = bounds[:-1][sizes == 1]
+    out[:, rows], off[:, rows], leverage = _of_single_rows(Z[rows], t[rows], D, full)
+    traces[sizes == 1] = leverage.max(axis=0)
     some = np.flatnonzero((sizes > 1) & ~long)
     _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
@@ -80,6 +69,23 @@ def predictions(
     levels = np.empty_like(out)
     _score_means(Z, t, bounds, Dt, right, *means, out, levels)
     return out, off, levels
+
+
+def _of_single_rows(Z: Array, t: Array, D: Array, full: Array) -> tuple[Array, Array, Array]:
+    """Predictions for units of one row, their error bounds, and S, each (alphas, rows): the systems are numbers.
+
+    In place where possible, because there may be very many preferences.
+    """
+    leverage = (Z**2 @ D).T
+    fit = (Z @ full).T
+    rest = fit - leverage * t
+    others = 1.0 - leverage
+    P = np.divide(rest, others, out=others, where=others != 0.0)
+    terms = np.abs(fit, out=fit)
+    terms += np.abs(rest, out=rest)
+    terms += np.abs(P)
+    terms *= OFF
+    return P, terms, leverage
 
 
 def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: Array) -> Array:
