@@ -72,5 +72,8 @@ def _expansion(kernel: Any, features: Any, items: Any, coefficients: Any) -> Exp
         problem = f"The model cannot be exported: its kernel is {what}. Kernels with a formula can."
         raise InputError(problem, parameter="model")
     items = np.asarray(items.toarray() if sparse.issparse(items) else items, dtype=np.float64)
-    coefficients = np.asarray(coefficients, dtype=np.float64)
-    return Expansion(kernel, features, items, np.atleast_2d(coefficients.T).T)
+    coefficients = np.atleast_2d(np.asarray(coefficients, dtype=np.float64).T).T
+    if not len(items):  # the zero function, for engines that multiply no empty matrices
+        items = np.zeros((1, items.shape[1]))
+        coefficients = np.zeros((1, coefficients.shape[1]))
+    return Expansion(kernel, features, items, coefficients)

@@ -174,7 +174,7 @@ def _products(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
 
 def _squared_distances(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
     """``|x - z|^2`` around the items' mean, so that an offset that all share is not squared."""
-    centre = items.sum(axis=0) / max(1, len(items))
+    centre = items.mean(axis=0)
     items = items - centre
     x = graph.add("Sub", x, graph.constant(centre))
     squares = graph.add("ReduceSum", graph.add("Mul", x, x), graph.constant([1]), keepdims=1)
