@@ -52,8 +52,7 @@ def predictions(
     traces = np.zeros(len(sizes))
     still = np.zeros((len(sizes), D.shape[1]), dtype=bool)
     rows = bounds[:-1][sizes == 1]
-    out[:, rows], off[:, rows], leverage = _of_single_rows(Z[rows], t[rows], D, full)
-    traces[sizes == 1] = leverage.max(axis=0)
+    out[:, rows], off[:, rows], traces[sizes == 1] = _of_single_rows(Z, t, rows, D, full)
     some = np.flatnonzero((sizes > 1) & ~long)
     _iterate(Z, t, bounds, some, Dt, np.ascontiguousarray(full.T), out, off, traces, still)
     for k in np.flatnonzero(long | (traces > LARGE) | still.any(axis=1)):
@@ -71,21 +70,22 @@ def predictions(
     return out, off, levels
 
 
-def _of_single_rows(Z: Array, t: Array, D: Array, full: Array) -> tuple[Array, Array, Array]:
-    """Predictions for units of one row, their error bounds, and S, each (alphas, rows): the systems are numbers.
+def _of_single_rows(Z: Array, t: Array, rows: Index, D: Array, full: Array) -> tuple[Array, Array, Array]:
+    """Predictions for units of one row and their error bounds, (alphas, rows), and traces: the systems are numbers.
 
     In place where possible, because there may be very many preferences.
     """
-    leverage = (Z**2 @ D).T
-    fit = (Z @ full).T
-    rest = fit - leverage * t
-    others = 1.0 - leverage
-    P = np.divide(rest, others, out=others, where=others != 0.0)
+    leverage = (Z[rows] ** 2 @ D).T
+    traces = leverage.max(axis=0)
+    fit = (Z[rows] @ full).T
+    rest = fit - leverage * t[rows]
+    others = np.subtract(1.0, leverage, out=leverage)
+    P = np.divide(rest, others, out=np.zeros_like(rest), where=others != 0.0)
     terms = np.abs(fit, out=fit)
     terms += np.abs(rest, out=rest)
-    terms += np.abs(P)
+    terms += np.abs(P, out=others)
     terms *= OFF
-    return P, terms, leverage
+    return P, terms, traces
 
 
 def without_own(P: Array, Z: Array, t: Array, D: Array, right: Array, inverse: Array) -> Array:
