@@ -627,6 +627,17 @@ class TestJsonLines:
             {"x": 3.0, "emb[0]": 7.0, "emb[1]": 7.0, "text": "a", "late": 5.5},
         ]
 
+    def test_two_iterations_at_once(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("rankrls.io._text._BLOCK", 1)
+        path = tmp_path / "t.jsonl"
+        path.write_text("".join(f'{{"qid": {k}, "label": {k}, "x": {k}}}\n' for k in range(5)))
+        with open_table(path) as table:
+            schema = table.schema(ColumnRoles())
+            both = [
+                (one.y.tolist(), other.y.tolist()) for one, other in zip(*map(table.parts, [schema] * 2), strict=True)
+            ]
+        assert both == [([float(k)], [float(k)]) for k in range(5)]
+
     @pytest.mark.parametrize("text", ["", "\n  \n"])
     def test_no_rows(self, text):
         with Refusal("no rows"):

@@ -67,9 +67,11 @@ class JsonLines(Stored):
         from pyarrow import ipc
 
         end = self._tables.seek(0, os.SEEK_END)
-        self._tables.seek(0)
-        while self._tables.tell() < end:
+        place = 0
+        while place < end:
+            self._tables.seek(place)  # another iteration may have moved it
             tables = [self.schema.empty_table(), ipc.open_stream(self._tables).read_all()]
+            place = self._tables.tell()
             batches = pa.concat_tables(tables, promote_options="permissive").select(names).to_batches(rows)
             yield from filter(len, batches)
 
