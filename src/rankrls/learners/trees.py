@@ -133,7 +133,8 @@ class Boosting:
 
             def evaluate(now: Any) -> None:
                 """Evaluate the trees when the patience with the best number ends, and stop if it is still the best."""
-                if now.iteration not in (now.model.best_iteration + _PATIENCE, _MOST_TREES - 1):
+                best = int(best_of(values)) if values else 0
+                if now.iteration not in (best + _PATIENCE, _MOST_TREES - 1):
                     return
                 found = self.measure.values(np.array(scores), watched.y, watched.starts, weights=watched.weights)
                 values.extend(np.nan_to_num([mean_of_judged(of_number) for of_number in found.T]))
@@ -141,7 +142,6 @@ class Boosting:
                 best = int(best_of(values))
                 if now.iteration in (best + _PATIENCE, _MOST_TREES - 1):
                     raise lightgbm().callback.EarlyStopException(best, [])
-                now.model.best_iteration = best
 
             valid = [watched.dataset()]
             booster = self._grown(grown, _MOST_TREES, k, valid_sets=valid, feval=record, callbacks=[evaluate])
