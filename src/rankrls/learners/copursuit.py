@@ -242,10 +242,12 @@ class CoPursuitProblem(Problem["ViewSolutions"]):
             X = select_features(data.X, view.features)
             if settings.of_features:
                 numbers.append(np.arange(X.shape[1]) if view.features is None else view.features)
-                columns, apart_columns = X[rows], X[apart]
+                columns = X[rows]
+                apart_columns = X[apart]
             else:
                 numbers.append(rows)
-                columns, apart_columns = (kernel_columns(view.kernel, X[part], X[rows]) for part in (rows, apart))
+                columns = kernel_columns(view.kernel, X[rows], X[rows])
+                apart_columns = kernel_columns(view.kernel, X[apart], X[rows])
             agrees = Dictionary(apart_columns, agreement) if agree else None
             views.append(View(Dictionary(columns, graph), graph.target[:, 0], agrees))
         if settings.of_features:

@@ -338,6 +338,9 @@ class Measure:
             Labels, any finite numbers; those of NDCG must have a gain.
         y_score : array-like of shape (m,) or (m, columns)
             Scores, greater is better; each column is evaluated separately.
+        y : array-like of shape (m,), optional
+            Labels, if the other two are an estimator and X, as when scikit-learn calls ``scoring``: the result is then
+            that of :func:`make_ranking_scorer`.
         qid : array-like of shape (m,), optional
             One query id per row, in any order. By default, all rows belong to one query.
         sample_weight : array-like of shape (m,), optional
@@ -347,9 +350,6 @@ class Measure:
             scores; other measures ignore them.
         per_query : bool
             Whether to return each query's value instead.
-        y : array-like of shape (m,), optional
-            Labels, if the other two are an estimator and X, as when scikit-learn calls ``scoring``: the result is then
-            that of :func:`make_ranking_scorer`.
 
         Returns
         -------
