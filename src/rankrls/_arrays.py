@@ -11,12 +11,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
-from rankrls._typing import Array, Index
+from rankrls._typing import AnyArray, Array, Index
 
 _CACHED_VALUES = 1 << 18
 """Approximate number of values in a chunk of rows in host memory: 2 MB stay in the cache of one processor."""
@@ -49,7 +48,7 @@ def device_of(X: Any) -> Any:
     return array_api_compat.device(X) if on_device(X) else None
 
 
-def to_host(values: Any) -> NDArray[Any]:
+def to_host(values: Any) -> AnyArray:
     """The values as a numpy array."""
     if not on_device(values):
         return np.asarray(unmasked(values))

@@ -10,11 +10,11 @@ from numbers import Integral
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import to_host
 from rankrls._errors import InputError, did_you_mean
+from rankrls._typing import AnyArray, Array, Mask
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -77,7 +77,7 @@ def refusing(parameter: str) -> Iterator[None]:
         raise InputError(str(error), parameter=parameter) from error
 
 
-def array_of(name: str, values: Any) -> NDArray[Any]:
+def array_of(name: str, values: Any) -> AnyArray:
     """Array in host memory; InputError about the parameter ``name`` if it is sparse or ragged."""
     if sparse.issparse(values):
         raise InputError(f"{name} must be dense, but is sparse. Pass {name}.toarray().", parameter=name)
@@ -85,7 +85,7 @@ def array_of(name: str, values: Any) -> NDArray[Any]:
         return to_host(values)
 
 
-def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
+def numbers_of(name: str, values: Any) -> Array:
     """Array of float64; InputError about the parameter ``name`` if values are not numbers."""
     given = array_of(name, values)
     if given.dtype.kind in "cmM":
@@ -98,7 +98,7 @@ def numbers_of(name: str, values: Any) -> NDArray[np.float64]:
         raise InputError(f"{name} must contain numbers: {problem}.", parameter=name) from None
 
 
-def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
+def vector_of(name: str, values: Any, each: str) -> Array:
     """One-dimensional array of float64; ``each`` describes its entries, such as "one label per row"."""
     out = numbers_of(name, values)
     if out.ndim != 1:
@@ -106,7 +106,7 @@ def vector_of(name: str, values: Any, each: str) -> NDArray[np.float64]:
     return out
 
 
-def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
+def check_finite(name: str, values: Array, what: str) -> None:
     """Refuse NaN and infinity in a vector or a matrix, with row and column; ``what`` names an entry."""
     good = np.isfinite(values)
     if good.all():
@@ -118,7 +118,7 @@ def check_finite(name: str, values: NDArray[np.float64], what: str) -> None:
     raise InputError(problem, parameter=name, row=row, column=number)
 
 
-def check_magnitude(name: str, values: NDArray[np.float64]) -> None:
+def check_magnitude(name: str, values: Array) -> None:
     """Refuse numbers whose products with those of other parameters overflow or vanish; NaN is ignored."""
     sizes = np.abs(values)
     largest = float(np.nanmax(sizes, initial=0.0))
@@ -131,7 +131,7 @@ def check_magnitude(name: str, values: NDArray[np.float64]) -> None:
         raise InputError(f"{problem} {remedy}", parameter=name, row=row)
 
 
-def refuse_where(bad: NDArray[np.bool_], name: str, message: Callable[[int], str]) -> None:
+def refuse_where(bad: Mask, name: str, message: Callable[[int], str]) -> None:
     """Raise an error for the first bad row, if any."""
     if bad.any():
         row = int(np.argmax(bad))

@@ -23,8 +23,9 @@ import numba
 import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.runtime import rtsys
-from numpy.typing import NDArray
 from threadpoolctl import OpenBLASController, ThreadpoolController
+
+from rankrls._typing import Index
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -119,7 +120,7 @@ def stream_threads(function: Callable[[T], R], items: Iterable[T], *, threads: i
         pool.shutdown(cancel_futures=True)
 
 
-def balanced_blocks(starts: NDArray[np.intp], n_blocks: int) -> list[tuple[int, int]]:
+def balanced_blocks(starts: Index, n_blocks: int) -> list[tuple[int, int]]:
     """Split queries into at most ``n_blocks`` runs of whole queries with about equally many rows.
 
     Parameters

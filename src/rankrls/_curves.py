@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
@@ -16,7 +15,7 @@ from rankrls._compiled import map_threads
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout
 from rankrls._rows import row_slices
-from rankrls._typing import Array, Index
+from rankrls._typing import Array, Index, Mask
 from rankrls.metrics import Measure
 from rankrls.metrics._evaluate import right_order
 from rankrls.metrics._values import mean_and_error, mean_of_judged, ratio
@@ -270,7 +269,7 @@ def mean_of_targets(each: Sequence[Array]) -> Array:
     return mean_of_judged(stack.reshape(len(stack), -1)).reshape(stack.shape[1:])
 
 
-def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> NDArray[np.bool_]:
+def judged_queries(measure: Measure, y: Array, layout: QueryLayout) -> Mask:
     """Mask of the queries that can have a value, which are those with a value for the ideal ranking.
 
     Equal scores would not do instead, because a ranking of ties alone has no Kendall's tau.

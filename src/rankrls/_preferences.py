@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import array_of, numbers_of, refuse_where
 from rankrls._errors import InputError
-from rankrls._typing import Array, Index
+from rankrls._typing import AnyArray, Array, Index
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +52,7 @@ class PreferenceTable:
         cuts = np.searchsorted(self.groups[order], np.arange(1, self.n_groups))
         return np.split(numbers[order], cuts)
 
-    def differences(self, values: NDArray[Any], rows: Any = slice(None)) -> NDArray[Any]:
+    def differences(self, values: AnyArray, rows: Any = slice(None)) -> AnyArray:
         """Winner minus loser for some preferences. Exact if both share an offset."""
         return np.asarray(values[self.winners[rows]] - values[self.losers[rows]])
 

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._arrays import to_host
 from rankrls._cached import cached_property
 from rankrls._checks import refuse_where, vector_of
 from rankrls._errors import InputError
 from rankrls._missing import is_missing
-from rankrls._typing import Array, Index, Mask
+from rankrls._typing import AnyArray, Array, Index, Mask
 
 
 def in_words(queries: int) -> str:
@@ -42,7 +41,7 @@ class QueryLayout:
         no gather is needed.
     """
 
-    ids: NDArray[Any]
+    ids: AnyArray
     codes: Index
     starts: Index
     contiguous: bool
@@ -222,7 +221,7 @@ def query_weight_to_sample_weight(query_weight: Any, qid: Any) -> Array:
     return weights[layout.codes]
 
 
-def _as_id_array(qid: Any) -> NDArray[Any]:
+def _as_id_array(qid: Any) -> AnyArray:
     if not isinstance(qid, (list, tuple)):
         ids = to_host(qid)
         return ids.astype(object) if ids.dtype.kind == "T" else ids  # numpy sorts missing strings among the others
@@ -240,7 +239,7 @@ def _as_id_array(qid: Any) -> NDArray[Any]:
     return ids
 
 
-def _check_no_missing(ids: NDArray[Any], name: str) -> None:
+def _check_no_missing(ids: AnyArray, name: str) -> None:
     if ids.dtype.kind == "f":
         missing = np.isnan(ids)
     elif ids.dtype.kind in "mM":
@@ -252,7 +251,7 @@ def _check_no_missing(ids: NDArray[Any], name: str) -> None:
     refuse_where(missing, name, lambda row: f"{name} is missing in row {row}: every row needs an id.")
 
 
-def _group(ids: NDArray[Any], name: str) -> QueryLayout:
+def _group(ids: AnyArray, name: str) -> QueryLayout:
     """Group by runs first: real files keep the rows of a query together, and then only the run heads are sorted."""
     m = len(ids)
     heads = np.flatnonzero(np.append(True, ids[1:] != ids[:-1]))[:m]
@@ -263,7 +262,7 @@ def _group(ids: NDArray[Any], name: str) -> QueryLayout:
     return QueryLayout(ids[heads[firsts]], codes, starts, len(firsts) == len(heads))
 
 
-def _codes_by_first_appearance(values: NDArray[Any], name: str) -> tuple[Index, Index]:
+def _codes_by_first_appearance(values: AnyArray, name: str) -> tuple[Index, Index]:
     """Number of each value in order of first appearance, and positions of the first appearances."""
     if values.dtype.kind == "O":
         seen: dict[Any, int] = {}

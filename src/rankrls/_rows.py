@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
@@ -14,6 +13,7 @@ from rankrls._arrays import on_device, taken
 from rankrls._checks import LARGEST, LEAST
 from rankrls._compiled import blas_threads_for
 from rankrls._errors import InputError
+from rankrls._typing import Array, Index
 
 _BLOCK_ROWS = 1024
 _PANEL = 128
@@ -39,7 +39,7 @@ def row_slices(n_rows: int, step: int = _BLOCK_ROWS) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def mirror(block: NDArray[np.float64]) -> None:
+def mirror(block: Array) -> None:
     """Copy the lower triangle to the upper one, panel by panel."""
     for panel in row_slices(len(block), _PANEL):
         block[: panel.start, panel] = block[panel, : panel.start].T
@@ -85,7 +85,7 @@ def check_finite_features(X: Any, names: Any, *, products: bool = False, first_r
     raise InputError(problem, parameter="X", row=row, column=column)
 
 
-def column_scales(X: Any) -> NDArray[np.float64]:
+def column_scales(X: Any) -> Array:
     """Standard deviations of the columns of X, (n,); for sparse X, root mean squares of the stored entries."""
     m, n = X.shape
     if sparse.issparse(X):
@@ -99,7 +99,7 @@ def column_scales(X: Any) -> NDArray[np.float64]:
     return np.asarray(np.sqrt(squares / max(m, 1)))
 
 
-def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
+def offset_columns(X: Any) -> tuple[Index, Array]:
     """Columns of a CSR matrix that are stored in every row and whose mean dwarfs their spread, and these means.
 
     Sparse data are never centred, because that would fill them. But a column that is stored in every row (a timestamp
@@ -121,7 +121,7 @@ def offset_columns(X: Any) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     return full[large], means[large]
 
 
-def shift_columns(X: Any, columns: NDArray[np.intp], shift: NDArray[np.float64]) -> Any:
+def shift_columns(X: Any, columns: Index, shift: Array) -> Any:
     """``X`` with ``shift`` subtracted from the given columns, in float64; X itself if there are none."""
     if not len(columns):
         return X

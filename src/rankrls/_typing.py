@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 Array: TypeAlias = NDArray[np.float64]
 Index: TypeAlias = NDArray[np.intp]
 Mask: TypeAlias = NDArray[np.bool_]
+AnyArray: TypeAlias = NDArray[Any]
+"""An array of any dtype, such as ids."""
 Matrix: TypeAlias = Any
 """Items after their checks, or a matrix made of them: an ndarray, csr_array, array on a device or LinearOperator; or a
 list of objects for a callable kernel. Neither scipy nor the array API has types that a checker could use.

@@ -21,7 +21,7 @@ from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._rows import check_finite_features
 from rankrls._shown import Shown, table_text
-from rankrls._typing import Array
+from rankrls._typing import Array, Index
 
 __all__ = ["Propensities", "corrected_clicks", "estimate_propensities"]
 
@@ -308,7 +308,7 @@ def _whole(name: str, positions: Array) -> NDArray[np.int64]:
     return positions.astype(np.int64)
 
 
-def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array) -> Array:
+def _alternate(Z: Array, codes: Index, rates: Array, n: Array, theta: Array) -> Array:
     """Alternate ridge regression for g with one division per position, until the examination converges."""
     # X'X of each position is computed once; a round then needs no product over all rows except the predictions.
     members = [np.flatnonzero(codes == k) for k in range(len(theta))]
@@ -332,9 +332,7 @@ def _alternate(Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta:
     return theta
 
 
-def _bootstrap(
-    Z: Array, codes: NDArray[np.intp], rates: Array, n: Array, theta: Array, query: NDArray[np.intp], seed: int
-) -> Array:
+def _bootstrap(Z: Array, codes: Index, rates: Array, n: Array, theta: Array, query: Index, seed: int) -> Array:
     """Standard errors over samples of queries; for large data, a subset of the queries is drawn and the error scaled.
 
     They are NaN if fewer than two samples have a click at the first position.
@@ -356,7 +354,7 @@ def _bootstrap(
     return np.asarray(np.std(samples, axis=0, ddof=1) * np.sqrt(drawn / queries))
 
 
-def _warn_if_confounded(Z: Array, codes: NDArray[np.intp], n: Array) -> None:
+def _warn_if_confounded(Z: Array, codes: Index, n: Array) -> None:
     """Warn if the features nearly determine the positions of items."""
     root = np.sqrt(n)
     y = np.log1p(codes) - np.average(np.log1p(codes), weights=n)

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._errors import InputError, did_you_mean, require_extra
 from rankrls._queries import query_layout
+from rankrls._typing import AnyArray, Array
 from rankrls.models import rankrls, sparse_rankrls
 
 require_extra("rankrls.dask", "dask", "dask", "distributed")
@@ -135,9 +135,9 @@ class _Rows:
     """A partition as arrays with its rows grouped by query, as needed by a worker."""
 
     X: Any
-    y: NDArray[np.float64]
-    qid: NDArray[Any]
-    sample_weight: NDArray[np.float64] | None
+    y: Array
+    qid: AnyArray
+    sample_weight: Array | None
     first_row: int
 
     @property

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_count, check_finite, numbers_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
 from rankrls._shown import Shown, head_rows, table_text
+from rankrls._typing import AnyArray, Array, Index
 
 __all__ = ["Ranking", "docno_order", "rank_positions", "rank_scores"]
 
@@ -35,10 +35,10 @@ class Ranking(Shown):
         Query of each row; None if all rows were ranked together.
     """
 
-    rows: NDArray[np.intp]
-    positions: NDArray[np.intp]
-    scores: NDArray[np.float64]
-    qid: NDArray[Any] | None
+    rows: Index
+    positions: Index
+    scores: Array
+    qid: AnyArray | None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -103,7 +103,7 @@ def rank_scores(scores: Any, *, qid: Any = None, k: int | None = None, docno: An
     return Ranking(rows, positions, values[rows], ids)
 
 
-def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArray[np.intp]:
+def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> Index:
     """Return the position of each row in its query, from 1 for the highest score.
 
     Parameters
@@ -132,7 +132,7 @@ def rank_positions(scores: Any, *, qid: Any = None, docno: Any = None) -> NDArra
     return out[:, 0] if values.ndim == 1 else out
 
 
-def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
+def docno_order(docno: Any, layout: QueryLayout) -> Index:
     """Rows query by query, with the greater document id (as text, by code points) first."""
     ids = np.asarray(docno)
     if ids.shape != (layout.n_rows,):
@@ -142,7 +142,7 @@ def docno_order(docno: Any, layout: QueryLayout) -> NDArray[np.intp]:
     return np.lexsort((-rank, layout.codes)).astype(np.intp, copy=False)
 
 
-def _order(scores: NDArray[np.float64], layout: QueryLayout, docno: Any) -> NDArray[np.intp]:
+def _order(scores: Array, layout: QueryLayout, docno: Any) -> Index:
     """Rows query by query, best first."""
     first = None if docno is None else docno_order(docno, layout)
     if first is None:
@@ -150,12 +150,12 @@ def _order(scores: NDArray[np.float64], layout: QueryLayout, docno: Any) -> NDAr
     return first[np.lexsort((-scores[first], layout.codes[first]))]
 
 
-def _places(layout: QueryLayout) -> NDArray[np.intp]:
+def _places(layout: QueryLayout) -> Index:
     """Positions 1, 2, ... over the rows of each query, in the order of ``_order``."""
     return (np.arange(layout.n_rows) - np.repeat(layout.starts[:-1], layout.counts) + 1).astype(np.intp, copy=False)
 
 
-def _checked_scores(scores: Any) -> NDArray[np.float64]:
+def _checked_scores(scores: Any) -> Array:
     values = numbers_of("scores", scores)
     check_finite("scores", values, "score")
     return values

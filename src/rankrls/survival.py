@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_count, check_memory, refuse_where, vector_of
 from rankrls._errors import InputError
@@ -25,7 +24,7 @@ def survival_pairs(
     qid: Any = None,
     max_pairs: int | None = None,
     random_state: int | np.random.Generator | None = 0,
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+) -> tuple[Index, Index]:
     r"""Return the comparable pairs of survival analysis as preferences: the item with the longer time wins.
 
     Item i is worse than item j if its event was observed and j had no event until that time:

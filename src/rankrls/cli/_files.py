@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.cli._options import Options, flag
 from rankrls.cli._report import Report, Result
 from rankrls.io import PairTable, Rows, atomic_write, load_votes
@@ -81,9 +81,7 @@ def chunks(options: Options, reading: ReadOptions, report: Report, model: Stored
         yield part.read()
 
 
-def score_parts(
-    parts: Iterable[Rows], score: Callable[[Rows], NDArray[np.float64]], path: Path
-) -> tuple[Rows, NDArray[np.float64]]:
+def score_parts(parts: Iterable[Rows], score: Callable[[Rows], Array], path: Path) -> tuple[Rows, Array]:
     """The rows of a data set without their features, and their scores; only one part has its features in memory."""
     seen = []
     scores = []
@@ -99,13 +97,13 @@ def load_model(path: Path, report: Report) -> StoredModel:
         return stored_model(path)
 
 
-def score_rows(stored: StoredModel, table: Rows, report: Report) -> NDArray[np.float64]:
+def score_rows(stored: StoredModel, table: Rows, report: Report) -> Array:
     """A model's scores of rows, (rows, targets)."""
     with report.working("scoring", stored.path):
         return stored.scores(table).reshape(table.n_rows, -1)
 
 
-def score_target(stored: StoredModel, report: Report, target: int | None, table: Rows) -> NDArray[np.float64]:
+def score_target(stored: StoredModel, report: Report, target: int | None, table: Rows) -> Array:
     """A model's scores of rows for one target."""
     scores = score_rows(stored, table, report)
     return scores[:, check_target(target, scores.shape[1])]
@@ -113,7 +111,7 @@ def score_target(stored: StoredModel, report: Report, target: int | None, table:
 
 def read_and_score(
     options: Options, models: Sequence[StoredModel], files: Sequence[Path], reading: ReadOptions, report: Report
-) -> tuple[Any, dict[Path, NDArray[np.float64]]]:
+) -> tuple[Any, dict[Path, Array]]:
     """The rows of DATA without their features, and their scores by models of one target and from files of scores.
 
     Columns that no option names are called as in the data of the models.
@@ -124,7 +122,7 @@ def read_and_score(
     if files:
         reading = replace(reading, known=replace(reading.known, features=()))
     table: Any = None
-    scores: dict[Path, NDArray[np.float64]] = {}
+    scores: dict[Path, Array] = {}
     for stored in models:
         score = partial(score_target, stored, report, None)
         rows, scores[stored.path] = score_parts(chunks(options, reading, report, stored), score, options.data)

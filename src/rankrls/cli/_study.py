@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn import config_context
 from sklearn.pipeline import Pipeline
@@ -19,6 +18,7 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.cli._files import check_streamed, comparable_pairs, is_dataset, read, read_votes, score_parts
 from rankrls.cli._options import METHODS, UNLABELLED, Options, flag, given
 from rankrls.cli._proposal import with_proposal
@@ -395,7 +395,7 @@ def _evaluated(role: str, study: Study) -> dict[str, Judgement] | None:
             table = replace(table, y=labels)
     elif is_dataset(options.train):
 
-        def predicted(part: Rows) -> NDArray[np.float64]:
+        def predicted(part: Rows) -> Array:
             return np.asarray(predict_by_query(estimator, part.X, part.qid))
 
         table, scores = score_parts((part.read() for part in table.parts), predicted, study.files[role])

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import refuse_where
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._typing import AnyArray, Array
 from rankrls.comparison.significance import bootstrap_interval
 from rankrls.io import PairTable, Rows
 from rankrls.metrics import Measure, preference_accuracy, resolve_measure
@@ -58,7 +58,7 @@ class Judgement:
         return {"value": self.value, "standard_error": self.standard_error, self.unit: self.judged}
 
 
-def suitable_measures(y: NDArray[np.float64], first: Iterable[str] = ()) -> tuple[str, ...]:
+def suitable_measures(y: Array, first: Iterable[str] = ()) -> tuple[str, ...]:
     """Names of measures that suit the labels, starting with ``first``. Missing labels are NaN."""
     known = y[~np.isnan(y)]
     graded = bool(((known >= 0) & (known <= _BINARY_TOP) & (known == np.floor(known))).all())
@@ -69,9 +69,9 @@ def judge(
     names: Sequence[str | Measure],
     convention: str,
     table: Rows,
-    scores: NDArray[np.float64],
+    scores: Array,
     *,
-    weights: NDArray[np.float64] | None = None,
+    weights: Array | None = None,
 ) -> dict[str, Judgement]:
     """Evaluate scores of the rows of a table using its labels; rows with a missing label (NaN) are left out."""
     assert table.y is not None
@@ -89,14 +89,14 @@ def judge(
     return out
 
 
-def judgement_of(per_query: NDArray[np.float64]) -> Judgement:
+def judgement_of(per_query: Array) -> Judgement:
     """Average of the values of queries; NaN marks a query without a value."""
     mean, error = mean_and_error(per_query[:, None])
     judged = int((~np.isnan(per_query)).sum())
     return Judgement(float(mean[0]), float(error[0]), judged, per_query)
 
 
-def judge_pairs(pairs: PairTable, scores: NDArray[np.float64], qid: NDArray[Any] | None = None) -> Judgement:
+def judge_pairs(pairs: PairTable, scores: Array, qid: AnyArray | None = None) -> Judgement:
     """Weighted share of preferences that the scores order correctly.
 
     The standard error is over groups of preferences if the file has them, otherwise over preferences. ``qid`` is passed

@@ -13,12 +13,13 @@ from string import Template
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
+from rankrls._typing import Array, Index
 from rankrls.comparison.significance import COLUMNS, Comparison, Interval, bootstrap_interval, compare_per_query
 from rankrls.io import atomic_write
 from rankrls.metrics import Measure
@@ -68,7 +69,7 @@ class MeasureReport:
 
     name: str
     greater_is_better: bool
-    per_query: dict[str, NDArray[np.float64]]
+    per_query: dict[str, Array]
     intervals: dict[str, Interval]
     comparison: Comparison
 
@@ -108,7 +109,7 @@ class RankingReport(Shown):
     names: tuple[str, ...]
     measures: tuple[MeasureReport, ...]
     qid: tuple[Any, ...]
-    items: NDArray[np.intp]
+    items: Index
     convention: str
     confidence: float
 
@@ -317,8 +318,8 @@ def compare_rankings(
         problem = "Rankings are compared over queries, but there is only one query. Pass qid, one id per row."
         raise InputError(problem, parameter="qid")
 
-    def values_of(who: str, measure: Measure) -> NDArray[np.float64]:
-        found: NDArray[np.float64] = measure(y_true, scores[who], qid=qid, docno=docno, per_query=True)
+    def values_of(who: str, measure: Measure) -> Array:
+        found: Array = measure(y_true, scores[who], qid=qid, docno=docno, per_query=True)
         return found
 
     resampling = Resampling(confidence, n_resamples, random_state)
@@ -375,7 +376,7 @@ def compare_runs(
     """
     joined = {str(name): join_run(qrels, run) for name, run in runs.items()}
 
-    def values_of(who: str, measure: Measure) -> NDArray[np.float64]:
+    def values_of(who: str, measure: Measure) -> Array:
         return joined[who].per_query(measure)
 
     resampling = Resampling(confidence, n_resamples, random_state)
@@ -394,7 +395,7 @@ class Resampling(NamedTuple):
 
 
 def _compared(
-    values_of: Callable[[str, Measure], NDArray[np.float64]],
+    values_of: Callable[[str, Measure], Array],
     names: Sequence[str],
     measures: Sequence[Any],
     convention: str | None,

@@ -11,11 +11,12 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._checks import check_count, check_word, refuse_where, vector_of
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._shown import Shown, p_text, table_text
+from rankrls._typing import Array, Index
 from rankrls.models.parameters import number
 from rankrls.selection.search import progress
 
@@ -124,7 +125,7 @@ def paired_wilcoxon(a: ArrayLike, b: ArrayLike) -> PairedTest:
     return PairedTest(w / 2, p, exact, False, **counted)
 
 
-def _signed_rank_p(doubled: NDArray[np.intp], w: int) -> float:
+def _signed_rank_p(doubled: Index, w: int) -> float:
     """2 P(sum <= the smaller of w and its mirror image), where each rank is in the sum with probability one half."""
     total = int(doubled.sum())
     chance = np.zeros(total + 1)
@@ -244,7 +245,7 @@ def bootstrap_interval(
     return Interval(float(judged.mean()), low, high, n)
 
 
-def holm(p_values: ArrayLike) -> NDArray[np.float64]:
+def holm(p_values: ArrayLike) -> Array:
     """Holm's step-down adjustment of p values for multiple tests: ``max_{j <= i} min(1, (n - j + 1) p_(j))``.
 
     Parameters
@@ -417,7 +418,7 @@ def compare_per_query(
     return Comparison(tuple(replace(line, p_randomization_holm=p, p_wilcoxon_holm=w) for line, p, w in adjusted))
 
 
-def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[str, Any]]:
+def _differences(a: ArrayLike, b: ArrayLike) -> tuple[Array, dict[str, Any]]:
     """Differences of the queries with a value in both, rounded so that ties are 0, and the statistics to report."""
     x = _per_query(a, "a")
     z = _per_query(b, "b")
@@ -434,14 +435,14 @@ def _differences(a: ArrayLike, b: ArrayLike) -> tuple[NDArray[np.float64], dict[
     return d, {"difference": float(np.mean(x - z)), **counts}
 
 
-def _per_query(values: ArrayLike, name: str) -> NDArray[np.float64]:
+def _per_query(values: ArrayLike, name: str) -> Array:
     """One finite number or NaN per query, as float64; otherwise an error about the parameter ``name``."""
     x = vector_of(name, values, "one value per query")
     refuse_where(np.isinf(x), name, lambda k: f"{name} contains {x[k]} at position {k}.")
     return x
 
 
-def _enough(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _enough(values: Array) -> Array:
     if len(values) < 2:
         raise InputError(f"At least two queries with a value are needed; there are {len(values)}.")
     return values

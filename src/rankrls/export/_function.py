@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._errors import InputError
-from rankrls._typing import Array
+from rankrls._typing import Array, Index
 from rankrls.kernels import Kernel
 from rankrls.models.rankboost import RankBoost
 from rankrls.models.ranker import Ranker
@@ -28,7 +27,7 @@ class Weights:
 class Steps:
     """``sum_t weight_t [x_feature_t > threshold_t]``, one target."""
 
-    features: NDArray[np.intp]
+    features: Index
     thresholds: Array
     weights: Array
 
@@ -38,7 +37,7 @@ class Expansion:
     """``sum_j a_j k(x, z_j)`` over some features (None for all); coefficients of shape (items, targets)."""
 
     kernel: Kernel
-    features: NDArray[np.intp] | None
+    features: Index | None
     items: Array
     coefficients: Array
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError, require_extra
+from rankrls._typing import Array
 from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
 from rankrls.export._linear import Exported, scaling_steps
 from rankrls.kernels import OPERATIONS
@@ -160,7 +160,7 @@ def _asinh(graph: _Graph, x: str) -> str:
     return graph.add("Mul", graph.add("Sign", x), graph.add("Log", sums))
 
 
-def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> str:
+def _kernel(graph: _Graph, kernel: Any, x: str, items: Array) -> str:
     """The kernel between the rows of x and the items, (rows, items)."""
     values = _MEASURES[kernel.formula.measure](graph, x, items)
     for operation, *numbers in kernel.formula.steps(kernel):
@@ -168,11 +168,11 @@ def _kernel(graph: _Graph, kernel: Any, x: str, items: NDArray[np.float64]) -> s
     return values
 
 
-def _products(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
+def _products(graph: _Graph, x: str, items: Array) -> str:
     return graph.add("MatMul", x, graph.constant(items.T))
 
 
-def _squared_distances(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
+def _squared_distances(graph: _Graph, x: str, items: Array) -> str:
     """``|x - z|^2`` around the items' mean, so that an offset that all share is not squared."""
     centre = items.mean(axis=0)
     items = items - centre
@@ -183,7 +183,7 @@ def _squared_distances(graph: _Graph, x: str, items: NDArray[np.float64]) -> str
     return graph.add("Max", distances, graph.constant(0.0))
 
 
-def _sums_of_differences(graph: _Graph, x: str, items: NDArray[np.float64]) -> str:
+def _sums_of_differences(graph: _Graph, x: str, items: Array) -> str:
     rows = graph.add("Unsqueeze", x, graph.constant([1]))  # (rows, 1, n)
     differences = graph.add("Abs", graph.add("Sub", rows, graph.constant(items)))
     return graph.add("ReduceSum", differences, graph.constant([2]), keepdims=0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.special import expit, stdtrit
 
@@ -15,7 +15,7 @@ from rankrls._checks import check_finite, check_word, vector_of
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, table_text
-from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 from rankrls.inspection.uncertainty import checked_prior
 from rankrls.models.intake import preferred_items
 from rankrls.models.parameters import number
@@ -47,14 +47,14 @@ class Effects(Shown):
     confidence : float
     """
 
-    name: NDArray[Any]
+    name: AnyArray
     effect: Array
     low: Array
     high: Array
     confidence: float
 
     @property
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self) -> dict[str, AnyArray]:
         """The table by columns."""
         return {"control": self.name, "effect": self.effect, "low": self.low, "high": self.high}
 
@@ -86,20 +86,20 @@ class Leaderboard(Shown):
         Effects of the controls.
     """
 
-    item: NDArray[Any]
+    item: AnyArray
     rating: Array
     low: Array
     high: Array
-    best_rank: NDArray[np.intp]
-    worst_rank: NDArray[np.intp]
-    votes: NDArray[np.intp]
+    best_rank: Index
+    worst_rank: Index
+    votes: Index
     alpha: float
     confidence: float
     scale: str = "share"
     effects: Effects | None = None
 
     @property
-    def columns(self) -> dict[str, NDArray[Any]]:
+    def columns(self) -> dict[str, AnyArray]:
         """The table by columns, as accepted by ``pandas.DataFrame``."""
         ranks = np.arange(1, len(self.item) + 1)
         names = ("item", "rating", "low", "high", "best_rank", "worst_rank", "votes")
@@ -319,7 +319,7 @@ def _checked_controls(controls: Mapping[str, ArrayLike], n_votes: int, weight: A
     return np.column_stack(columns)
 
 
-def _checked_anchor(anchor: tuple[Any, float], items: NDArray[Any]) -> tuple[int, float]:
+def _checked_anchor(anchor: tuple[Any, float], items: AnyArray) -> tuple[int, float]:
     """Row number of the anchor, and its rating."""
     try:
         name, level = anchor

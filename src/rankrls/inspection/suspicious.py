@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._checks import numbers_of
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
+from rankrls._typing import AnyArray, Array, Index
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._values import mean_of_judged
 from rankrls.preprocessing._columns import like_ids
@@ -38,7 +39,7 @@ class SuspiciousFeatures:
 
 
 def suspicious_features(
-    X: NDArray[Any], y: ArrayLike | None = None, qid: Any = None, *, feature_names: Sequence[str] | None = None
+    X: AnyArray, y: ArrayLike | None = None, qid: Any = None, *, feature_names: Sequence[str] | None = None
 ) -> SuspiciousFeatures:
     """Find features that look like ids, and features that alone sort all rows by their labels.
 
@@ -94,7 +95,7 @@ def suspicious_features(
     return SuspiciousFeatures(ids, _leaks(X, known, labels[known], query_layout(codes[known], len(known))))
 
 
-def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], layout: QueryLayout) -> tuple[int, ...]:
+def _leaks(X: AnyArray, known: Index, y: Array, layout: QueryLayout) -> tuple[int, ...]:
     """Columns that order the known rows by label, or in reverse, in every query with two different labels."""
     measure = resolve_measure("disagreement")
     columns = np.arange(X.shape[1])
@@ -108,7 +109,7 @@ def _leaks(X: NDArray[Any], known: NDArray[np.intp], y: NDArray[np.float64], lay
     return tuple(columns.tolist()) if enough else ()
 
 
-def _n_pairs(y: NDArray[np.float64], layout: QueryLayout) -> int:
+def _n_pairs(y: Array, layout: QueryLayout) -> int:
     """Number of pairs with different labels inside queries."""
     same = np.unique(np.stack((layout.codes, y)), axis=1, return_counts=True)[1]
     return int((layout.counts**2).sum() - (same**2).sum()) // 2

@@ -16,6 +16,7 @@ from scipy.sparse import csr_array
 
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
+from rankrls._typing import AnyArray, Array, Mask
 from rankrls.io._letor_lines import NO_ID, described, ids_taken, number_of, out_of_range, value_limit
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
 from rankrls.io._text import Source, Text, ids_of, is_utf8, joined_ids
@@ -60,11 +61,11 @@ class _Block:
 
     found: Found
     numbers: NDArray[np.int64] | None
-    y: NDArray[np.float64]
+    y: Array
     ends: NDArray[np.int64]
-    ids: NDArray[Any]
-    values: NDArray[Any]
-    qid: NDArray[Any] | None
+    ids: AnyArray
+    values: AnyArray
+    qid: AnyArray | None
     comments: list[str] | None
     start: int
     bad: list[int]
@@ -131,7 +132,7 @@ class LetorText(Reader):
         """Sparse rows in parts of about a megabyte of text; memory is a few parts."""
         return (self._rows([block], replace(schema, dense=False)) for block in self._blocks(schema))
 
-    def stored(self, kept: NDArray[np.bool_]) -> Iterator[bytes]:
+    def stored(self, kept: Mask) -> Iterator[bytes]:
         """The selected lines among those that are rows, each with a line end."""
         lines = (line for block in self._text.blocks() for line in block.split(b"\n"))
         rows = (line for line in lines if (bare := line.strip(_BLANKS)) and not bare.startswith(b"#"))
@@ -238,7 +239,7 @@ def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
     )
 
 
-def _numbers_at(text: bytes, spans: NDArray[np.int64]) -> NDArray[np.float64]:
+def _numbers_at(text: bytes, spans: NDArray[np.int64]) -> Array:
     """Numbers of words, given their first and last bytes, as Python's ``float`` reads them; NaN for other words."""
     import pyarrow as pa
 
@@ -264,7 +265,7 @@ class _Memory(threading.local):
         return text, _parse(text, self.room, schema)
 
 
-def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
+def _mapped(values: AnyArray, dtype: Any) -> AnyArray:
     """Copy in memory that returns to the system when it is dropped; the allocator would keep most of it."""
     size = len(values) * np.dtype(dtype).itemsize
     out = np.frombuffer(mmap.mmap(-1, size, access=mmap.ACCESS_COPY), dtype) if size else np.empty(0, dtype)
@@ -272,7 +273,7 @@ def _mapped(values: NDArray[Any], dtype: Any) -> NDArray[Any]:
     return out
 
 
-def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: NDArray[np.float64]) -> tuple[Any, Any, Any]:
+def _sorted(ends: NDArray[np.int64], ids: NDArray[np.int64], values: Array) -> tuple[Any, Any, Any]:
     """Entries with ascending ids in each row; the first row that contains a feature twice, if any."""
     rows = np.repeat(np.arange(len(ends)), np.diff(ends, prepend=0))
     order = np.lexsort((ids[: len(rows)], rows))
@@ -316,7 +317,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
     return replace(schema, n_features=columns, first_feature=first_feature), entries / (rows * columns)
 
 
-def _dense(blocks: list[_Block], schema: Schema) -> NDArray[Any]:
+def _dense(blocks: list[_Block], schema: Schema) -> AnyArray:
     starts = np.cumsum([0, *(len(block.y) for block in blocks)]).tolist()
     X = np.zeros((starts[-1], schema.n_features or 0), dtype=schema.dtype)
     waiting = dict(zip(pairwise(starts), blocks, strict=True))

@@ -8,12 +8,12 @@ of real files are of this kind. Other words are left to pyarrow.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._compiled import compiled
+from rankrls._typing import AnyArray
 
 
 class Found(NamedTuple):
@@ -31,7 +31,7 @@ class Found(NamedTuple):
     bad: int  # position of a byte of the first bad line, or -1
 
 
-Room = tuple[NDArray[Any], ...]
+Room = tuple[AnyArray, ...]
 """Labels, ends of rows among the entries, starts of the rows' comments, line ends, line numbers, ids and values of the
 entries, runs of rows of one query (first row, first and last byte of the id), and numbers of other forms (first
 and last byte, the entry or -1 - row). Positions in the text are byte numbers."""

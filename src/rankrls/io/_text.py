@@ -13,9 +13,10 @@ from contextlib import ExitStack
 from typing import Any, BinaryIO, Protocol
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from rankrls._errors import InputError
+from rankrls._typing import AnyArray
 
 
 class ArrowStream(Protocol):
@@ -159,17 +160,17 @@ def float_type(dtype: DTypeLike) -> np.dtype[Any]:
     return out
 
 
-def objects(texts: Iterable[str]) -> NDArray[Any]:
+def objects(texts: Iterable[str]) -> AnyArray:
     """Strings as an array of references, whose size does not depend on the longest string."""
     return np.array([*texts], dtype=object)
 
 
-def ids_of(texts: Sequence[str]) -> NDArray[Any]:
+def ids_of(texts: Sequence[str]) -> AnyArray:
     """int64 if every text is a whole number in the form of ``str(int)`` and fits, else the texts."""
     return np.array([*map(int, texts)], dtype=np.int64) if all(map(is_whole, texts)) else objects(texts)
 
 
-def joined_ids(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+def joined_ids(parts: Sequence[AnyArray]) -> AnyArray:
     """Ids of consecutive rows: int64 if all of them are, else texts, with each different one stored once."""
     if all(part.dtype == np.int64 for part in parts):
         return np.concatenate(parts)
@@ -188,7 +189,7 @@ class Growing:
         self._array = np.empty((0, *shape), dtype=dtype)
         self._rows = 0
 
-    def append(self, block: NDArray[Any]) -> None:
+    def append(self, block: AnyArray) -> None:
         """Append rows, cast to the array's dtype."""
         need = self._rows + len(block)
         if need > len(self._array):
@@ -197,7 +198,7 @@ class Growing:
         self._array[self._rows : need] = block
         self._rows = need
 
-    def finish(self) -> NDArray[Any]:
+    def finish(self) -> AnyArray:
         """Return the array, at its final length."""
         self._array.resize((self._rows, *self._array.shape[1:]), refcheck=False)
         return self._array

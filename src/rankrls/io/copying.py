@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._queries import group_to_qid
+from rankrls._typing import AnyArray, Mask
 from rankrls.io._text import joined_ids
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import atomic_write, expanded_paths, sizes_beside
@@ -59,7 +59,7 @@ class Records:
             with atomic_write(f"{target}{self.sizes_ending}", "w") as sizes:
                 sizes.writelines(f"{count}\n" for count in Counter(compress(self.qid, kept)).values())
 
-    def _stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
+    def _stored(self, kept: Mask) -> Iterator[Any]:
         """The selected rows of the files."""
         first = 0
         for path, size in self.sizes.items():
@@ -89,7 +89,7 @@ def read_records(path: Path, options: ReadOptions, note: Callable[[str], object]
     files = expanded_paths(path)
     format = format_of(files[0])
     sizes = dict[str, int]()
-    ids = list[NDArray[Any]]()
+    ids = list[AnyArray]()
     columns = dict[str, Any]()
     text_keys = list[str]()
     for name in files:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
+from rankrls._typing import AnyArray, Index
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import Paths, expanded_paths, path_list
 from rankrls.io.formats import format_of, is_data, open_rows, open_table
@@ -295,7 +295,7 @@ class Queries:
         self.last: str | None = None  # id of the last row
         self._column = column
 
-    def begin(self, ids: NDArray[Any], file: Reader, first_row: int) -> NDArray[np.intp]:
+    def begin(self, ids: AnyArray, file: Reader, first_row: int) -> Index:
         """Rows at which queries begin; InputError if a query reappears after others."""
         rows = np.flatnonzero(np.concatenate(([str(ids[0]) != self.last], ids[1:] != ids[:-1])))
         for row in rows.tolist():

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.io._text import few, quoted
 from rankrls.io.formats import is_data
 
@@ -131,7 +131,7 @@ def has_positions(path: Path) -> bool:
     return _first_beside(path, (_POSITION,)) is not None
 
 
-def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> NDArray[np.float64] | None:
+def positions_beside(path: Path, rows: int, note: Callable[[str], object]) -> Array | None:
     """Position of each row, from the file with the name of the rows followed by ``.position``."""
     found = _first_beside(path, (_POSITION,))
     if found is None:
@@ -154,7 +154,7 @@ def _first_beside(path: Path, ends: tuple[str, ...]) -> Path | None:
     return next((Path(file) for file in companion_paths(str(path), ends) if Path(file).is_file()), None)
 
 
-def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: bool = False) -> NDArray[np.float64]:
+def number_lines(file: Path, each: str, parameter: str | None = None, *, whole: bool = False) -> Array:
     """Numbers in a file with one per line; "-" is standard input.
 
     Parameters

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_word
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._typing import AnyArray, Index
 from rankrls.io.rows import Rows
 
 
@@ -80,7 +80,7 @@ def conflict_text(table: Rows) -> str:
     return f"{count} item{'s have' if count > 1 else ' has'} different labels in one query, such as {example}."
 
 
-def _conflicting_items(table: Rows, ids: NDArray[Any] | None) -> NDArray[np.intp]:
+def _conflicting_items(table: Rows, ids: AnyArray | None) -> Index:
     """Number of each item with different labels in one query, in its rows; -1 in all others."""
     found = np.full(table.n_rows, -1, dtype=np.intp)
     if table.y is None or table.qid is None or ids is None:

@@ -8,9 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
+from rankrls._typing import AnyArray, Array, Index, Mask
 from rankrls.io._text import Source, TableSource, is_whole, objects, quoted
 from rankrls.io.columns import check_columns
 from rankrls.io.formats import open_table
@@ -52,11 +52,11 @@ class PairTable:
         Names of the file's other columns, which were not read.
     """
 
-    winners: NDArray[np.intp]
-    losers: NDArray[np.intp]
-    strength: NDArray[np.float64] | None
-    weight: NDArray[np.float64] | None
-    groups: NDArray[Any] | None
+    winners: Index
+    losers: Index
+    strength: Array | None
+    weight: Array | None
+    groups: AnyArray | None
     path: str
     sha256: str
     items: Any = None
@@ -184,7 +184,7 @@ def pair_columns(table: Table) -> dict[str, str]:
     return {role: role for role in found or ("winner", "loser")}
 
 
-def load_sides(path: Source, left: str | None = None, right: str | None = None) -> tuple[NDArray[Any], NDArray[Any]]:
+def load_sides(path: Source, left: str | None = None, right: str | None = None) -> tuple[AnyArray, AnyArray]:
     """Items of each row of a table, as text, from the named columns or those of :func:`load_pairs`."""
     with open_table(path) as table:
         sides = pair_columns(table) if left is None or right is None else {"left": left, "right": right}
@@ -271,7 +271,7 @@ def load_votes(
         return _votes(table, given | {role: name for role, name in others.items() if name is not None})[0]
 
 
-def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.bool_]]:
+def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, Mask]:
     """Votes of a table from the column of each role, and a mask of their rows."""
     import pyarrow as pa
 
@@ -307,7 +307,7 @@ def _votes(table: Table, given: dict[str, str]) -> tuple[PairTable, NDArray[np.b
     return votes, kept
 
 
-def _choices(table: Table, words: dict[str, NDArray[Any]], given: dict[str, str]) -> NDArray[np.float64]:
+def _choices(table: Table, words: dict[str, AnyArray], given: dict[str, str]) -> Array:
     """1 for left, -1 for right, 0 for a tie; items take precedence over column names, and these over words."""
     columns = {given["left"]: 1.0, given["right"]: -1.0}
 

@@ -6,10 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rankrls._errors import InputError
+from rankrls._typing import Mask
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.rows import Lines, Rows, Schema
 
@@ -76,7 +74,7 @@ class Reader(ABC):
         raise self.refuse("cells that are not numbers need a table, but by its ending this file is LETOR text.")
 
     @abstractmethod
-    def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
+    def stored(self, kept: Mask) -> Iterator[Any]:
         """The selected rows, unchanged, for :attr:`Format.write`."""
 
     def refuse(self, message: str, **facts: Any) -> InputError:

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from rankrls._checks import check_count, check_word
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import group_to_qid
+from rankrls._typing import Array
 from rankrls.io._text import Source, TableSource, float_type
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import has_positions, number_lines, sizes_beside
@@ -290,7 +291,7 @@ class ReadOptions(ColumnRoles):
             raise InputError(message, file=table.path, parameter="qid")
 
 
-def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.float64]:
+def read_scores(path: Path, options: ReadOptions, rows: Rows) -> Array:
     """Score of each row from a file: one per line, or a table written by predict; "-" is standard input.
 
     In a table, scores are in the column "score", and ids in columns with the same names as in the data.
@@ -306,7 +307,7 @@ def read_scores(path: Path, options: ReadOptions, rows: Rows) -> NDArray[np.floa
         roles = ColumnRoles(features=("score",), labels="ignored", known=Schema(columns=columns))
         with open_table(path) as file:
             table = file.read(file.schema(roles))
-        values: NDArray[np.float64] = table.X[:, 0]
+        values: Array = table.X[:, 0]
         both = [(table.qid, rows.qid), (table.ids, rows.docids)]
     else:
         values = number_lines(path, "score of one row")

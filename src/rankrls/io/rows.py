@@ -16,7 +16,7 @@ from scipy import sparse
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._rows import take_items
-from rankrls._typing import Array, Index
+from rankrls._typing import AnyArray, Array, Index
 from rankrls.io._text import is_utf8, joined_ids, objects
 
 _FEW_LABELS = 12
@@ -142,11 +142,11 @@ class Rows:
 
     X: Any
     y: Array | None
-    qid: NDArray[Any] | None
+    qid: AnyArray | None
     path: str
     sha256: str = ""
     schema: Schema = Schema()
-    ids: NDArray[Any] | None = None
+    ids: AnyArray | None = None
     comments: list[str] | None = None
     event: Array | None = None
     sample_weight: Array | None = None
@@ -191,7 +191,7 @@ class Rows:
         return [str((self.first_feature or 0) + column) for column in range(self.n_features)]
 
     @property
-    def docids(self) -> NDArray[Any] | None:
+    def docids(self) -> AnyArray | None:
         """Item ids as text, an object array of shape (m,), or None.
 
         In LETOR text, they are the words after ``docid =`` in all comments, or comments that are single words and
@@ -284,7 +284,7 @@ def row_of(item: str, table: Rows, query: str | None = None) -> int:
     return found[0]
 
 
-def document_ids(comments: Sequence[str], qid: NDArray[Any] | None) -> NDArray[Any] | None:
+def document_ids(comments: Sequence[str], qid: AnyArray | None) -> AnyArray | None:
     """Ids from the comments of rows: the words after ``docid =``, or else single words that differ within a query.
 
     None if some comments contain neither. Bytes that are not UTF-8 are read as Latin-1.

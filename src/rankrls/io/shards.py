@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_count
 from rankrls._errors import InputError
+from rankrls._typing import Index
 from rankrls.io._writers import parquet_writer
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.dataset import Queries, common_schema
@@ -194,7 +194,7 @@ def _by_query(tables: Iterable[_Located], qid: str, folder: Path, n_buckets: int
             yield located._replace(table=rows.take(pc.sort_indices(rows[qid])))
 
 
-def _row_groups(tables: Iterable[tuple[Any, NDArray[np.intp]]], most: int) -> Iterator[Any]:
+def _row_groups(tables: Iterable[tuple[Any, Index]], most: int) -> Iterator[Any]:
     """Groups of rows of whole queries, with a maximum size unless a query is larger.
 
     Tables are passed with the rows at which their queries begin.

@@ -14,11 +14,12 @@ from typing import Any
 from urllib.parse import unquote
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
 from rankrls._missing import MISSING
+from rankrls._typing import AnyArray, Array, Mask
 from rankrls.io._stored import Stored
 from rankrls.io._text import Growing, ids_of, is_whole, joined_ids, objects, quoted
 from rankrls.io.columns import ColumnRoles, find_columns
@@ -161,7 +162,7 @@ class Table(Reader):
         words = pa.array({"", *(word.lower() for word in missing or MISSING)})
         return pc.if_else(pc.is_in(pc.utf8_lower(cells), words), pa.scalar(None, cells.type), cells)
 
-    def stored(self, kept: NDArray[np.bool_]) -> Iterator[Any]:
+    def stored(self, kept: Mask) -> Iterator[Any]:
         """The selected rows, as tables of pyarrow or lines."""
         import pyarrow as pa
 
@@ -186,7 +187,7 @@ class Table(Reader):
         schema: Schema,
         groups: range | None = None,
         batches: Iterable[tuple[int, Any]] | None = None,
-    ) -> dict[str, NDArray[Any]]:
+    ) -> dict[str, AnyArray]:
         """Features, as "X", and the other columns by role.
 
         Parameters
@@ -198,7 +199,7 @@ class Table(Reader):
             Batches that have been read, possibly with further columns.
         """
         held: dict[str, Growing] = {}
-        ids: dict[str, list[NDArray[Any]]] = {role: [] for role in schema.texts}
+        ids: dict[str, list[AnyArray]] = {role: [] for role in schema.texts}
         for row, batch in self._batches(schema.stored, groups) if batches is None else batches:
             for name, values in self._converted(schema, batch, row).items():
                 if name in ids:
@@ -208,12 +209,12 @@ class Table(Reader):
         by_role = {name: column.finish() for name, column in held.items()}
         return by_role | {role: joined_ids(found) for role, found in ids.items()}
 
-    def _rows(self, schema: Schema, found: dict[str, NDArray[Any]], sha256: str = "") -> Rows:
+    def _rows(self, schema: Schema, found: dict[str, AnyArray], sha256: str = "") -> Rows:
         """Rows from columns by role."""
         columns: dict[str, Any] = {"y": None, "qid": None} | {_FIELDS.get(role, role): found[role] for role in found}
         return Rows(**columns, path=self.name, sha256=sha256, schema=schema, lines=self.lines)
 
-    def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, NDArray[Any]]:
+    def _converted(self, schema: Schema, batch: Any, row: int) -> dict[str, AnyArray]:
         """Features and columns of each role of a batch, whose first row in the table is ``row``."""
         part = _Batch(self, batch, row)
         names = schema.features or ()
@@ -333,14 +334,14 @@ class _Batch:
     batch: Any
     start: int
 
-    def features(self, names: tuple[str, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def features(self, names: tuple[str, ...], dtype: np.dtype[Any]) -> AnyArray:
         import pyarrow as pa
 
         if not names:
             return np.empty((self.batch.num_rows, 0), dtype)
         # pyarrow converts columns to rows several times faster than numpy
         columns = [pa.array(self._cells(name, "feature", dtype)) for name in names]
-        rows: NDArray[Any] = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
+        rows: AnyArray = pa.RecordBatch.from_arrays(columns, names=[*names]).to_tensor().to_numpy()
         if not np.isfinite(rows).all():
             for name in names:
                 self.numbers(name, "feature", dtype=dtype)  # raises an error about the first bad cell
@@ -348,7 +349,7 @@ class _Batch:
 
     def numbers(
         self, name: str, what: str, may_be_empty: Sequence[str] = (), dtype: DTypeLike = np.float64
-    ) -> NDArray[Any]:
+    ) -> AnyArray:
         """A column of finite numbers, with nonnegative weights; NaN for a missing label if allowed."""
         out = self._cells(name, what, dtype)
         bad = np.isinf(out) if what in may_be_empty else ~np.isfinite(out)
@@ -364,7 +365,7 @@ class _Batch:
             raise self.table.refuse_row(self.start + k, message, column=name)
         return out
 
-    def _cells(self, name: str, what: str, dtype: DTypeLike) -> NDArray[Any]:
+    def _cells(self, name: str, what: str, dtype: DTypeLike) -> AnyArray:
         """A column of numbers: NaN for missing cells, infinity for cells that are not numbers of this type."""
         import pyarrow as pa
 
@@ -386,7 +387,7 @@ class _Batch:
         with np.errstate(over="ignore"):
             return found.astype(dtype, copy=False)
 
-    def ids(self, name: str, what: str, may_be_empty: Sequence[str]) -> NDArray[Any]:
+    def ids(self, name: str, what: str, may_be_empty: Sequence[str]) -> AnyArray:
         """Ids as whole numbers or texts."""
         import pyarrow as pa
         import pyarrow.compute as pc
@@ -397,7 +398,7 @@ class _Batch:
                 column = column.cast(pa.int64())
                 pc.add(pc.abs(column), 1).cast(self.batch.column(name).type)  # refuses those that may have been rounded
             if _holds_integers(column.type) and not column.null_count:
-                whole: NDArray[Any] = column.cast(pa.int64()).to_numpy()
+                whole: AnyArray = column.cast(pa.int64()).to_numpy()
                 return whole
             coded = pc.fill_null(column.cast(pa.string()), "").dictionary_encode()
         except pa.ArrowException as error:
@@ -419,12 +420,12 @@ _REMEDIES = {
 }
 
 
-def _parsed(cells: Any) -> NDArray[np.float64]:
+def _parsed(cells: Any) -> Array:
     """Numbers of cells: NaN for missing ones, infinity for those that are not numbers."""
     import pyarrow as pa
 
     try:
-        found: NDArray[np.float64] = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        found: Array = cells.cast(pa.float64()).to_numpy(zero_copy_only=False)
         if np.isfinite(found).all():
             return found
     except pa.ArrowInvalid:

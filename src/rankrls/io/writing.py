@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from rankrls._checks import check_finite
@@ -24,6 +24,7 @@ from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
 from rankrls._missing import is_missing, unmasked
 from rankrls._rows import check_finite_features, row_slices
+from rankrls._typing import AnyArray, Array
 from rankrls.io._text import BLANKS
 from rankrls.io.files import atomic_write
 from rankrls.io.formats import ENDINGS, FORMATS, TABLES, format_of
@@ -175,7 +176,7 @@ def save_table(
     features = _features(X, names)
     rows, n = features.shape
     names = [f"f{k}" for k in range(1, n + 1)] if names is None else names
-    leading: list[tuple[str, NDArray[Any]]] = []
+    leading: list[tuple[str, AnyArray]] = []
     given: Any = (("y", label, y), ("qid", qid_name, qid), ("ids", id_name, ids))
     for what, name, values in given:
         if values is not None:
@@ -184,7 +185,7 @@ def save_table(
             dtype = np.float64 if what == "y" else object if texts else None  # fixed widths would truncate texts
             leading.append((name, _vector(what, values, rows, dtype)))
 
-    def block(part: slice) -> list[NDArray[Any]]:
+    def block(part: slice) -> list[AnyArray]:
         values = features[part].toarray() if sparse.issparse(features) else features[part]
         if format_of(path) == "csv":
             values = np.asarray(values, np.float64)  # the shortest decimals of a float32 are those of another float64
@@ -238,7 +239,7 @@ def write_rows(path: Path, table: Rows, names: Sequence[str] | None, note: Calla
         note(f"the comments of {table.path} are left out: they do not all name a docid.")
 
 
-def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[NDArray[Any]]]) -> None:
+def write_blocks(path: str | os.PathLike[str], names: Sequence[str], blocks: Iterable[Sequence[AnyArray]]) -> None:
     """Write columns, given in parts of some rows, as a table in the format of the path's ending.
 
     Parameters
@@ -306,7 +307,7 @@ def _features(X: Any, names: Sequence[str] | None) -> Any:
     return X
 
 
-def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> NDArray[Any]:
+def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> AnyArray:
     """Array with one value for each row."""
     out = np.asarray(unmasked(values), dtype=dtype)
     if out.shape != (rows,):
@@ -316,10 +317,10 @@ def _vector(name: str, values: ArrayLike, rows: int, dtype: Any = None) -> NDArr
 
 
 def lines(
-    indptr: NDArray[Any],
-    ids: NDArray[Any],
-    values: NDArray[Any],
-    labels: NDArray[np.float64],
+    indptr: AnyArray,
+    ids: AnyArray,
+    values: AnyArray,
+    labels: Array,
     qids: list[bytes] | None = None,
     notes: list[bytes] | None = None,
 ) -> bytes:
@@ -343,7 +344,7 @@ def lines(
     return b"".join(pc.binary_join_element_wise(*parts, *ends).to_pylist())
 
 
-def _qid_texts(ids: NDArray[Any]) -> list[bytes]:
+def _qid_texts(ids: AnyArray) -> list[bytes]:
     for row, value in enumerate(ids.tolist()):
         if isinstance(value, bool) or not isinstance(value, str | int) or _BREAKS_A_QID.search(str(value)):
             rule = "it must be a whole number or a string, not empty and without blanks, # and NUL."
@@ -351,7 +352,7 @@ def _qid_texts(ids: NDArray[Any]) -> list[bytes]:
     return [f" qid:{value}".encode("utf-8", "surrogateescape") for value in ids.tolist()]
 
 
-def _comment_texts(comments: NDArray[Any]) -> list[bytes]:
+def _comment_texts(comments: AnyArray) -> list[bytes]:
     for row, comment in enumerate(comments):
         if "\n" in comment:
             problem = f"The comment of row {row} contains a line end, which LETOR text cannot store: {comment!r}."
@@ -360,7 +361,7 @@ def _comment_texts(comments: NDArray[Any]) -> list[bytes]:
     return [f" # {comment}".encode("utf-8", "surrogateescape") if comment else b"" for comment in bare]
 
 
-def _column(name: str, values: NDArray[Any], start: int) -> Any:
+def _column(name: str, values: AnyArray, start: int) -> Any:
     """Some rows of a column, for pyarrow."""
     import pyarrow as pa
 
@@ -373,7 +374,7 @@ def _column(name: str, values: NDArray[Any], start: int) -> Any:
     return pa.array(texts, pa.string())
 
 
-def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:
+def tab_lines(columns: Iterable[AnyArray | None], rows: int) -> str:
     """Columns of some rows as tab-separated text; None gives an empty column."""
     text = io.StringIO()
     cells = ([""] * rows if column is None else column.tolist() for column in columns)
@@ -381,9 +382,7 @@ def tab_lines(columns: Iterable[NDArray[Any] | None], rows: int) -> str:
     return text.getvalue()
 
 
-def trec_ranking(
-    scores: NDArray[np.float64], qid: NDArray[Any] | None, docno: Sequence[str], k: int | None = None
-) -> Ranking:
+def trec_ranking(scores: Array, qid: AnyArray | None, docno: Sequence[str], k: int | None = None) -> Ranking:
     """Items of each query in the order of trec_eval.
 
     trec_eval stores scores in single precision, and orders equal ones with the greater document id first.

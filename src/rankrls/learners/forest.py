@@ -12,7 +12,7 @@ from scipy import sparse
 
 from rankrls._compiled import compiled, map_threads
 from rankrls._rows import row_slices
-from rankrls._typing import Array, Index, Matrix
+from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.numerics.runs import lengths_to_starts
 
 Numbers = NDArray[np.int32]
@@ -67,7 +67,7 @@ class Trees:
     n_features: int
 
     def __post_init__(self) -> None:
-        typed: list[tuple[NDArray[Any], type]] = [(self.missing, np.int8), (self.sizes, np.intp)]
+        typed: list[tuple[AnyArray, type]] = [(self.missing, np.int8), (self.sizes, np.intp)]
         typed += [(array, np.int32) for array in (self.feature, self.left, self.right, self.roots)]
         typed += [(array, np.float64) for array in (self.threshold, self.value)]
         if any(array.dtype != dtype or array.ndim != 1 for array, dtype in typed):

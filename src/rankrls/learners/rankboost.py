@@ -28,16 +28,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._comparisons import Data, Setting
 from rankrls._compiled import compiled, map_threads
 from rankrls._problems import Candidate, Problem
-from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 from rankrls.numerics.graph import LabelledGraph, PreferenceGraph
 
 _TIE = 1e-11
@@ -138,7 +136,7 @@ class CodedColumns:
         self._zeros = np.full(n, -1, dtype=np.intp)
         self.distinct = map_threads(self._encode, range(n))
 
-    def _encode(self, j: int) -> NDArray[Any]:
+    def _encode(self, j: int) -> AnyArray:
         own = slice(*self._X.indptr[j : j + 2])
         values = self._X.data[own]
         size = len(values)

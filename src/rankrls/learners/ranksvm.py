@@ -23,7 +23,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import linalg
 from scipy.sparse.linalg import LinearOperator, cg
 
@@ -31,7 +30,7 @@ from rankrls._cached import cached_property
 from rankrls._comparisons import Data, Setting
 from rankrls._compiled import balanced_blocks, blas_threads_for, compiled, map_threads, n_threads
 from rankrls._problems import Candidate, Problem
-from rankrls._typing import Array, Index, Matrix
+from rankrls._typing import AnyArray, Array, Index, Matrix
 from rankrls.learners.paths import PathSolutions, centred
 from rankrls.numerics.basis import Basis
 from rankrls.numerics.graph import Graph, LabelledGraph, PreferenceGraph
@@ -112,7 +111,7 @@ class HingePairs:
         below, above = self._partner_sums(own, ranking, self._weights * v, rank=False)
         return self._given(degree * v - self._factor * (below + above))
 
-    def _partner_sums(self, f: Array, ranking: Index, values: NDArray[Any], *, rank: bool) -> Any:
+    def _partner_sums(self, f: Array, ranking: Index, values: AnyArray, *, rank: bool) -> Any:
         below = np.empty_like(values)
         above = np.empty_like(values)
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._compiled import compiled
-from rankrls._typing import Array
+from rankrls._typing import Array, Index
 from rankrls.metrics._table import Chunk
 
 SUM = 0
@@ -160,7 +159,7 @@ def _sweep(scores, order, label, w, weak, out):  # type: ignore[no-untyped-def]
             c &= c - 1
 
 
-def count_by_rows(scores: Array, label: NDArray[np.intp], w: Array) -> tuple[Array, Array, Array]:
+def count_by_rows(scores: Array, label: Index, w: Array) -> tuple[Array, Array, Array]:
     """Weights, for each row of one ranking, of the rows that are ordered wrongly relative to it.
 
     These are the rows of lower labels with a higher score, those with a higher or equal score, and the rows of the same

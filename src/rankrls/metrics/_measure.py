@@ -10,13 +10,12 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import check_count, check_finite, check_word, vector_of
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import Array
+from rankrls._typing import AnyArray, Array, Index
 from rankrls.metrics._table import BY_NAME, CHOICES, CONVENTIONS, Chunk, Definition, Gain
 from rankrls.metrics._values import check_scores, check_weights, mean_of_judged
 from rankrls.ranking import docno_order
@@ -257,10 +256,10 @@ class Measure:
         self,
         scores: Array,
         y: Array,
-        starts: NDArray[np.intp],
+        starts: Index,
         *,
         weights: Array | None = None,
-        places: NDArray[Any] | None = None,
+        places: AnyArray | None = None,
     ) -> Array:
         """Value of each query of a chunk, for many columns of scores at once, without validation.
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import Array
+from rankrls._typing import AnyArray, Array, Mask
 from rankrls.metrics._measure import Measure, named_measures
 from rankrls.metrics._values import mean_of_judged
 
@@ -39,8 +38,8 @@ class JoinedRun:
 
     y: Array
     scores: Array
-    judged: NDArray[np.bool_]
-    docno: NDArray[Any]
+    judged: Mask
+    docno: AnyArray
     layout: QueryLayout
     counts: dict[str, int]
 

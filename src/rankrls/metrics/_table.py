@@ -9,10 +9,9 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
-from rankrls._typing import Array
+from rankrls._typing import AnyArray, Array, Index
 from rankrls.metrics._values import ratio
 
 Gain = str | tuple[float, ...] | Callable[[Array], Any]
@@ -111,7 +110,7 @@ class Chunk:
     scores: Array
     y: Array
     weights: Array | None
-    starts: NDArray[np.intp]
+    starts: Index
     k: int | None
     choices: Any
 
@@ -119,7 +118,7 @@ class Chunk:
     def n_queries(self) -> int:
         return len(self.starts) - 1
 
-    def in_order(self, key: NDArray[Any] | None) -> Chunk:
+    def in_order(self, key: AnyArray | None) -> Chunk:
         """The same chunk with the rows of each query in ascending order of a key; equal keys keep their order."""
         if key is None:
             return self
@@ -134,7 +133,7 @@ class Chunk:
             weights=None if self.weights is None else self.weights[order],
         )
 
-    def sums(self, values: NDArray[Any]) -> NDArray[Any]:
+    def sums(self, values: AnyArray) -> AnyArray:
         """Sums of an array (..., rows) over the rows of each query."""
         return np.asarray(np.add.reduceat(values, self.starts[:-1], axis=-1))
 

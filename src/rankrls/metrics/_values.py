@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._checks import array_of, check_finite, numbers_of, refuse_where
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
-from rankrls._typing import Array
+from rankrls._typing import AnyArray, Array
 
 
 def labelled_rows(y: Any, scores: Any, qid: Any, weights: Any) -> tuple[Any, Any, Any, Any]:
@@ -78,7 +77,7 @@ def mean_and_error(values: Array) -> tuple[Array, Array]:
     return mean, np.sqrt(ratio(squares, count * (count - 1.0)))
 
 
-def ratio(numerator: Array, denominator: NDArray[Any]) -> Array:
+def ratio(numerator: Array, denominator: AnyArray) -> Array:
     """Numerator over denominator, NaN if the denominator is not positive."""
     out = np.full(np.broadcast_shapes(numerator.shape, denominator.shape), np.nan)
     np.divide(numerator, denominator, out=out, where=denominator > 0)

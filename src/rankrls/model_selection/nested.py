@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.metaestimators import _safe_split
 from sklearn.utils.validation import indexable
@@ -15,7 +14,7 @@ from rankrls._checks import check_finite, refusing, vector_of
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
 from rankrls._shown import Shown
-from rankrls._typing import Array, IdsLike, Index, ItemsLike, Matrix, VectorLike
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Matrix, VectorLike
 from rankrls.metrics import Measure, preference_accuracy
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.metrics._values import mean_and_error
@@ -187,7 +186,7 @@ def measure_of_choice(estimator: object, event: object, what: str) -> Measure:
 
 
 def _folds(
-    y: Array, event: NDArray[Any] | None, qid: NDArray[Any] | None, items: Index, k: int, seed: int
+    y: Array, event: AnyArray | None, qid: AnyArray | None, items: Index, k: int, seed: int
 ) -> tuple[Index, str]:
     """Fold of each row, and a description of the folds."""
     rng = np.random.default_rng(seed)
@@ -210,7 +209,7 @@ def _folds(
     return fold[layout.codes], f"{k} folds of {n} {what}"
 
 
-def _concordance(scores: Array, time: Array, event: NDArray[Any], qid: NDArray[Any] | None) -> float:
+def _concordance(scores: Array, time: Array, event: AnyArray, qid: AnyArray | None) -> float:
     """C-index of one fold; NaN if it has no comparable pair."""
     try:
         winners, losers = survival_pairs(time, event, qid=qid)

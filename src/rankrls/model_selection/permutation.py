@@ -9,7 +9,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_consistent_length
 
@@ -19,7 +18,7 @@ from rankrls._curves import QueryEvaluator
 from rankrls._errors import InputError, warn_of_cost
 from rankrls._queries import query_layout
 from rankrls._shown import Shown, p_text
-from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, Splitter, VectorLike
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, LabelsLike, Splitter, VectorLike
 from rankrls.metrics._values import mean_of_judged
 from rankrls.model_selection.nested import measure_of_choice
 from rankrls.models.intake import labelled_items
@@ -144,7 +143,7 @@ def permutation_test(
     measure = measure_of_choice(estimator, event, "permutation_test")
     model: Any = clone(estimator)
     permuted = np.empty(n_permutations)
-    labels: NDArray[Any] = np.asarray(y)
+    labels: AnyArray = np.asarray(y)
     layout = query_layout(qid, len(labels))
     rng = np.random.default_rng(random_state)
 

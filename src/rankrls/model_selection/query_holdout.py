@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import clone
 
 from rankrls._comparisons import LabelledItems
 from rankrls._errors import InputError
 from rankrls._queries import QueryLayout, query_layout
-from rankrls._typing import Array, IdsLike, Index, ItemsLike, LabelsLike, VectorLike
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, LabelsLike, VectorLike
 from rankrls.models.intake import check_comparable, labelled_items, preferred_items
 from rankrls.models.parameters import Grid, check_grid
 from rankrls.models.rankrls import RankRLS
@@ -263,7 +261,7 @@ def labelled_data(
     return data
 
 
-def query_parts(qid: Sequence[Hashable] | NDArray[Any], shares: Sequence[float], seed: int) -> list[Index]:
+def query_parts(qid: Sequence[Hashable] | AnyArray, shares: Sequence[float], seed: int) -> list[Index]:
     """Rows of each part, ascending, with sizes nearest to the shares of the queries.
 
     The part of a query depends on the seed and on the ids, not on the order of the rows.
@@ -284,7 +282,7 @@ def query_parts(qid: Sequence[Hashable] | NDArray[Any], shares: Sequence[float],
     return [np.flatnonzero(np.isin(layout.codes, queries)) for queries in drawn]
 
 
-def query_folds(qid: Sequence[Hashable] | NDArray[Any], k: int, seed: int) -> list[tuple[Index, Index, Index]]:
+def query_folds(qid: Sequence[Hashable] | AnyArray, k: int, seed: int) -> list[tuple[Index, Index, Index]]:
     """Training, validation and test rows of each of k folds: a k-th of the queries to test, the next to validate."""
     parts = query_parts(qid, [1.0] * k, seed)
     rest = [[parts[j] for j in range(k) if j not in (i, (i + 1) % k)] for i in range(k)]

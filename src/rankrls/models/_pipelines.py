@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from rankrls._errors import InputError, format_setting
 from rankrls._shown import Shown, records, table_text
-from rankrls._typing import Array, IdsLike, Index, ItemsLike, Values, VectorLike
+from rankrls._typing import AnyArray, Array, IdsLike, Index, ItemsLike, Values, VectorLike
 from rankrls.learners.greedy import ForwardPath
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query, unwrapped
@@ -121,7 +120,7 @@ class SelectedFeatures(Shown):
     """
 
     feature: Index
-    name: NDArray[Any]
+    name: AnyArray
     weight: Array
     held_out: Array
     gain: Array

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import product
 from time import perf_counter
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
@@ -24,6 +23,7 @@ from rankrls._errors import InputError, InputWarning
 from rankrls._problems import Solutions
 from rankrls._rows import check_finite_features
 from rankrls._typing import (
+    AnyArray,
     Array,
     FoldsLike,
     IdsLike,
@@ -404,7 +404,7 @@ class AutoRankRLS(ChosenAttributes, Ranker):
     __metadata_request__predict = {"qid": True}  # noqa: RUF012
 
     best_estimator_: BaseEstimator
-    results_: dict[str, NDArray[Any]]
+    results_: dict[str, AnyArray]
     skipped_: dict[str, str]
     _by_query_: bool
 
@@ -685,7 +685,7 @@ class AutoSpec(Spec):
         }
 
 
-def _columns(rows: list[Values]) -> dict[str, NDArray[Any]]:
+def _columns(rows: list[Values]) -> dict[str, AnyArray]:
     """Table of words and numbers by column; "" and NaN for missing entries."""
     kinds = {name: str if isinstance(value, str) else float for row in rows for name, value in row.items()}
     missing = {str: "", float: np.nan}

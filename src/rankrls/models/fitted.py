@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -15,7 +14,7 @@ from rankrls._arrays import on_device, to_device_of
 from rankrls._comparisons import Data
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._problems import Solutions
-from rankrls._typing import Array, Matrix, Params, Values
+from rankrls._typing import AnyArray, Array, Matrix, Params, Values
 from rankrls.kernels import Kernel
 from rankrls.metrics import Measure
 from rankrls.models.parameters import Check
@@ -158,7 +157,7 @@ class ChosenAttributes:
     best_score_: float
     best_score_error_: float
     optimism_: float
-    cv_results_: dict[str, NDArray[Any]]
+    cv_results_: dict[str, AnyArray]
     selection_: str
     query_scores_: Array | None
     held_out_scores_: Array | None

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from rankrls._arrays import as_floats, joined, namespace, on_device, repeated, taken, to_device_of
 from rankrls._compiled import compiled
-from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 
 _TOGETHER = 64
 """Number of runs whose means on a device are computed as one product."""
@@ -28,7 +26,7 @@ class SortedRows:
         """Number of rows of F."""
         return len(self.rows)
 
-    def restore(self, values: NDArray[Any]) -> NDArray[Any]:
+    def restore(self, values: AnyArray) -> AnyArray:
         """Values of the rows of a whole graph (last axis) in the original order."""
         out = np.empty_like(values)
         out[..., self.rows] = values

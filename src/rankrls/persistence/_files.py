@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import scipy
 import sklearn
-from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 import rankrls
 from rankrls._errors import InputError
+from rankrls._typing import AnyArray
 from rankrls.kernels import kernel_parameters
 from rankrls.metrics._scorer import predict_by_query
 from rankrls.models._pipelines import selected_features, selects_features
@@ -90,7 +90,7 @@ def save(
     except (TypeError, ValueError) as error:
         problem = f"provenance must be a mapping of values for JSON: {error}."
         raise InputError(problem, parameter="provenance") from None
-    arrays: list[NDArray[Any]] = []
+    arrays: list[AnyArray] = []
     about = {
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {"rankrls": rankrls.__version__, "python": platform.python_version(), **versions},

@@ -41,13 +41,13 @@ from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator
 
 import rankrls
 from rankrls._arrays import on_device, to_host
 from rankrls._errors import InputError
+from rankrls._typing import AnyArray
 from rankrls.io import atomic_write
 from rankrls.models.fitted import FORMAT_VERSION, FormatVersionError, check_format
 
@@ -82,7 +82,7 @@ class ModelArchive:
             raise ValueError(f"{_DOCUMENT} does not describe a rankrls model")
         check_format(self.document["format_version"], "The model file")
 
-    def array(self, name: Any) -> NDArray[Any]:
+    def array(self, name: Any) -> AnyArray:
         """The array of a member, which no other part of the model may name again."""
         with self._archive.open(self._unread.pop(name)) as stream:
             npy.read_magic(stream)
@@ -121,7 +121,7 @@ def opened(path: str | os.PathLike[str]) -> Iterator[ModelArchive]:
             raise InputError(problem, file=name) from error
 
 
-def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[NDArray[Any]]) -> None:
+def write(path: str | os.PathLike[str], content: dict[str, Any], arrays: Sequence[AnyArray]) -> None:
     """Write a document and the arrays that it references, atomically."""
     with atomic_write(path) as file, ZipFile(file, "w", ZIP_STORED) as archive:
         for number, array in enumerate(arrays):
@@ -183,7 +183,7 @@ def is_storable(dtype: np.dtype[Any]) -> bool:
     return dtype.kind in "biuf" and dtype.itemsize <= 8 and dtype.names is None
 
 
-def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: tuple[str, ...] = ()) -> Any:
+def encoded(value: Any, arrays: list[AnyArray], where: str = "", leave_out: tuple[str, ...] = ()) -> Any:
     """JSON of a value, whose arrays are collected; attributes in ``leave_out`` are not stored.
 
     Raises
@@ -195,7 +195,7 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
     def inside(parts: Any) -> list[Any]:
         return [encoded(part, arrays, f"{where}[{k}]", leave_out) for k, part in enumerate(parts)]
 
-    def stored(array: NDArray[Any]) -> dict[str, str]:
+    def stored(array: AnyArray) -> dict[str, str]:
         if not is_storable(array.dtype):
             raise _refused(where, f"an array of {array.dtype}")
         arrays.append(array)
@@ -234,7 +234,7 @@ def encoded(value: Any, arrays: list[NDArray[Any]], where: str = "", leave_out: 
     return {"object": kind.__name__, "state": state}
 
 
-def decoded(node: Any, array: Callable[[Any], NDArray[Any]]) -> Any:
+def decoded(node: Any, array: Callable[[Any], AnyArray]) -> Any:
     """Value of a node, given a function of array names; raises any exception if the node is invalid."""
 
     def inside(part: Any) -> Any:

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._errors import InputError
+from rankrls._typing import Array
 from rankrls.io import Rows, open_dataset
 from rankrls.io._text import few
 from rankrls.io.reading import ReadOptions
@@ -122,7 +122,7 @@ class StoredModel:
         if table.qid is None and self.by_query:
             raise InputError("the model was fitted with queries, so every line needs a qid.", file=table.path)
 
-    def scores(self, table: Rows) -> NDArray[np.float64]:
+    def scores(self, table: Rows) -> Array:
         """Scores of the rows of a file, (m,) or (m, targets), scaled like the training data."""
         self.check_queries(table)
         return np.asarray(predict_by_query(self.model, table.X, table.qid))

@@ -8,10 +8,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankrls._errors import InputError, require_extra
-from rankrls._typing import Array
+from rankrls._typing import Array, Index
 from rankrls.clicks import Propensities
 from rankrls.metrics import resolve_measure
 from rankrls.models._pipelines import fitted_ranker
@@ -33,7 +33,7 @@ class Display:
         self.ax_ = plt.subplots(layout="constrained")[1] if ax is None else ax
         self.figure_ = self.ax_.figure
 
-    def _open_rows(self, ax: Any, names: list[str]) -> NDArray[np.intp]:
+    def _open_rows(self, ax: Any, names: list[str]) -> Index:
         """Like :meth:`_open`, with a named row for each item, the first at the top; returns their heights."""
         self._open(ax)
         n = len(names)

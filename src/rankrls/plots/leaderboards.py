@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rankrls._typing import Array
+from rankrls._typing import AnyArray, Array
 from rankrls.plots.choices import COLOURS, Display
 
 
@@ -15,7 +14,7 @@ class RatedItems(Protocol):
     """Rated items from best to worst, such as a :class:`~rankrls.inspection.Leaderboard`."""
 
     @property
-    def columns(self) -> dict[str, NDArray[Any]]: ...
+    def columns(self) -> dict[str, AnyArray]: ...
 
 
 class LeaderboardDisplay(Display):

@@ -10,13 +10,13 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._cells import cell_number
 from rankrls._errors import InputError, did_you_mean, format_setting
 from rankrls._missing import is_missing
 from rankrls._queries import QueryLayout
 from rankrls._records import unrecorded
+from rankrls._typing import AnyArray, Array, Index, Mask
 
 _SECONDS = 86_400.0
 _EPOCH = datetime(1970, 1, 1)
@@ -55,18 +55,18 @@ class Column:
     """
 
     name: str
-    values: NDArray[Any]
+    values: AnyArray
     words: Sequence[str] | None = None
     declared: bool = False
     boolean: bool = False
     odd: str = ""
 
     @property
-    def missing(self) -> NDArray[np.bool_]:
+    def missing(self) -> Mask:
         """Mask of the missing cells."""
         return np.isnan(self.values) if self.words is None else self.values < 0
 
-    def read(self, kind: str, formats: Sequence[str] = ()) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    def read(self, kind: str, formats: Sequence[str] = ()) -> tuple[Array, Mask]:
         """Numbers, or days since 1970 of dates, with NaN for missing cells; and a mask of invalid cells."""
         values = self.values
         if self.words is not None:
@@ -76,7 +76,7 @@ class Column:
             values = np.full(len(values), np.nan)
         return values, ~np.isfinite(values) & ~self.missing
 
-    def as_texts(self) -> tuple[list[str | None], NDArray[np.intp]]:
+    def as_texts(self) -> tuple[list[str | None], Index]:
         """Different texts, and the number of each row's text; None is a missing cell."""
         if self.words is not None:
             return [*self.words, None], np.where(self.values < 0, len(self.words), self.values)
@@ -366,12 +366,12 @@ def _guess(column: Column, distinct: int, encoder: Any, formats: Sequence[str]) 
     return ("unused", f"like an id: {found}") if many else ("category", found)
 
 
-def _few_bad(values: NDArray[np.float64], bad: NDArray[np.bool_], present: int) -> bool:
+def _few_bad(values: Array, bad: Mask, present: int) -> bool:
     """Whether so few cells are bad that they are errors in encoding, or all bad ones are infinite."""
     return bool(bad.sum() <= 0.1 * present or (np.isinf(values[bad]).all() and bad.sum() < present))
 
 
-def like_ids(name: str, values: NDArray[np.float64]) -> bool:
+def like_ids(name: str, values: Array) -> bool:
     """Whether whole numbers count the rows, or are named like ids and rarely repeat."""
     if (values != np.floor(values)).any() or (distinct := len(np.unique(values))) < _FEW_FOR_AN_ID:
         return False

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.preprocessing import normalize
@@ -17,6 +16,7 @@ from sklearn.preprocessing import normalize
 from rankrls._cached import cached_property
 from rankrls._cells import cell_number
 from rankrls._errors import InputError
+from rankrls._typing import Array, Index
 from rankrls.preprocessing._columns import Column, spelled_cell
 
 TEXT_FEATURES = ("matches", "similarity", "word", "tfidf")
@@ -133,7 +133,7 @@ class Numbers:
             for wave in ("sine", "cosine"):
                 yield EncodedFeature(self.column, wave, period, origin=self.origin, days=PERIODS[period])
 
-    def transform(self, column: Column, query: Column | None) -> NDArray[np.float64]:
+    def transform(self, column: Column, query: Column | None) -> Array:
         """Values of the features, (rows, features)."""
         values = _numbers(column, self.kind, self.formats, self.fill is not None)
         missing = column.missing
@@ -147,7 +147,7 @@ class Numbers:
         return np.column_stack(parts)
 
 
-def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> NDArray[np.float64]:
+def _numbers(column: Column, kind: str, formats: Sequence[str], fills: bool) -> Array:
     """Numbers, or days since 1970; any other cell is an error."""
     found, bad = column.read(kind, formats)
     if bad.any():
@@ -270,7 +270,7 @@ class Vocabulary:
     """
 
     words: list[str]
-    idf: NDArray[np.float64]
+    idf: Array
 
     @classmethod
     def of(cls, texts: Sequence[str], most: int | None = None, least: int = 1) -> Vocabulary:
@@ -357,7 +357,7 @@ class Texts:
         return sparse.csr_array(sparse.hstack(parts))
 
 
-def _texts_of(column: Column) -> tuple[list[str], NDArray[np.intp]]:
+def _texts_of(column: Column) -> tuple[list[str], Index]:
     """Different texts of a column, and the number of each row's text; a missing cell is an empty text."""
     words, codes = column.as_texts()
     return [word or "" for word in words], codes

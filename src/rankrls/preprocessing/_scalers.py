@@ -20,7 +20,7 @@ from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
 from rankrls._missing import unmasked
 from rankrls._queries import query_layout
-from rankrls._typing import Array
+from rankrls._typing import Array, Index
 
 _BLOCK = 1 << 17
 """Number of values scaled at a time: 1 MiB, which stays in cache over all passes."""
@@ -36,7 +36,7 @@ class _QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
-    def _scaled(self, block: Array, starts: NDArray[np.intp]) -> Array:
+    def _scaled(self, block: Array, starts: Index) -> Array:
         """The rows of some queries scaled; the block, whose first rows are given, is overwritten."""
         raise NotImplementedError
 
@@ -162,7 +162,7 @@ class QueryMinMaxScaler(_QueryScaler):
 
     _of_all_rows = MinMaxScaler
 
-    def _scaled(self, block: Array, starts: NDArray[np.intp]) -> Array:
+    def _scaled(self, block: Array, starts: Index) -> Array:
         lengths = np.diff(starts)
         low = np.minimum.reduceat(block, starts[:-1], axis=0)
         high = np.maximum.reduceat(block, starts[:-1], axis=0)
@@ -232,7 +232,7 @@ class QueryStandardScaler(_QueryScaler):
         scaled = super()._transform(X, qid)
         return np.hstack([X, scaled]) if self.beside else scaled
 
-    def _scaled(self, block: Array, starts: NDArray[np.intp]) -> Array:
+    def _scaled(self, block: Array, starts: Index) -> Array:
         lengths = np.diff(starts)
         block -= np.repeat(block[starts[:-1]], lengths, axis=0)  # the mean of what is left loses no digits
         mean = np.add.reduceat(block, starts[:-1], axis=0) / lengths[:, None]

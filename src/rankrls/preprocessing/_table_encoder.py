@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankrls._checks import check_count, check_word, unchanged_on_error
 from rankrls._errors import InputError, InputWarning, warn_user
 from rankrls._queries import query_layout
+from rankrls._typing import AnyArray
 from rankrls.preprocessing._columns import Column, ColumnUse, check_there, column_uses, columns_of, names_of
 from rankrls.preprocessing._encodings import (
     NEED_QUERY,
@@ -297,7 +298,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
                 out[encoding.column] = {what: n for what, n in found.items() if n}
         return out
 
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> NDArray[Any]:
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> AnyArray:
         """Names of the features, from the names of columns and categories.
 
         Parameters

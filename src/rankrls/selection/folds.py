@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 from scipy.sparse import csgraph
 
@@ -19,7 +18,7 @@ from rankrls._curves import ItemFold
 from rankrls._errors import InputError
 from rankrls._preferences import PreferenceTable
 from rankrls._queries import QueryLayout, label_varies, query_layout
-from rankrls._typing import Array, ExactFoldsLike, Index, Matrix, Splitter
+from rankrls._typing import AnyArray, Array, ExactFoldsLike, Index, Matrix, Splitter
 
 FEW_FOLDS = 5
 """Default number of folds that need refits; of many units, iterative solvers hold out one of as many folds."""
@@ -135,7 +134,7 @@ def _checked_fold(number: int, split: Any, m: int) -> tuple[Index, Index]:
     return train.astype(np.intp), test.astype(np.intp)
 
 
-def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array, NDArray[Any] | None]:
+def _labels_and_groups(cv: Splitter, data: LabelledItems, m: int) -> tuple[Array, AnyArray | None]:
     """Labels and groups for a splitter; rows of weight zero get the label and query of other rows."""
     layout = data.layout
     rows = slice(None) if data.kept is None else data.kept

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from rankrls._comparisons import DataInMemory, Setting
 from rankrls._curves import Curve, scale_of
-from rankrls._typing import Array, Index, Mask, Matrix
+from rankrls._typing import AnyArray, Array, Index, Mask, Matrix
 from rankrls.kernels import Kernel
 from rankrls.metrics._values import mean_and_error
 from rankrls.numerics.krylov import FeatureSystem, KernelSystem, KrylovRun, MultiShiftCG, Status, System
@@ -219,7 +218,7 @@ class Surface:
         """The surface, (alphas, iterations)."""
         return np.reshape([column.mean for column in self._columns], (-1, len(self.alphas))).T
 
-    def readings(self) -> dict[str, NDArray[Any]]:
+    def readings(self) -> dict[str, AnyArray]:
         """Measure of each alpha, at its best or last iteration, with standard error and number of iterations."""
         every = np.arange(len(self.alphas))
         n_iter = self.iterations()

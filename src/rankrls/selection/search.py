@@ -11,14 +11,13 @@ from numbers import Real
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankrls._comparisons import Data
 from rankrls._compiled import blas_threads_for
 from rankrls._curves import Curve
 from rankrls._errors import InputError
 from rankrls._problems import Candidate, S, Solutions
-from rankrls._typing import Array, Values
+from rankrls._typing import AnyArray, Array, Values
 from rankrls.selection.plans import Plan
 from rankrls.selection.rules import EQUAL, RULES, best, is_better
 
@@ -115,9 +114,9 @@ class SearchState(Generic[S]):
                 out[name] = len(tried) > 2 and value in (min(tried), max(tried))
         return out
 
-    def table(self) -> dict[str, NDArray[Any]]:
+    def table(self) -> dict[str, AnyArray]:
         """Columns for ``cv_results_``."""
-        columns: dict[str, NDArray[Any]] = {}
+        columns: dict[str, AnyArray] = {}
         for name in dict.fromkeys(name for choices, _ in self.rows for name in choices):
             columns[name] = np.empty(len(self.rows), dtype=object)
             columns[name][:] = [choices.get(name) for choices, _ in self.rows]

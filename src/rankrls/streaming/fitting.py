@@ -20,7 +20,7 @@ from rankrls._curves import Curve, QueryEvaluator
 from rankrls._errors import InputError
 from rankrls._queries import label_varies, query_layout
 from rankrls._rows import check_finite_features
-from rankrls._typing import Array, Index, Mask
+from rankrls._typing import AnyArray, Array, Index, Mask
 from rankrls.io.dataset import check_whole_queries
 from rankrls.metrics import Measure
 from rankrls.metrics._values import mean_and_error
@@ -93,7 +93,7 @@ def labelled_part(part: StreamedPart) -> LabelledItems:
     return items.of_positive_weight(square=False)
 
 
-def query_numbers(qid: NDArray[Any]) -> Index:
+def query_numbers(qid: AnyArray) -> Index:
     """Number of each row's query, for rows that are grouped by query."""
     new = np.concatenate((np.zeros(min(1, len(qid)), dtype=bool), qid[1:] != qid[:-1]))
     return np.cumsum(new, dtype=np.intp)

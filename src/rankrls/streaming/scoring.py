@@ -15,6 +15,7 @@ from sklearn.pipeline import Pipeline
 
 from rankrls._errors import InputError
 from rankrls._queries import query_layout
+from rankrls._typing import AnyArray, Array
 from rankrls.io.dataset import check_whole_queries
 from rankrls.metrics import Measure
 from rankrls.metrics._measure import named_measures
@@ -39,12 +40,12 @@ class QueryValues:
         Query ids.
     """
 
-    values: NDArray[np.float64]
+    values: Array
     items: NDArray[np.int64]
-    names: NDArray[Any]
+    names: AnyArray
 
 
-def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[NDArray[np.float64]]:
+def predict(model: Any, data: Any, *, executor: Any = None) -> Iterator[Array]:
     """Predict the scores of all rows of a dataset, one part at a time.
 
     Parameters
@@ -148,7 +149,7 @@ def _mapped(function: Callable[..., Any], models: Sequence[Any], data: Any, exec
     return map_parts(partial(function, tuple(map(_unnamed, models))), data.parts, executor)
 
 
-def _scores(model: Any, table: Any) -> NDArray[np.float64]:
+def _scores(model: Any, table: Any) -> Array:
     if not table.X.shape[0]:
         return np.zeros(0)
     scores = np.asarray(predict_by_query(model, table.X, table.qid), dtype=np.float64)
@@ -157,7 +158,7 @@ def _scores(model: Any, table: Any) -> NDArray[np.float64]:
     return scores
 
 
-def _predicted(models: tuple[Any, ...], part: Any) -> NDArray[np.float64]:
+def _predicted(models: tuple[Any, ...], part: Any) -> Array:
     return _scores(models[0], part.read())
 
 
