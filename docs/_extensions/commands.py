@@ -8,8 +8,8 @@ from typing import Any
 
 import click
 
-from rankrls.cli._options import GROUPS, METHODS, GroupedOption
-from rankrls.cli._program import root
+from rankrls.cli._options import METHODS
+from rankrls.cli._program import GROUPS, GroupedOption, root
 
 
 def plain(text: str) -> str:

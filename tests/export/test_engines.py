@@ -23,7 +23,7 @@ from rankrls import (
     SparseRankRLS,
     export as formats,
 )
-from rankrls.cli._options import ENGINES
+from rankrls.cli._program import ENGINES
 from rankrls.export import positive_offset, to_elasticsearch, to_onnx, to_solr
 from rankrls.kernels import FORMULAS
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler

@@ -2,51 +2,206 @@
 
 from __future__ import annotations
 
+import csv
+import json
 import os
 import re
 import shlex
 import sys
 import traceback
 import warnings
+from ast import literal_eval
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from io import TextIOWrapper
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import click
 
 from rankrls import __version__
 from rankrls._errors import Located, MissingPackageError, format_setting
-from rankrls.cli import _options as options
-from rankrls.cli._options import FILE, Options, choice, data, model, option_text, output
-from rankrls.cli._report import Report, Result, flush_output, print_line
+from rankrls.cli._options import METHODS, UNLABELLED, Options, option_text
+from rankrls.cli._report import Report, flush_output, print_line
 
+ENGINES = ("solr", "elasticsearch", "opensearch", "elasticsearch-query", "onnx", "sql", "json")
+"""Formats of ``rankrls export``, written by the functions ``to_...`` of :mod:`rankrls.export`."""
+GROUPS = ("data", "model", "choice", "output")
 DEBUG = "RANKRLS_DEBUG"
+FILE = click.Path(path_type=Path)
 _IGNORED = (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning)
 _OUTPUTS = ("save", "html", "output", "out")
 
 
-class LaterModule(ModuleType):
-    """Stands in for a module until one of its names is used."""
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        sys.modules.pop(self.__name__, None)
-        return getattr(import_module(self.__name__), name)
+def names(text: str) -> tuple[str, ...]:
+    """The different words between commas; a word with a comma is in double quotes, as in CSV."""
+    words = [word.strip() for word in next(csv.reader([text], skipinitialspace=True), [])]
+    if not words or not all(words):
+        raise click.BadParameter(f"{text!r} has no name between two commas.")
+    return tuple(dict.fromkeys(words))
 
 
-def import_sklearn() -> None:
-    """Import scikit-learn without pandas and ``scipy.stats``, which take longest and are rarely used."""
-    later = {name: LaterModule(name) for name in ("pandas", "scipy.stats") if name not in sys.modules}
-    sys.modules.update(later)
-    import sklearn.preprocessing  # noqa: F401
+def grid(text: str) -> Any:
+    """``auto``, ``a,b,c``, or ``lo:hi:n`` for n values in geometric steps; the estimator checks the values."""
+    try:
+        if ":" not in text:
+            return text if text == "auto" else [float(word) for word in text.split(",")]
+        import numpy as np
 
-    for name, module in later.items():
-        if sys.modules.get(name) is module:
-            del sys.modules[name]
+        low, high, n = text.split(":")
+        return np.geomspace(float(low), float(high), int(n)).tolist()
+    except ValueError:
+        problem = f"{text!r} is not auto, a list a,b,c, or lo:hi:n with n values between positive lo and hi."
+        raise click.BadParameter(problem) from None
+
+
+def folds(text: str) -> int | str:
+    """A number of folds, or ``leave_pair_out``; the estimator checks the number."""
+    if text != "leave_pair_out" and not text.isdecimal():
+        raise click.BadParameter(f"{text!r} is neither a number of folds nor leave_pair_out.")
+    return int(text) if text.isdecimal() else text
+
+
+def assignment(text: str) -> tuple[str, Any]:
+    """``name=value``, where the value is a literal of JSON or Python, several between commas, or a word."""
+    name, sign, value = text.partition("=")
+    if not sign or not name.strip():
+        raise click.BadParameter(f"{text!r} is not name=value.")
+    return name.strip(), literal(value.strip())
+
+
+def literal(text: str) -> Any:
+    """A value of JSON or Python; a tuple of several between commas; anything else is text."""
+    for read in (json.loads, literal_eval):
+        with suppress(ValueError, SyntaxError):
+            return read(text)
+    if "," in text and text[0] not in "[({\"'":
+        return tuple(literal(part.strip()) for part in text.split(","))
+    return text
+
+
+_TYPES: dict[str, Any] = {
+    "FILE": FILE,
+    "FILE|COLUMN": FILE,
+    "NUMBER|FILE": FILE,
+    "NAME,...": names,
+    "GRID": grid,
+    "NAME=VALUE": assignment,
+    "N": click.IntRange(1),
+    "K": int,
+}
+
+
+class GroupedOption(click.Option):
+    """An option of a group of the help: a switch if its metavar is empty, a choice if it is a list of words."""
+
+    def __init__(self, group: str, metavar: Any, flag: str, help: str, *names: str, **attributes: Any) -> None:
+        how: dict[str, Any] = {"metavar": metavar, "type": _TYPES.get(str(metavar))} if metavar else {"is_flag": True}
+        if isinstance(metavar, list):
+            how = {"metavar": "WORD", "type": click.Choice(metavar)}
+            help = f"{help} One of {', '.join(metavar)}."
+        super().__init__([flag, *names], help=help, **how | attributes)
+        self.group = group
+        self.flag = flag
+
+
+data, model, choice, output = (partial(GroupedOption, group) for group in GROUPS)
+file = partial(click.Argument, type=FILE)
+QUERIES = [
+    data("COLUMN", "--qid", "Column of the query ids; 'qid' by default."),
+    data(
+        "FILE|COLUMN",
+        "--group",
+        "File with the number of rows of each query, if rows have no query ids. Votes: column of groups to hold out.",
+    ),
+]
+COLUMNS = [
+    data("COLUMN", "--label", "Column of the labels, where higher is better; 'label' by default."),
+    data("COLUMN", "--id", "Column of the items' ids; 'docid' by default."),
+    data("NAME,...", "--features", "Feature columns, by names or patterns such as price*. LETOR text: their number."),
+    data("NAME,...", "--ignore", "Columns that are not features, by names or patterns."),
+    *QUERIES,
+]
+MODEL_AND_DATA = [file(["model"]), file(["data"]), *COLUMNS]
+GLOBAL = data("", "--global", "Rank all rows together, without query ids.", "all_rows")
+JSON = output("", "--json", "Print one JSON object.", "as_json")
+THREADS = output("N", "--threads", "Threads; all processors by default.")
+QUIET = output("", "--quiet", "Print no progress and no notes; fit and split print nothing.", "-q")
+CONVENTION = choice(
+    "TOOL",
+    "--convention",
+    "Convention of the measures: letor (default), trec (default with --qrels), sklearn, lightgbm, xgboost, ranklib or "
+    "catboost.",
+)
+QRELS = data("FILE", "--qrels", "TREC judgements; the other files are then TREC runs.")
+OUTPUT = output("FILE", "--output", "File to write; - is standard output.", "-o", type=str, default="-")
+EVENT = data("COLUMN", "--event", "Column with 1 if the event was observed, 0 if censored. Labels are then times.")
+MEASURES = [choice("NAME,...", "--metrics", "Measures; by default those that suit the labels."), CONVENTION]
+PAIRS = data(
+    "FILE", "--pairs", "Table of preferences between rows: winner, loser and optionally strength, weight, group."
+)
+TARGET = data("K", "--target", "Number of the target, from 0, if the model has several.")
+NAMES = model("FILE", "--names", "Text file with the feature names, one per line, in the order of the columns.")
+FORCE = output("", "--force", "Replace a folder of files that this command wrote.")
+SIDES = [
+    data("COLUMN", "--left", "Votes: column of one side, a name or a text."),
+    data("COLUMN", "--right", "Votes: column of the other side."),
+]
+SCALES = ["none", "minmax", "standard", "minmax-all", "standard-all", "log-all"]
+LEARNING = [
+    data("FILE", "--vali", "Validation data that select the model; held-out queries do by default."),
+    data("FILE", "--test", "Test data to evaluate the model on."),
+    data("FILE", "--unlabelled", f"Rows without labels, used by the methods {', '.join(UNLABELLED)}."),
+    PAIRS,
+    *SIDES,
+    data("COLUMN", "--preferred", "Votes: column of the winner: its name or text, left, right, a, b or tie."),
+    *COLUMNS,
+    EVENT,
+    data("COLUMN", "--position", "Column of the position where a row was shown. Labels are then clicks."),
+    data("COLUMN", "--impressions", "Column of how often a row was shown; once by default."),
+    GLOBAL,
+    data(
+        ["auto", "named"],
+        "--columns",
+        "How to use columns that no option names: as their cells suggest, or as numbers.",
+    ),
+    data("NAME,...", "--categorical", "Columns of categories."),
+    data("NAME,...", "--dates", "Columns of dates."),
+    data("NAME,...", "--text", "Columns of texts."),
+    model([*METHODS], "--method", "Learning method.", default="rankrls"),
+    model(
+        "NAME,...",
+        "--kernel",
+        "Kernel, or several to choose from: linear, rbf, laplacian, polynomial, sigmoid. Linear by default.",
+    ),
+    model("GRID", "--alphas", "Regularization: auto, a,b,c, or lo:hi:n for n geometric steps; auto by default."),
+    model("DEVICE", "--device", "Device on which torch computes, such as cuda or cpu; without it numpy does."),
+    model(SCALES, "--scale", "Scaling of the features, within each query or (-all) over all rows.", default="none"),
+    model(
+        "NAME=VALUE",
+        "--set",
+        "Value of any other parameter of the estimator or TableEncoder; may be given several times.",
+        "parameters",
+        multiple=True,
+    ),
+    choice(
+        "NAME,...",
+        "--metric",
+        "Measures to print; the first selects the model. By default disagreement; pair_accuracy for preferences; the "
+        "C-index for one ranking.",
+    ),
+    choice(
+        ["items", "votes", "groups"],
+        "--new",
+        "What the model will meet and is held out, of preferences. By default groups, if any; votes, if items are "
+        "names; otherwise items.",
+    ),
+    choice("K", "--cv", "Number of folds of queries, or leave_pair_out; leave-query-out by default.", type=folds),
+    CONVENTION,
+    JSON,
+]
 
 
 class InOrder(click.Group):
@@ -58,23 +213,24 @@ class InOrder(click.Group):
 
 
 @click.group(
-    cls=InOrder, invoke_without_command=True, epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls"
+    cls=InOrder,
+    invoke_without_command=True,
+    epilog="Example: rankrls fit train.txt --test test.txt --model m.rankrls",
+    context_settings={"max_content_width": 110, "show_default": True},
 )
 @click.version_option(__version__, message="rankrls %(version)s")
 @click.pass_context
 def root(context: click.Context) -> None:
     """Learning to rank by pairwise regularized least squares."""
     if context.invoked_subcommand is None:
-        Report().show(Result(text=[f"{context.get_help()}\n"]))
+        click.echo(context.get_help())
 
 
 class Command(click.Command):
     """A command, whose work is the function of its name in a module, and whose help lists its options in groups."""
 
-    def __init__(self, *, module: str, params: list[click.Parameter], **attributes: Any) -> None:
-        params = [*params, options.THREADS, options.QUIET]
-        settings = {"max_content_width": 110, "show_default": True}
-        super().__init__(params=params, context_settings=settings, **attributes)
+    def __init__(self, *, module: str, **attributes: Any) -> None:
+        super().__init__(**attributes)
         self.module = module
 
     def invoke(self, ctx: click.Context) -> None:
@@ -83,35 +239,38 @@ class Command(click.Command):
         from rankrls.io.files import check_targets
 
         every = {parameter.name: None for each in root.commands.values() for parameter in each.params}
-        found = Options(**every | ctx.params, words=ctx.obj)  # errors may complete the words of the call
-        report = Report(bool(found.as_json), found.quiet)
-        given = dict(ctx.params)
-        outputs = [path for key in _OUTPUTS if (path := given.pop(key, None)) is not None]
-        if found.rows_per_file is not None:
-            outputs.remove(found.out)  # it is a folder
-        inputs = [each for value in given.values() for each in (value if isinstance(value, tuple) else (value,))]
-        import_sklearn()
+        options = Options(**every | ctx.params, words=ctx.obj)  # errors may complete the words of the call
+        report = Report(bool(options.as_json), options.quiet)
+        outputs = options.given(*_OUTPUTS)
+        if options.rows_per_file is not None:
+            del outputs["out"]  # it is a folder
+        read = [value for name, value in ctx.params.items() if name not in _OUTPUTS]
+        inputs = [each for value in read for each in (value if isinstance(value, tuple) else [value])]
         work = getattr(import_module(f"rankrls.cli.commands.{self.module}"), str(self.name))
-        with limited_threads(found.threads), report.watched():
-            check_targets(outputs, [each for each in inputs if isinstance(each, Path)])
-            report.show(work(found, report))
+        with limited_threads(options.threads), report.watched():
+            check_targets(outputs.values(), [each for each in inputs if isinstance(each, Path)])
+            report.show(work(options, report))
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the groups that the command has."""
-        for group in options.GROUPS:
-            found = [p for p in self.params if isinstance(p, options.GroupedOption) and p.group == group]
+        for group in GROUPS:
+            found = [p for p in self.params if isinstance(p, GroupedOption) and p.group == group]
             if rows := [row for p in found if (row := p.get_help_record(ctx))]:
                 with formatter.section(group.capitalize()):
                     formatter.write_dl(rows)
 
 
-command = partial(root.command, cls=Command)
+def command(module: str, *parameters: click.Parameter) -> Callable[[Callable[[], None]], click.Command]:
+    """A decorator: a function's name and docstring are those of a command with these parameters."""
+    return root.command(cls=Command, module=module, params=[*parameters, THREADS, QUIET])
 
 
-@command(module="fit")
-@click.argument("train", type=FILE)
-@output("FILE", "--model", "Model file to write, such as m.rankrls.", "-m", "save")
-@options.LEARNING
+@command(
+    "fit",
+    file(["train"]),
+    output("FILE", "--model", "Model file to write, such as m.rankrls.", "-m", "save"),
+    *LEARNING,
+)
 def fit() -> None:
     """Choose, fit, evaluate and save a model.
 
@@ -121,11 +280,13 @@ def fit() -> None:
     """
 
 
-@command(module="fit")
-@click.argument("train", type=FILE)
-@options.LEARNING
-@choice("", "--nested", "Also repeat the whole choice without each of 5 folds, and evaluate on that fold.")
-@choice("N", "--permutations", "Also test with N permutations of the labels, repeating the choice for each.")
+@command(
+    "fit",
+    file(["train"]),
+    *LEARNING,
+    choice("", "--nested", "Also repeat the whole choice without each of 5 folds, and evaluate on that fold."),
+    choice("N", "--permutations", "Also test with N permutations of the labels, repeating the choice for each."),
+)
 def cv() -> None:
     """Evaluate every candidate model, and save none.
 
@@ -133,11 +294,13 @@ def cv() -> None:
     """
 
 
-@command(module="predict")
-@options.MODEL_AND_DATA
-@options.PAIRS
-@options.SIDES
-@options.OUTPUT
+@command(
+    "predict",
+    *MODEL_AND_DATA,
+    PAIRS,
+    *SIDES,
+    OUTPUT,
+)
 def predict() -> None:
     """Score the rows of a file.
 
@@ -149,14 +312,16 @@ def predict() -> None:
     """
 
 
-@command(module="predict")
-@options.MODEL_AND_DATA
-@output("N", "--top", "Number of items of each query to list; all by default.", "-k")
-@output(["tsv", "trec"], "--format", "Format of the lines.", "layout", default="tsv")
-@output("NAME", "--run", "Name of the run in trec lines, one word.", default="rankrls")
-@options.OUTPUT
-@options.GLOBAL
-@options.TARGET
+@command(
+    "predict",
+    *MODEL_AND_DATA,
+    output("N", "--top", "Number of items of each query to list; all by default.", "-k"),
+    output(["tsv", "trec"], "--format", "Format of the lines.", "layout", default="tsv"),
+    output("NAME", "--run", "Name of the run in trec lines, one word.", default="rankrls"),
+    OUTPUT,
+    GLOBAL,
+    TARGET,
+)
 def rank() -> None:
     """List the items of each query, best first.
 
@@ -166,15 +331,17 @@ def rank() -> None:
     """
 
 
-@command(module="models")
-@options.MODEL_AND_DATA
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="[B]", required=False)
-@output("N", "--top", "Number of features to show; 0 shows all.", "-k", type=click.IntRange(0), default=10)
-@data("QID", "--query", "Id of the query of A and B, if their ids occur in several.")
-@options.TARGET
-@options.NAMES
-@options.JSON
+@command(
+    "models",
+    *MODEL_AND_DATA,
+    click.Argument(["first"], metavar="A"),
+    click.Argument(["second"], metavar="[B]", required=False),
+    output("N", "--top", "Number of features to show; 0 shows all.", "-k", type=click.IntRange(0), default=10),
+    data("QID", "--query", "Id of the query of A and B, if their ids occur in several."),
+    TARGET,
+    NAMES,
+    JSON,
+)
 def explain() -> None:
     """Explain why item A is ranked above item B.
 
@@ -185,19 +352,23 @@ def explain() -> None:
     """
 
 
-@command(module="evaluate")
-@click.argument("files", type=FILE, metavar="[MODEL] DATA", nargs=-1, required=True)
-@data(
-    "FILE", "--scores", "File of scores to evaluate instead of a model: one per line, or a table with a column score."
+@command(
+    "evaluate",
+    file(["files"], metavar="[MODEL] DATA", nargs=-1, required=True),
+    data(
+        "FILE",
+        "--scores",
+        "File of scores to evaluate instead of a model: one per line, or a table with a column score.",
+    ),
+    QRELS,
+    PAIRS,
+    *COLUMNS,
+    EVENT,
+    GLOBAL,
+    *MEASURES,
+    output("", "--per-query", "Also print the values of each query."),
+    JSON,
 )
-@options.QRELS
-@options.PAIRS
-@options.COLUMNS
-@options.EVENT
-@options.GLOBAL
-@options.MEASURES
-@output("", "--per-query", "Also print the values of each query.")
-@options.JSON
 def evaluate() -> None:
     """Evaluate the ranking of a file's queries.
 
@@ -208,16 +379,18 @@ def evaluate() -> None:
     """
 
 
-@command(module="evaluate")
-@click.argument("data", type=FILE)
-@click.argument("models", type=FILE, metavar="MODEL...", nargs=-1)
-@choice("FILE", "--baseline", "Model or scores to compare the others with; by default all pairs are compared.")
-@options.QRELS
-@options.COLUMNS
-@options.MEASURES
-@output("FILE", "--html", "Web page with charts to write.")
-@output("N", "--top", "Number of most changed queries to show.", default=5)
-@options.JSON
+@command(
+    "evaluate",
+    file(["data"]),
+    file(["models"], metavar="MODEL...", nargs=-1),
+    choice("FILE", "--baseline", "Model or scores to compare the others with; by default all pairs are compared."),
+    QRELS,
+    *COLUMNS,
+    *MEASURES,
+    output("FILE", "--html", "Web page with charts to write."),
+    output("N", "--top", "Number of most changed queries to show.", default=5),
+    JSON,
+)
 def compare() -> None:
     """Compare rankings of one file query by query.
 
@@ -229,16 +402,20 @@ def compare() -> None:
     """
 
 
-@command(module="models")
-@click.argument("model", type=FILE)
-@click.argument("out", metavar="FILE")
-@output([*options.ENGINES], "--format", "Format to write.", "engine", required=True)
-@model("NAME", "--name", "Name of the model in the engine, or of the column in SQL.", default="rankrls")
-@options.NAMES
-@model("NAME", "--store", "Feature store of Solr; for a model of a table its name by default.")
-@model(["duckdb", "sqlite", "postgresql"], "--dialect", "Dialect of SQL; duckdb by default.")
-@model("NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores are to be positive.")
-@options.TARGET
+@command(
+    "models",
+    file(["model"]),
+    click.Argument(["out"], metavar="FILE"),
+    output([*ENGINES], "--format", "Format to write.", "engine", required=True),
+    model("NAME", "--name", "Name of the model in the engine, or of the column in SQL.", default="rankrls"),
+    NAMES,
+    model("NAME", "--store", "Feature store of Solr; for a model of a table its name by default."),
+    model(["duckdb", "sqlite", "postgresql"], "--dialect", "Dialect of SQL; duckdb by default."),
+    model(
+        "NUMBER|FILE", "--offset", "Number to add to every score, or a file of rows whose scores are to be positive."
+    ),
+    TARGET,
+)
 def export() -> None:
     """Write a model for search engines, databases or services.
 
@@ -246,15 +423,17 @@ def export() -> None:
     """
 
 
-@command(module="convert")
-@click.argument("data", type=FILE)
-@click.argument("out", type=FILE)
-@options.COLUMNS
-@options.NAMES
-@data(["mean", "last", "refuse"], "--conflicts", "Label for an item that has several in one query.")
-@output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT.")
-@output("", "--sort", "Shards: bring the rows of each query together, which otherwise must be adjacent.")
-@options.FORCE
+@command(
+    "convert",
+    file(["data"]),
+    file(["out"]),
+    *COLUMNS,
+    NAMES,
+    data(["mean", "last", "refuse"], "--conflicts", "Label for an item that has several in one query."),
+    output("N", "--rows-per-file", "Write Parquet shards of at most N rows into the folder OUT."),
+    output("", "--sort", "Shards: bring the rows of each query together, which otherwise must be adjacent."),
+    FORCE,
+)
 def convert() -> None:
     """Write data in another format, or as Parquet shards.
 
@@ -264,17 +443,22 @@ def convert() -> None:
     """
 
 
-@command(module="convert")
-@click.argument("data", type=FILE)
-@click.argument("folder", type=FILE)
-@output(
-    "A,B[,C]", "--parts", "Shares of the queries for train, vali and test, or for train and test.", default="60,20,20"
+@command(
+    "convert",
+    file(["data"]),
+    file(["folder"]),
+    output(
+        "A,B[,C]",
+        "--parts",
+        "Shares of the queries for train, vali and test, or for train and test.",
+        default="60,20,20",
+    ),
+    output("K", "--folds", "Write folders Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3)),
+    output("N", "--seed", "Random seed.", type=click.IntRange(0), default=0),
+    FORCE,
+    *QUERIES,
+    JSON,
 )
-@output("K", "--folds", "Write folders Fold1 to FoldK instead, as in LETOR.", type=click.IntRange(3))
-@output("N", "--seed", "Random seed.", type=click.IntRange(0), default=0)
-@options.FORCE
-@options.QUERIES
-@options.JSON
 def split() -> None:
     """Split data into train, vali and test parts of whole queries.
 
@@ -284,9 +468,11 @@ def split() -> None:
     """
 
 
-@command(module="models")
-@click.argument("about", type=FILE, metavar="MODEL")
-@options.JSON
+@command(
+    "models",
+    file(["about"], metavar="MODEL"),
+    JSON,
+)
 def info() -> None:
     """Describe a model file.
 
@@ -325,10 +511,10 @@ def _with_options(message: Warning | Exception | str) -> str:
     """A message with the options of the command line in place of the parameters of Python; errors name theirs."""
     if not isinstance(message, Located):
         return str(message)
-    every = [max(p.opts, key=len) for each in root.commands.values() for p in each.params if p.opts[0][0] == "-"]
     flags = {"n_features": "--features", "feature_names": "--names", "X_val": "--vali"}
     flags |= {"scoring": "--metric", "alpha": "--alphas", "groups": "--group", "item_id": "--id"}
-    flags |= {flag[2:].replace("-", "_"): flag for flag in every}
+    options = [p for each in root.commands.values() for p in each.params if isinstance(p, GroupedOption)]
+    flags |= {each.flag[2:].replace("-", "_"): each.flag for each in options}
     text = message.message
     for name, value in message.settings.items():
         word = shlex.quote(option_text([value] if isinstance(value, str) else value))
