@@ -33,7 +33,6 @@ UNDER_WHAT_IT_HOLDS = {
     "metrics/_loops": "metrics/test_pairs",
     "metrics/_table": "metrics/test_positions",
     "metrics/_values": "metrics/test_measure",
-    "metrics/_evaluate": "metrics/test_preferences",
     "metrics/_scorer": "models/test_routing",
     # steps of reading, under the formats that are read
     "io/_text": "io/test_letor",
@@ -50,8 +49,6 @@ UNDER_WHAT_IT_HOLDS = {
     "io/copying": "io/test_dataset",
     "io/shards": "io/test_dataset",
     "io/files": "io/test_atomic",
-    "preprocessing/_columns": "preprocessing/test_table_encoder",
-    "preprocessing/_encodings": "preprocessing/test_table_encoder",
     # formats of engines, each by the same oracles
     "export/_definitions": "export/test_tables",
     "export/_function": "export/test_engines",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from rankrls._cells import unmasked
 from rankrls._errors import InputError
-from rankrls._missing import unmasked
 from rankrls._typing import AnyArray, Array, Index
 
 _CACHED_VALUES = 1 << 18

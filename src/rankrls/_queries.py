@@ -13,9 +13,9 @@ import numpy as np
 
 from rankrls._arrays import to_host
 from rankrls._cached import cached_property
+from rankrls._cells import is_missing
 from rankrls._checks import refuse_where, vector_of
 from rankrls._errors import InputError
-from rankrls._missing import is_missing
 from rankrls._typing import AnyArray, Array, Index, Mask
 
 

@@ -260,7 +260,7 @@ FAULTS = [
         ("else weights[rows]", "else weights[: len(rows)]"),
     ),
     *_planted(
-        "metrics/_evaluate.py",
+        "metrics/_measure.py",
         "metrics",
         ("np.where(sign == 0.0, 0.0, weight)", "weight"),
         ('"docno": docno, "per_query"', '"docno": None, "per_query"'),
@@ -300,7 +300,7 @@ FAULTS = [
         ('fitted = vars(self).get("scaler_")', "fitted = None"),
     ),
     *_planted(
-        "preprocessing/_encodings.py",
+        "preprocessing/_table_encoder.py",
         "preprocessing",
         ("values = self.origin - values if self.kind", "values = values - self.origin if self.kind"),
         ("angle = 2.0 * np.pi / PERIODS[period] * values", "angle = np.pi / PERIODS[period] * values"),
@@ -313,7 +313,7 @@ FAULTS = [
         ("if span >= 2 * length]", "if span >= length]"),
     ),
     *_planted(
-        "preprocessing/_columns.py",
+        "preprocessing/_table_encoder.py",
         "preprocessing",
         ("typed = bool if self.boolean else float", "typed = float"),
         ("tzinfo=found.tzinfo and UTC", "tzinfo=found.tzinfo"),

@@ -17,7 +17,7 @@ from tests.refusals import Refusal
 from rankrls import InputError, InputWarning, RankRLS, load
 from rankrls.cli import main
 from rankrls.preprocessing import TableEncoder
-from rankrls.preprocessing._columns import day_of
+from rankrls.preprocessing._table_encoder import day_of
 
 
 def shop(m=120, seed=0):

@@ -12,7 +12,7 @@ from typing import Any
 
 from rankrls.export._linear import Exported, Term, json_text, linear_model, refuse
 from rankrls.preprocessing import EncodedFeature, TableEncoder
-from rankrls.preprocessing._encodings import Categories, Encoding, Numbers
+from rankrls.preprocessing._table_encoder import Categories, Encoding, Numbers
 
 OFFSET_FEATURE = "rankrls_offset"
 QUERY_TEXT = "query_text"

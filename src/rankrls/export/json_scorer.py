@@ -11,7 +11,7 @@ from rankrls.export._function import Expansion, Function, Steps, Weights, fitted
 from rankrls.export._linear import Exported, json_text, scaling_steps
 from rankrls.models._pipelines import check_target, fitted_names, fitted_ranker, names_of_features, table_encoder
 from rankrls.preprocessing import TableEncoder
-from rankrls.preprocessing._encodings import PERIODS, Categories, Encoding, Numbers
+from rankrls.preprocessing._table_encoder import PERIODS, Categories, Encoding, Numbers
 
 _SCORERS = ("score.py", "score.mjs")
 FORMAT = "rankrls-scorer"

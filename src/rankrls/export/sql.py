@@ -15,7 +15,7 @@ from rankrls.export._function import Steps, Weights, fitted_function
 from rankrls.export._linear import Exported, refuse, scaling_steps, table_features
 from rankrls.models._pipelines import check_target, fitted_ranker, table_encoder
 from rankrls.preprocessing import EncodedFeature, TableEncoder
-from rankrls.preprocessing._encodings import TEXT_FEATURES
+from rankrls.preprocessing._table_encoder import TEXT_FEATURES
 
 _DAYS = {
     "duckdb": "EPOCH(CAST({} AS TIMESTAMP)) / 864e2",

@@ -15,7 +15,7 @@ from rankrls._queries import QueryLayout, query_layout
 from rankrls._typing import AnyArray, Array, Index
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._values import mean_of_judged
-from rankrls.preprocessing._columns import like_ids
+from rankrls.preprocessing._table_encoder import like_ids
 
 _ROWS = 50  # patterns in fewer rows may be due to chance
 _PAIRS = 200

@@ -16,9 +16,8 @@ from urllib.parse import unquote
 import numpy as np
 from numpy.typing import DTypeLike
 
-from rankrls._cells import cell_number
+from rankrls._cells import MISSING, cell_number
 from rankrls._errors import InputError
-from rankrls._missing import MISSING
 from rankrls._typing import AnyArray, Array, Mask
 from rankrls.io._stored import Stored
 from rankrls.io._text import Growing, ids_of, is_whole, joined_ids, objects, quoted

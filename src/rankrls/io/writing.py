@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
+from rankrls._cells import is_missing, unmasked
 from rankrls._checks import check_finite
 from rankrls._compiled import stream_threads
 from rankrls._errors import InputError
-from rankrls._missing import is_missing, unmasked
 from rankrls._rows import check_finite_features, row_slices
 from rankrls._typing import AnyArray, Array
 from rankrls.io._text import BLANKS

@@ -11,9 +11,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from rankrls._cells import unmasked
 from rankrls._comparisons import Data, Items
 from rankrls._errors import InputError
-from rankrls._missing import unmasked
 from rankrls._queries import query_layout
 from rankrls._typing import Array, Index, ItemsLike, LabelsLike, Matrix, Params, Values, VectorLike
 from rankrls.kernels import Kernel

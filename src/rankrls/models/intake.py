@@ -15,11 +15,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _num_samples, column_or_1d, validate_data
 
 from rankrls._arrays import host_only, in_place, namespace, on_device, to_host
+from rankrls._cells import unmasked
 from rankrls._checks import LARGEST, LEAST, check_magnitude, numbers_of, refusing
 from rankrls._comparisons import Data, Features, LabelledItems, PreferredItems
 from rankrls._curves import judged_queries
 from rankrls._errors import InputError, InputWarning, warn_user
-from rankrls._missing import unmasked
 from rankrls._preferences import check_preferences
 from rankrls._queries import in_words, label_varies, query_layout
 from rankrls._records import unrecorded

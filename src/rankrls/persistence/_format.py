@@ -135,7 +135,7 @@ VALUES = {
     "Kernel": "rankrls.kernels",
     "Measure": "rankrls.metrics",
     "ColumnUse": "rankrls.preprocessing",
-    **dict.fromkeys(("Numbers", "Categories", "Texts", "Vocabulary"), "rankrls.preprocessing._encodings"),
+    **dict.fromkeys(("Numbers", "Categories", "Texts", "Vocabulary"), "rankrls.preprocessing._table_encoder"),
     "PursuitPath": "rankrls.learners.paths",
     "CoPursuitPath": "rankrls.learners.paths",
     "ForwardPath": "rankrls.learners.greedy",

@@ -14,7 +14,7 @@ from rankrls._errors import InputError
 from rankrls.io import PairTable, Rows
 from rankrls.io.tables import CellError
 from rankrls.preprocessing import TableEncoder
-from rankrls.preprocessing._columns import names_of
+from rankrls.preprocessing._table_encoder import names_of
 
 _WORDS_OF_TEXT = 1.5
 """Mean number of words without digits from which query ids count as texts of queries."""

@@ -15,10 +15,10 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from rankrls._cells import unmasked
 from rankrls._checks import refusing, unchanged_on_error
 from rankrls._compiled import balanced_blocks, map_threads, n_threads
 from rankrls._errors import InputError
-from rankrls._missing import unmasked
 from rankrls._queries import query_layout
 from rankrls._typing import Array, Index
 

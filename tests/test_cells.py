@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rankrls import ConditionalRankRLS, Items, RankRLS, RankRLSCV, TransductiveRankRLS
-from rankrls._missing import unmasked
+from rankrls._cells import unmasked
 from rankrls.io import save_letor, save_table
 from rankrls.metrics import evaluate
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler
