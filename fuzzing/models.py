@@ -36,7 +36,7 @@ from rankrls import (
     save,
 )
 from rankrls.persistence import read_info
-from rankrls.persistence._format import CLASSES
+from rankrls.persistence._files import CLASSES
 from rankrls.preprocessing import QueryMinMaxScaler, TableEncoder
 
 _LARGE = 1e100

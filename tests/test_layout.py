@@ -36,7 +36,6 @@ UNDER_WHAT_IT_HOLDS = {
     "metrics/_scorer": "models/test_routing",
     # steps of reading, under the formats that are read
     "io/_text": "io/test_letor",
-    "io/_letor_lines": "io/test_letor",
     "io/rows": "io/test_tables",
     "io/columns": "io/test_tables",
     "io/_delimited": "io/test_tables",

@@ -340,7 +340,7 @@ FAULTS = [
         ("if all(part.dtype == np.int64 for part in parts):", "if any(part.dtype == np.int64 for part in parts):"),
     ),
     *_planted(
-        "io/judgements.py",
+        "io/rows.py",
         "io/test_judgements.py",
         ("(lowest < highest)[pairs]", "(lowest <= highest)[pairs]"),
         ("zip(items[rows], rows, strict=True)}", "zip(items[rows][::-1], rows[::-1], strict=True)}"),

@@ -23,7 +23,7 @@ from rankrls import Items, load, save
 from rankrls.cli import main
 from rankrls.metrics import Measure
 from rankrls.persistence import FORMAT_VERSION, read_info
-from rankrls.persistence._format import VALUES, class_of
+from rankrls.persistence._files import VALUES, class_of
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 
 

@@ -25,8 +25,7 @@ from rankrls.io.rows import Schema, stack_rows
 from rankrls.io.writing import write_blocks
 from rankrls.metrics._scorer import scales_by_query
 from rankrls.models._pipelines import check_target
-from rankrls.persistence.stored import StoredModel, stored_model
-from rankrls.persistence.table_rows import encoder_of_items
+from rankrls.persistence.stored import StoredModel, encoder_of_items, stored_model
 from rankrls.survival import survival_pairs
 
 Columns: TypeAlias = Mapping[str, Any]

@@ -36,7 +36,7 @@ from rankrls.io.rows import Schema, stack_rows
 from rankrls.io.tables import CellError
 from rankrls.metrics import resolve_measure
 from rankrls.metrics._scorer import predict_by_query
-from rankrls.persistence.table_rows import columns_error, encoded_rows, encoder_fitted
+from rankrls.persistence.stored import columns_error, encoded_rows, encoder_fitted
 from rankrls.preprocessing import LogScaler, QueryMinMaxScaler, QueryStandardScaler, TableEncoder
 from rankrls.streaming.fitting import fit_scaler, scaled
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 import threading
 from collections.abc import Iterable, Iterator
@@ -17,9 +18,8 @@ from scipy.sparse import csr_array
 from rankrls._compiled import map_threads, stream_threads
 from rankrls._errors import InputError
 from rankrls._typing import AnyArray, Array, Mask
-from rankrls.io._letor_lines import NO_ID, described, ids_taken, number_of, out_of_range, value_limit
 from rankrls.io._letor_loop import Found, Room, parse_block, room_for, scatter
-from rankrls.io._text import Source, Text, ids_of, is_utf8, joined_ids
+from rankrls.io._text import LARGEST_SINGLE, Source, Text, ids_of, is_utf8, joined_ids, quoted
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.reader import Reader
 from rankrls.io.rows import Lines, Rows, Schema, document_ids
@@ -28,6 +28,7 @@ _DENSE_FROM = 0.1
 """Share of written cells from which a table is dense: per cell, a sparse product costs about ten times a dense one."""
 _MOST_COLUMNS = 1 << 27
 """Number of features above which confirmation is needed: computations on so many columns need gigabytes."""
+_NO_ID = 10**18
 _BLANKS = b" \t\r\v\f"
 _COLUMNS = {"label": "label", "qid": "qid", "id": "docid"}
 _OF_TABLES = ("label", "qid", "id", "ignore", "event", "position", "impressions")
@@ -156,7 +157,7 @@ class LetorText(Reader):
                 bad += [] if (block.qid is not None) == with_qid else [block.start]
             if bad:
                 number = raw.count(b"\n", 0, min(bad))
-                error = described(raw.split(b"\n")[number], with_qid, schema)
+                error = _described(raw.split(b"\n")[number], with_qid, schema)
                 raise error.replace(file=self.name, line=lines + number + 1)
             if len(block.y):
                 every_line = range(lines + 1, lines + 1 + block.found.lines)
@@ -194,7 +195,7 @@ class LetorText(Reader):
 
 def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
     """Rows of a block up to its first bad line."""
-    found: Found = parse_block(np.frombuffer(text, np.uint8), *ids_taken(schema), room)
+    found: Found = parse_block(np.frombuffer(text, np.uint8), *_ids_taken(schema), room)
     rows = found.rows
     bad = [found.bad] if found.bad >= 0 else []
     labels, ends, notes, stops, numbers, ids, values, runs, words = room
@@ -203,7 +204,7 @@ def _parse(text: bytes, room: Room, schema: Schema) -> _Block:
         owners = words[: found.words, 2]
         read = _numbers_at(text, spans)
         of_rows = owners < 0
-        good = np.abs(read) < np.where(of_rows, np.inf, value_limit(schema))
+        good = np.abs(read) < np.where(of_rows, np.inf, _value_limit(schema))
         bad += spans[~good, 0][:1].tolist()
         read[~good] = 0.0  # the cast to float32 would warn
         labels[-1 - owners[of_rows]] = read[of_rows]
@@ -248,7 +249,7 @@ def _numbers_at(text: bytes, spans: NDArray[np.int64]) -> Array:
     try:
         return np.array(words.take(np.arange(0, spans.size, 2)).cast(pa.float64()))
     except pa.ArrowInvalid:
-        return np.array([number_of(text[first:last]) for first, last in spans.tolist()])
+        return np.array([_number_of(text[first:last]) for first, last in spans.tolist()])
 
 
 class _Memory(threading.local):
@@ -293,7 +294,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
     """
     rows = 0
     entries = 0
-    least = NO_ID
+    least = _NO_ID
     largest = -1
     for block in blocks:
         rows = rows + len(block.y)
@@ -304,7 +305,7 @@ def _with_shape(blocks: Iterable[_Block], name: str, schema: Schema) -> tuple[Sc
     columns = max(largest + 1 - first_feature, 0)
     given = schema.n_features
     if given is not None and columns > given:
-        raise out_of_range(largest, replace(schema, first_feature=0)).replace(file=name)
+        raise _out_of_range(largest, replace(schema, first_feature=0)).replace(file=name)
     problem = ""
     if columns == 0:
         problem = "no line names a feature."
@@ -350,3 +351,61 @@ def _sparse(blocks: list[_Block], schema: Schema) -> Any:
     X = csr_array((values, indices, indptr), shape=(len(indptr) - 1, columns))
     X.has_canonical_format = True
     return X
+
+
+def _ids_taken(schema: Schema) -> tuple[int, int]:
+    """Smallest and largest accepted feature id."""
+    largest = _NO_ID if schema.n_features is None else schema.n_features - int(schema.first_feature == 0)
+    return int(schema.first_feature == 1), largest
+
+
+def _value_limit(schema: Schema) -> float:
+    """Bound from which values are too large."""
+    return LARGEST_SINGLE if schema.dtype == np.float32 else math.inf
+
+
+def _described(line: bytes, with_qid: bool | None, schema: Schema) -> InputError:
+    """Error that describes a bad line."""
+    label, *tokens = line.partition(b"#")[0].split()
+    if not math.isfinite(_number_of(label)):
+        return InputError(f"a line begins with the label, a finite number; got {quoted(label)}.", column="label")
+    has_qid = False
+    ids = set[int]()
+    for token in tokens:
+        name, colon, value = token.partition(b":")
+        if name == b"qid" and colon:
+            if has_qid or not value or b"\0" in value or not is_utf8(value):
+                problem = f"{quoted(token)} is not a query id: a line has one, in UTF-8 and without NUL bytes."
+                return InputError(problem, column="qid")
+            has_qid = True
+        elif not colon or not name.isdigit() or len(name) > 18:
+            problem = f"{quoted(token)} is not 'feature:value' with a whole number as feature id (nor 'qid:id')."
+            return InputError(problem)
+        else:
+            feature = int(name)
+            least, largest = _ids_taken(schema)
+            if not least <= feature <= largest:
+                return _out_of_range(feature, schema)
+            if not abs(_number_of(value)) < _value_limit(schema):
+                problem = f"the value {quoted(value)} of feature {feature} is not a finite number ({schema.dtype})."
+                return InputError(problem, column=feature)
+            if feature in ids:
+                return InputError(f"feature {feature} is named twice.", column=feature)
+            ids.add(feature)
+    has = "no" if with_qid else "a"
+    return InputError(f"the line has {has} query id, unlike the lines before it.", column="qid")
+
+
+def _number_of(word: bytes) -> float:
+    """The number that Python reads, but without underscores; NaN for other words."""
+    try:
+        return math.nan if b"_" in word else float(word)
+    except ValueError:
+        return math.nan
+
+
+def _out_of_range(feature: int, schema: Schema) -> InputError:
+    """Error about a feature that is not among those that are read."""
+    least, largest = _ids_taken(schema)
+    problem = f"feature {feature} is not among those that are read, from {least} to {largest}."
+    return InputError(problem, column=feature, parameter="n_features" if feature > largest else "zero_based")

@@ -18,8 +18,7 @@ from rankrls.io._text import Source, TableSource, float_type
 from rankrls.io.columns import ColumnRoles
 from rankrls.io.files import has_positions, number_lines, sizes_beside
 from rankrls.io.formats import ENDINGS, TABLES, format_of, open_rows, open_table
-from rankrls.io.judgements import conflict_text
-from rankrls.io.rows import Rows, Schema
+from rankrls.io.rows import Rows, Schema, conflict_text
 
 
 def load_letor(
