@@ -84,7 +84,7 @@ def test_a_surface_over_iterations():
     figure, ax = plt.subplots()
     display = AlphaSelectionDisplay([8.0, 0.5, 0.0], SURFACE[::-1], chosen=0.5, n_iter=2).plot(ax=ax, linewidth=3)
     for line, values in zip(display.lines_, SURFACE[::-1], strict=True):
-        np.testing.assert_array_equal(line.get_ydata(), values[~np.isnan(values)])
+        np.testing.assert_array_equal(line.get_ydata(), values)
     assert [line.get_label() for line in display.lines_] == ["alpha = 8", "alpha = 0.5", "alpha = 0"]
     assert display.lines_[-1].get_linestyle() == "--"
     assert mark(display.marks_[0]) == (2, 0.25)
@@ -193,4 +193,4 @@ def test_names_are_no_formulas():
     board = LeaderboardDisplay(leaderboard([0, 1, 2], [1, 2, 0], names=names)).plot()
     for display in (path, bars, board):
         display.figure_.canvas.draw()
-    assert [text.get_text() for text in board.ax_.get_yticklabels()] == board.items
+    assert [text.get_text() for text in board.ax_.get_yticklabels()] == board.columns["item"].tolist()
