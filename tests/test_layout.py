@@ -49,9 +49,7 @@ UNDER_WHAT_IT_HOLDS = {
     "io/shards": "io/test_dataset",
     "io/files": "io/test_atomic",
     # formats of engines, each by the same oracles
-    "export/_definitions": "export/test_tables",
-    "export/_function": "export/test_engines",
-    "export/_linear": "export/test_engines",
+    "export/_model": "export/test_engines",
     "export/elasticsearch": "export/test_engines",
     "export/onnx_graph": "export/test_engines",
     "export/solr": "export/test_engines",

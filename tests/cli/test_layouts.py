@@ -117,8 +117,8 @@ def test_models_of_tables_are_explained_and_exported(tables, works):
     works("export", "m.rankrls", "shop.sql", "--format", "sql", "--dialect", "sqlite", "--name", "score")
     assert (tables / "shop.sql").read_text().endswith('AS "score"')
     works("export", "m.rankrls", "shop.json", "--format", "json")
-    assert "class Scorer" in (tables / "score.py").read_text()
-    assert "class Scorer" in (tables / "score.mjs").read_text()
+    assert "def score(" in (tables / "score.py").read_text()
+    assert "function score(" in (tables / "score.mjs").read_text()
 
 
 def test_a_model_is_not_written_over_the_files_beside_it(tables, works, refused):

@@ -309,7 +309,7 @@ FAULTS = [
         ("out.data *= self.idf[out.indices]", "pass"),
         ("len(ours[i] & wanted[j])", "len(ours[i] | wanted[j])"),
         ("            parts.append(missing)\n", "            parts.append(~missing)\n"),
-        ("self._key(word) not in self._places)", "word not in self.known)"),
+        ("self._key(word) not in self.places)", "word not in self.known)"),
         ("if span >= 2 * length]", "if span >= length]"),
     ),
     *_planted(
@@ -454,27 +454,23 @@ FAULTS = [
     ),
     # export
     *_planted(
-        "export/_linear.py",
+        "export/_engines.py",
         "export/test_engines.py export/test_tables.py",
         ("float(weights[other] - weights[family] @ centres[family])", "float(weights[other])"),
         ("centres += spreads * step.centre", "centres += step.centre"),
-        ("step.data_min_ - step.feature_range[0] / step.scale_", "step.data_min_"),
         ("10.0 ** (1 - math.floor(math.log10(norm)))", "10.0 ** (-1 - math.floor(math.log10(norm)))"),
-        ("scores = score_factor(fitted_ranker(model), target) * np", "scores = np"),
-        ("step.mean_ if step.with_mean else None", "step.mean_"),
-    ),
-    *_planted(
-        "export/_definitions.py",
-        "export/test_engines.py export/test_tables.py",
+        ("scores = factor * np", "scores = np"),
         ('centre=term.centre + (term.feature.kind in ("sine", "cosine"))', "centre=term.centre"),
         ("weight=-term.weight, centre=0.0)", "weight=-term.weight)"),
         ("always_one, offset + linear.constant)", "always_one, offset)"),
         ("taken.append(next(name for name in chain([plain], numbered) if name not in taken))", "taken.append(plain)"),
     ),
     *_planted(
-        "export/_function.py",
+        "export/_model.py",
         "export/test_engines.py export/test_json_scorer.py",
-        ("return Expansion(kernel, features, items,", "return Expansion(kernel, None, items,"),
+        ("Expansion(kernel, kernel.formula, features, items,", "Expansion(kernel, kernel.formula, None, items,"),
+        ("step.data_min_ - step.feature_range[0] / step.scale_", "step.data_min_"),
+        ("step.mean_ if step.with_mean else None", "step.mean_"),
     ),
     *_planted(
         "export/sql.py",
@@ -487,10 +483,7 @@ FAULTS = [
         "export/onnx_graph.py",
         "export/test_engines.py",
         ("graph.constant(float(offset or 0.0))", "graph.constant(0.0)"),
-        (
-            'return graph.add("Add", graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1))), known)',
-            'return graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1)))',
-        ),
+        ('graph.add("Sum", known, *parts)', 'graph.add("Sum", *parts)'),
         ("    items = items - centre\n", ""),
     ),
     *_planted(
@@ -518,7 +511,7 @@ FAULTS = [
         "export/scorers/score.py",
         "export/test_json_scorer.py",
         ("if x[j] > threshold)", "if x[j] >= threshold)"),
-        ("found.astimezone(UTC).replace(tzinfo=None)", "found.replace(tzinfo=None)"),
+        ("found if found.tzinfo else found.replace(tzinfo=UTC)", "found.replace(tzinfo=UTC)"),
     ),
     # models
     *_planted(

@@ -8,18 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from rankrls.export._definitions import (
+from rankrls.export._engines import (
     EVERY_FIELD,
     LETTER,
-    MS_PER_DAY,
     QUERY_TEXT,
+    TEXT_WEIGHTS,
     WORDS,
     Engine,
+    Term,
     conditions,
     engine_model,
+    linear_model,
     uses,
 )
-from rankrls.export._linear import TEXT_WEIGHTS, Exported, Term, json_text, linear_model, refuse
+from rankrls.export._model import Exported, json_text, refuse
 from rankrls.preprocessing import EncodedFeature
 
 _ALL: dict[str, Any] = {"match_all": {}}
@@ -263,7 +265,7 @@ def _summand(feature: EncodedFeature, weight: float) -> dict[str, Any]:
     """A number, a date or a missing cell for the script that adds them up."""
     kind = "missing" if feature.kind == "none" else feature.kind
     fill = {"number": feature.fill, "age": feature.fill, "missing": 1.0}.get(kind, 0.0)
-    date = {"origin": round(feature.origin * MS_PER_DAY)} if kind in ("age", "sine", "cosine") else {}
+    date = {"origin": round(feature.origin * 86_400_000)} if kind in ("age", "sine", "cosine") else {}
     wave = {"angle": 2.0 * math.pi / feature.days} if feature.days else {}
     return {"kind": kind, "field": feature.column, "weight": weight, "fill": fill, **date, **wave}
 

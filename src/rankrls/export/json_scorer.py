@@ -7,8 +7,16 @@ from importlib.resources import files
 from typing import Any
 
 from rankrls._errors import InputError
-from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, json_text, scaling_steps
+from rankrls.export._model import (
+    Expansion,
+    Exported,
+    Function,
+    Steps,
+    Weights,
+    fitted_function,
+    json_text,
+    scaling_steps,
+)
 from rankrls.models._pipelines import check_target, fitted_names, fitted_ranker, names_of_features, table_encoder
 from rankrls.preprocessing import TableEncoder
 from rankrls.preprocessing._table_encoder import PERIODS, Categories, Encoding, Numbers
@@ -62,9 +70,10 @@ def to_json(
     ==========  =======================================================================================================
     columns     the names of numeric features, or null; with ``encoder`` null
     encoder     for each column of a table its ``kind`` and what it becomes: ``fill``, ``flag`` (whether a feature says
-                that a cell is missing), ``origin`` and ``periods`` in days since 1970; ``known`` and ``rare``
-                categories, null is a missing cell; ``texts``, lists of ``words`` and inverse document frequencies
-                ``idf``
+                that a cell is missing), ``origin`` and ``periods`` in days since 1970; ``places``, pairs of a category
+                and its place among ``width`` features, where null is a missing cell, categories are numbers if
+                ``by_value``, and ``others`` is the place of all others; ``texts``, lists of ``words`` and inverse
+                document frequencies ``idf``
     missing     texts that are missing cells, in lower case
     query       the column with the text of the query, or null
     scaling     steps ``(x - centre) / spread``, of asinh(x) if ``logarithm``
@@ -130,7 +139,9 @@ def _encoding(encoding: Encoding) -> dict[str, Any]:
         dates = {"origin": encoding.origin, "periods": periods} if encoding.kind == "date" else {}
         return {"kind": encoding.kind, **head, "fill": encoding.fill, "flag": flag, **dates}
     if isinstance(encoding, Categories):
-        return {"kind": "category", **head, "known": encoding.known, "rare": encoding.rare}
+        n = len(encoding.known)
+        places = {"places": [*encoding.places.items()], "by_value": encoding.by_value}
+        return {"kind": "category", **head, **places, "others": n, "width": n + bool(encoding.rare)}
     texts = [
         {"kind": kind, **({} if known is None else {"words": known.words, "idf": known.idf.tolist()})}
         for kind, known in encoding.vocabularies.items()
@@ -149,11 +160,9 @@ def _function(function: Function, target: int | None) -> dict[str, Any]:
 
 
 def _expansion(part: Expansion, target: int | None) -> dict[str, Any]:
-    formula = part.kernel.formula
-    assert formula is not None
     return {
-        "measure": formula.measure,
-        "steps": [list(step) for step in formula.steps(part.kernel)],
+        "measure": part.formula.measure,
+        "steps": [list(step) for step in part.formula.steps(part.kernel)],
         "features": None if part.features is None else part.features.tolist(),
         "items": part.items.tolist(),
         "coefficients": part.coefficients[:, check_target(target, part.coefficients.shape[1])].tolist(),

@@ -10,8 +10,7 @@ import numpy as np
 from rankrls._checks import check_word
 from rankrls._errors import InputError, require_extra
 from rankrls._typing import Array
-from rankrls.export._function import Expansion, Function, Steps, Weights, fitted_function
-from rankrls.export._linear import Exported, scaling_steps
+from rankrls.export._model import Expansion, Exported, Function, Steps, Weights, fitted_function, scaling_steps
 from rankrls.kernels import OPERATIONS
 from rankrls.models._pipelines import fitted_ranker, table_encoder
 
@@ -128,29 +127,29 @@ class _Graph:
 
 
 def _scores(graph: _Graph, function: Function, x: str, n: int) -> str:
-    """The name of the scores, (rows, targets). Coefficients have two axes: older runtimes cannot multiply none of the
-    rows by a vector.
-    """
+    """The name of the scores, (rows, targets)."""
     match function:
         case Weights(weights):
             return graph.add("MatMul", x, graph.constant(weights))
         case Steps(features, thresholds, weights):
-            # a NaN would count as small
-            known = graph.add("MatMul", x, graph.constant(np.zeros((n, 1))))
             values = graph.add("Gather", x, graph.constant(features), axis=1)
             above = graph.add("Greater", values, graph.constant(thresholds))
             steps = graph.add("Cast", above, to=graph.onnx.TensorProto.DOUBLE)
-            return graph.add("Add", graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1))), known)
-    if not function:
-        return graph.add("MatMul", x, graph.constant(np.zeros((n, 1))))
-    parts = [_expansion(graph, part, x) for part in function]
-    return graph.add("Sum", *parts)
+            parts = [graph.add("MatMul", steps, graph.constant(weights.reshape(-1, 1)))]
+        case _:
+            parts = [_expansion(graph, part, x) for part in function if len(part.items)]
+    # 0, or NaN for a row with a NaN, which the stumps would count as small
+    known = graph.add("MatMul", x, graph.constant(np.zeros((n, 1))))
+    return graph.add("Sum", known, *parts)
 
 
 def _expansion(graph: _Graph, part: Expansion, x: str) -> str:
     """``K coefficients`` with the kernel K between the rows of x and the items."""
     own = x if part.features is None else graph.add("Gather", x, graph.constant(part.features), axis=1)
-    return graph.add("MatMul", _kernel(graph, part.kernel, own, part.items), graph.constant(part.coefficients))
+    values = _MEASURES[part.formula.measure](graph, own, part.items)
+    for operation, *numbers in part.formula.steps(part.kernel):
+        values = graph.add(OPERATIONS[operation], values, *map(graph.constant, map(float, numbers)))
+    return graph.add("MatMul", values, graph.constant(part.coefficients))
 
 
 def _asinh(graph: _Graph, x: str) -> str:
@@ -158,14 +157,6 @@ def _asinh(graph: _Graph, x: str) -> str:
     squares = graph.add("Add", graph.add("Mul", x, x), graph.constant(1.0))
     sums = graph.add("Add", graph.add("Abs", x), graph.add("Sqrt", squares))
     return graph.add("Mul", graph.add("Sign", x), graph.add("Log", sums))
-
-
-def _kernel(graph: _Graph, kernel: Any, x: str, items: Array) -> str:
-    """The kernel between the rows of x and the items, (rows, items)."""
-    values = _MEASURES[kernel.formula.measure](graph, x, items)
-    for operation, *numbers in kernel.formula.steps(kernel):
-        values = graph.add(OPERATIONS[operation], values, *map(graph.constant, map(float, numbers)))
-    return values
 
 
 def _products(graph: _Graph, x: str, items: Array) -> str:

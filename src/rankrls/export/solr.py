@@ -7,16 +7,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rankrls.export._definitions import (
-    EVERY_FIELD,
-    LETTER,
-    QUERY_TEXT,
-    WORDS,
-    Engine,
-    engine_model,
-    instant,
-)
-from rankrls.export._linear import TEXT_WEIGHTS, Exported
+from rankrls.export._engines import EVERY_FIELD, LETTER, QUERY_TEXT, TEXT_WEIGHTS, WORDS, Engine, engine_model, instant
+from rankrls.export._model import Exported
 from rankrls.preprocessing import EncodedFeature
 
 _SOLR = "org.apache.solr.ltr"

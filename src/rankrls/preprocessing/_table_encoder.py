@@ -583,35 +583,35 @@ class Categories:
             yield EncodedFeature(self.column, "other")
 
     @cached_property
-    def _by_value(self) -> bool:
+    def by_value(self) -> bool:
         """Whether categories are compared by value: all are numbers or truth values, and their values differ."""
         words = {*self.known, *self.rare} - {None}
         values = {_value(word or "") for word in words}
         return None not in values and len(values) == len(words)
 
     @cached_property
-    def _places(self) -> dict[str | float | None, int]:
+    def places(self) -> dict[str | float | None, int]:
         """Feature number of each training category; the last one for rare categories."""
         places = {word: place for place, word in enumerate(self.known)} | dict.fromkeys(self.rare, len(self.known))
         return {self._key(word): place for word, place in places.items()}
 
     def _key(self, word: str | None) -> str | float | None:
         """Key shared by the cells of a category."""
-        value = _value(word) if word is not None and self._by_value else None
+        value = _value(word) if word is not None and self.by_value else None
         return word if value is None else value
 
     def transform(self, column: Column, query: Column | None) -> Any:
         """0 and 1, a CSR array of shape (rows, features)."""
         words, codes = column.as_texts()
         width = len(self.known) + bool(self.rare)
-        found = [self._places.get(self._key(word), len(self.known)) for word in words]
+        found = [self.places.get(self._key(word), len(self.known)) for word in words]
         places = np.array(found, dtype=np.intp)[codes]
         rows = np.flatnonzero(places < width)
         return sparse.csr_array((np.ones(len(rows)), (rows, places[rows])), shape=(len(codes), width))
 
     def unseen(self, column: Column) -> int:
         """Number of cells whose category is not among the training rows."""
-        return sum(n for word, n in column.counts().items() if self._key(word) not in self._places)
+        return sum(n for word, n in column.counts().items() if self._key(word) not in self.places)
 
 
 def _missing_first(word: str | None) -> tuple[bool, str]:

@@ -1,8 +1,8 @@
 // Scores rows by a model that rankrls exported as JSON; needs no packages.
 //
-//   import { Scorer } from "./score.mjs";
+//   import { score } from "./score.mjs";
 //   const model = JSON.parse(readFileSync("model.json", "utf8"));
-//   const scores = new Scorer(model).score([{ brand: "Acme", price: 9.5 }, { brand: null, price: 12 }]);
+//   const scores = score(model, [{ brand: "Acme", price: 9.5 }, { brand: null, price: 12 }]);
 //
 // A row is an object of cells by columns, or an array of numbers. null, undefined and NaN are missing cells. Higher
 // scores are better.
@@ -23,59 +23,46 @@ const MEASURES = {
 
 /** The scores of some rows. */
 export function score(model, rows) {
-  return new Scorer(model).score(rows);
+  if (model.format !== "rankrls-scorer" || model.version !== 1) {
+    throw new Error("This is not a model that this scorer knows.");
+  }
+  return rows.map((row) => functionOf(model.function, scaled(model, features(model, row))) + model.offset);
 }
 
-/** A model that is ready to score. */
-export class Scorer {
-  constructor(model) {
-    if (model.format !== "rankrls-scorer" || model.version !== 1) {
-      throw new Error("This is not a model that this scorer knows.");
-    }
-    this.model = model;
-    this.columns = (model.encoder ?? []).map((spec) => [spec.column, ENCODERS[spec.kind](spec)]);
+/** The features of a row, before they are scaled. */
+export function features(model, row) {
+  const { encoder, query, columns } = model;
+  if (encoder !== null) {
+    return encoder.flatMap((spec) => {
+      if (!(spec.column in row)) throw new Error(`The row has no column ${JSON.stringify(spec.column)}.`);
+      return ENCODERS[spec.kind](spec, cellOf(model, row[spec.column]), row[query]);
+    });
   }
+  const values = Array.isArray(row) ? row : columns.map((name) => row[name]);
+  if (!values.every(Number.isFinite)) throw new Error(`Numbers must be finite; got ${values}.`);
+  return values;
+}
 
-  score(rows) {
-    return rows.map((row) => this.function(this.scaled(this.features(row))) + this.model.offset);
+/** A cell without blanks around it; null if it is missing. */
+function cellOf(model, value) {
+  if (typeof value === "string") {
+    const text = value.trim();
+    return model.missing.includes(text.toLowerCase()) ? null : text;
   }
+  return value === undefined || Number.isNaN(value) ? null : value;
+}
 
-  /** The features of a row, before they are scaled. */
-  features(row) {
-    const { encoder, query, columns } = this.model;
-    if (encoder !== null) {
-      return this.columns.flatMap(([column, encode]) => {
-        if (!(column in row)) throw new Error(`The row has no column ${JSON.stringify(column)}.`);
-        return encode(this.cell(row[column]), row[query]);
-      });
-    }
-    const values = Array.isArray(row) ? row : columns.map((name) => row[name]);
-    if (!values.every(Number.isFinite)) throw new Error(`Numbers must be finite; got ${values}.`);
-    return values;
+function scaled(model, x) {
+  for (const { logarithm, centre, spread } of model.scaling) {
+    x = (logarithm ? x.map(Math.asinh) : x).map((value, j) => (value - centre[j]) / spread[j]);
   }
+  return x;
+}
 
-  scaled(x) {
-    for (const { logarithm, centre, spread } of this.model.scaling) {
-      x = (logarithm ? x.map(Math.asinh) : x).map((value, j) => (value - centre[j]) / spread[j]);
-    }
-    return x;
-  }
-
-  function(x) {
-    const { expansions, features, thresholds, weights } = this.model.function;
-    if (expansions) return sum(expansions.map((part) => expansion(part, x)));
-    if (!thresholds) return sum(weights.map((weight, j) => weight * x[j]));
-    return sum(weights.map((weight, t) => (x[features[t]] > thresholds[t] ? weight : 0)));
-  }
-
-  /** A cell without blanks around it; null if it is missing. */
-  cell(value) {
-    if (typeof value === "string") {
-      const text = value.trim();
-      return this.model.missing.includes(text.toLowerCase()) ? null : text;
-    }
-    return value === undefined || Number.isNaN(value) ? null : value;
-  }
+function functionOf({ expansions, features, thresholds, weights }, x) {
+  if (expansions) return sum(expansions.map((part) => expansion(part, x)));
+  if (!thresholds) return MEASURES.product(weights, x);
+  return sum(weights.map((weight, t) => (x[features[t]] > thresholds[t] ? weight : 0)));
 }
 
 function expansion({ measure, steps, features, items, coefficients }, x) {
@@ -85,31 +72,24 @@ function expansion({ measure, steps, features, items, coefficients }, x) {
   return sum(items.map((item, k) => coefficients[k] * kernel(item)));
 }
 
-/** A number or a truth value as a number; null for anything else. */
+/** A finite number or a truth value as a number; NaN for anything else. */
 function valueOf(cell) {
-  if (cell === true || cell === "true") return 1;
-  if (cell === false || cell === "false") return 0;
-  const number = typeof cell === "string" && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(cell) ? Number(cell) : cell;
-  return Number.isFinite(number) ? number : null;
+  const text = String(cell).toLowerCase();
+  if (text === "true" || text === "false") return text === "true" ? 1 : 0;
+  const number = typeof cell === "string" && /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/.test(text) ? Number(cell) : cell;
+  return Number.isFinite(number) ? number : NaN;
 }
 
-/** A cell as a text: whole numbers without a point, truth values in lower case. */
-const spelled = (cell) => String(cell);
-
-/** The value of a number as it would be written, or of a truth value; null of other texts. */
+/** The value of a number as it would be written, or of a truth value; NaN for other texts. */
 function spelledValue(word) {
-  const lower = word.toLowerCase();
-  if (lower === "true" || lower === "false") return valueOf(lower);
   const value = valueOf(word);
-  return value !== null && (word === String(value) || word === `${value}.0`) ? value : null;
+  return /^(true|false)$/i.test(word) || word === String(value) || word === `${value}.0` ? value : NaN;
 }
 
-function numberEncoder({ column, fill, flag }) {
-  return (cell) => {
-    const value = cell === null ? fill : valueOf(typeof cell === "string" ? cell.toLowerCase() : cell);
-    if (value === null) throw new Error(`The cell ${cell} of column ${JSON.stringify(column)} is not a finite number.`);
-    return flag ? [value, cell === null ? 1 : 0] : [value];
-  };
+function numberFeatures({ column, fill, flag }, cell) {
+  const value = valueOf(cell === null ? fill : cell);
+  if (Number.isNaN(value)) throw new Error(`The cell ${cell} of column ${JSON.stringify(column)} is not a finite number.`);
+  return flag ? [value, cell === null ? 1 : 0] : [value];
 }
 
 /** Days since 1970 of a date, at UTC. */
@@ -132,51 +112,39 @@ function daysOf(cell, column) {
   return milliseconds / 86400000;
 }
 
-function dateEncoder(spec) {
-  const number = numberEncoder(spec);
-  return (cell) => {
-    const age = cell === null ? null : spec.origin - daysOf(cell, spec.column);
-    const waves = spec.periods.flatMap((period) => {
-      const angle = ((2 * Math.PI) / period) * age;
-      return age === null ? [0, 0] : [Math.sin(angle), Math.cos(angle)];
-    });
-    return [...number(age), ...waves];
-  };
+function dateFeatures(spec, cell) {
+  const age = cell === null ? null : spec.origin - daysOf(cell, spec.column);
+  const waves = spec.periods.flatMap((period) => {
+    const angle = ((2 * Math.PI) / period) * age;
+    return age === null ? [0, 0] : [Math.sin(angle), Math.cos(angle)];
+  });
+  return [...numberFeatures(spec, age), ...waves];
 }
 
-function categoryEncoder({ known, rare }) {
-  const places = new Map([...known.map((word, k) => [word, k]), ...rare.map((word) => [word, known.length])]);
-  const words = [...places.keys()].filter((word) => word !== null);
-  let values = new Map(words.map((word) => [spelledValue(word), places.get(word)]));
-  if (values.has(null) || values.size !== words.length) values = new Map();
-  const width = known.length + (rare.length > 0 ? 1 : 0);
-  return (cell) => {
-    const word = cell === null ? null : spelled(cell);
-    let place = places.get(word);
-    if (place === undefined && word !== null) place = values.get(spelledValue(word));
-    return Array.from({ length: width }, (_, k) => (k === (place ?? known.length) ? 1 : 0));
-  };
+function categoryFeatures({ by_value, places, others, width }, cell) {
+  let wanted = cell === null ? null : String(cell);
+  if (by_value && wanted !== null) wanted = spelledValue(wanted);
+  const [, place] = places.find(([key]) => key === wanted) ?? [null, others];
+  return Array.from({ length: width }, (_, k) => (k === place ? 1 : 0));
 }
 
 const wordsOf = (text) => String(text ?? "").toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
 
-function textPart({ kind, words, idf }) {
-  if (kind === "matches") {
-    return (text, query) => [[...new Set(text)].filter((word) => query.includes(word)).length];
-  }
-  if (kind === "word") return (text) => words.map((word) => (text.includes(word) ? 1 : 0));
-  const weights = (text) => {
-    const counts = words.map((word, k) => text.filter((each) => each === word).length * idf[k]);
-    const norm = Math.hypot(...counts);
-    return norm > 0 ? counts.map((count) => count / norm) : counts;
-  };
-  if (kind === "tfidf") return weights;
-  return (text, query) => [MEASURES.product(weights(text), weights(query))];
+function textFeatures({ texts }, cell, query) {
+  return texts.flatMap((part) => textPart(part, wordsOf(cell), wordsOf(query)));
 }
 
-function textEncoder({ texts }) {
-  const parts = texts.map(textPart);
-  return (cell, query) => parts.flatMap((part) => part(wordsOf(cell), wordsOf(query)));
+function textPart(part, text, asked) {
+  if (part.kind === "matches") return [[...new Set(text)].filter((word) => asked.includes(word)).length];
+  if (part.kind === "word") return part.words.map((word) => (text.includes(word) ? 1 : 0));
+  if (part.kind === "tfidf") return weightsOf(part, text);
+  return [MEASURES.product(weightsOf(part, text), weightsOf(part, asked))];
 }
 
-const ENCODERS = { number: numberEncoder, date: dateEncoder, category: categoryEncoder, text: textEncoder };
+function weightsOf({ words, idf }, text) {
+  const counts = words.map((word, k) => text.filter((each) => each === word).length * idf[k]);
+  const norm = Math.hypot(...counts);
+  return norm > 0 ? counts.map((count) => count / norm) : counts;
+}
+
+const ENCODERS = { number: numberFeatures, date: dateFeatures, category: categoryFeatures, text: textFeatures };

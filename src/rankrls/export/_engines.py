@@ -1,23 +1,30 @@
-"""A linear model over the features of a search engine: their names, definitions, and the fields that they read."""
+"""A linear model as one sum over the features of a search engine: their names, definitions, and fields."""
 
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain, count
+from itertools import chain, compress, count
 from typing import Any
 
-from rankrls.export._linear import Exported, Term, json_text, linear_model, refuse
+import numpy as np
+
+from rankrls._errors import InputError
+from rankrls._typing import Array
+from rankrls.export._model import SCALERS, Exported, json_text, refuse, scaling_steps, table_features
+from rankrls.models._pipelines import check_target, fitted_ranker, linear_weights, table_encoder
 from rankrls.preprocessing import EncodedFeature, TableEncoder
 from rankrls.preprocessing._table_encoder import Categories, Encoding, Numbers
 
+TEXT_WEIGHTS = dict.fromkeys(("similarity", "tfidf"), "the engine computes TF-IDF differently")
+"""Kinds of features that depend on word frequencies in the training texts, and the reason why engines lack them."""
 OFFSET_FEATURE = "rankrls_offset"
 QUERY_TEXT = "query_text"
 """Parameter of the definitions that contains the text of the query."""
-MS_PER_DAY = 86_400_000
 LETTER = r"[\p{L}\p{N}_]"
 """A letter of a word, as TableEncoder splits texts, in Java's regular expressions."""
 WORDS = "rankrls_words"
@@ -28,6 +35,118 @@ EVERY_FIELD = (
 )
 ONE_NAME = "Names of models cannot be used twice: give every new model a new one, such as shop_v2."
 _NUMBER = re.compile(r"-?(0|[1-9]\d{0,14})(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Term:
+    """Contribution of a feature to the score, ``weight (x - centre) / spread``, with x the value of the feature.
+
+    ``name`` is the name of the feature in the engine.
+    """
+
+    name: str
+    feature: EncodedFeature
+    weight: float
+    centre: float = 0.0
+    spread: float = 1.0
+
+
+@dataclass(frozen=True)
+class LinearModel:
+    """A fitted model as one sum, ``constant + sum of terms``, which is ``factor`` times ``predict``.
+
+    Attributes
+    ----------
+    terms : list of Term
+        Terms, without those of weight 0 and of rare categories.
+    constant : float
+        Contribution of a row of rare categories.
+    factor : float
+        A power of ten, see :func:`score_factor`.
+    encoder : TableEncoder or None
+        First step of the pipeline, if it is one. Without it, the columns are the features.
+    """
+
+    terms: list[Term]
+    constant: float
+    factor: float
+    encoder: TableEncoder | None
+
+    def notes(self, offset: float | None) -> list[str]:
+        """Notes on the effect of float32 and the factor on scores."""
+        reach = abs(offset or 0.0) + abs(self.constant) + 10.0 * sum(abs(term.weight) for term in self.terms)
+        exact = reach * (len(self.terms) + 4) * 2.0**-24
+        notes = [
+            f"The engine computes in float32: scores are exact to about {exact:.1g} while the scaled features are "
+            "between -10 and 10."
+        ]
+        if self.factor != 1.0:
+            times = f"Scores are those of predict times {self.factor:g}"
+            notes.append(f"{times}, so that float32 tells them apart. The ranking is the same.")
+        return notes
+
+
+def linear_model(model: Any, feature_names: Sequence[str] | None, target: int | None) -> LinearModel:
+    """The model as one sum. Errors name the part of a pipeline that no engine can compute."""
+    final = fitted_ranker(model)
+    remedy = " Fit a linear model. Kernel models and RankBoost can be exported as ONNX or JSON."
+    weights = linear_weights(final, target, "this format has one weight for each feature.", remedy)
+    factor = score_factor(weights)
+    weights = factor * weights
+    centres, spreads = affine_steps(model, len(weights))
+    features = table_features(model, feature_names, len(weights))
+    encoder = table_encoder(model)
+    constant = _without_others(features, weights, centres, spreads)
+    used = weights != 0.0
+    if not used.any():
+        raise InputError("All weights are 0: there is nothing to export.", parameter="model")
+    names = [feature.name for feature in features]
+    parts = zip(names, features, weights.tolist(), centres.tolist(), spreads.tolist(), strict=True)
+    terms = [Term(*part) for part in compress(parts, used)]
+    return LinearModel(terms, constant, factor, encoder)
+
+
+def score_factor(weights: Array) -> float:
+    """Power of ten by which scores of a linear model are multiplied for engines that compute in float32.
+
+    Strong regularization shrinks the differences of scores below the resolution of an offset. The norm of the weights
+    is the standard deviation of the scores if features are independent and scaled; it becomes 10 to 100 unless it is
+    between 1 and 100.
+    """
+    norm = float(np.linalg.norm(weights))
+    if norm == 0.0 or 1.0 <= norm <= 100.0:
+        return 1.0
+    return float(10.0 ** (1 - math.floor(math.log10(norm))))
+
+
+def _without_others(features: Sequence[EncodedFeature], weights: Array, centres: Array, spreads: Array) -> float:
+    """Remove features of rare and unseen categories from the sum, in place; returns the constant that replaces them.
+
+    The features of such a column add up to 1, so engines need not test for values outside the other categories.
+    """
+    constant = 0.0
+    for other in (j for j, feature in enumerate(features) if feature.kind == "other"):
+        column = features[other].column
+        family = [j for j, f in enumerate(features) if f.column == column and f.kind in ("category", "none", "other")]
+        weights[family] /= spreads[family]
+        constant += float(weights[other] - weights[family] @ centres[family])
+        weights[family] -= weights[other]
+        centres[family] = 0.0
+        spreads[family] = 1.0
+    return constant
+
+
+def affine_steps(model: Any, n_features: int) -> tuple[Array, Array]:
+    """Centres and spreads of all scalers of a pipeline together; logarithms are refused."""
+    centres = np.zeros(n_features)
+    spreads = np.ones(n_features)
+    for step in scaling_steps(model, n_features):
+        if step.logarithm:
+            problem = f"The engine's normalizers have no logarithm, which the pipeline's LogScaler needs. {SCALERS}"
+            raise InputError(problem, parameter="model")
+        centres += spreads * step.centre
+        spreads *= step.spread
+    return centres, spreads
 
 
 @dataclass(frozen=True)
@@ -163,3 +282,38 @@ def _engine_names(wanted: Iterable[str]) -> list[str]:
 def instant(days: float) -> str:
     """A day, counted from 1970, as ISO 8601 in UTC."""
     return (datetime(1970, 1, 1) + timedelta(days=days)).isoformat(timespec="milliseconds") + "Z"
+
+
+def positive_offset(model: Any, X: Any, target: int | None = None) -> float:
+    """Compute the offset that makes the scores of some items positive in an engine.
+
+    Some engines refuse negative scores. A constant does not change the ranking; its size depends on the items.
+
+    Parameters
+    ----------
+    model : estimator of rankrls, or a Pipeline that ends in one
+    X : as for ``predict``
+        Representative items, such as the training data.
+    target : int, optional
+        Number of the target, for a model with several.
+
+    Returns
+    -------
+    float
+        With the scores ``s`` in the engine (``predict`` times :class:`Exported`), ``max(0, (max s - min s) / 100
+        - min s)``. New items may have lower scores.
+
+    Examples
+    --------
+    >>> from rankrls import RankRLS
+    >>> from rankrls.export import positive_offset
+    >>> model = RankRLS(alpha=1e-9).fit([[0.0], [1.0], [3.0]], [0, -2, -6])
+    >>> round(positive_offset(model, [[0.0], [3.0]]), 6)
+    6.06
+    """
+    final = fitted_ranker(model)
+    factor = score_factor(linear_weights(final, target, "")) if hasattr(final, "coef_") else 1.0
+    scores = factor * np.asarray(model.predict(X), dtype=np.float64)
+    if scores.ndim == 2:
+        scores = scores[:, check_target(target, scores.shape[1])]
+    return float(max(0.0, 0.01 * np.ptp(scores) - scores.min()))
